@@ -1,0 +1,47 @@
+# Needs Python >= 3.11, make and a compiler; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: demo test bench lint format clean help
+
+# One thread per process: the workers fill the cores, and timings and sums stay reproducible.
+test bench: export OMP_NUM_THREADS := 1
+test bench: export OPENBLAS_NUM_THREADS := 1
+test bench: export MKL_NUM_THREADS := 1
+
+demo: $(STAMP) ## Draw a double descent
+	$(BIN)/python examples/double_descent.py
+
+test: lint ## Lint, then run every test on all cores
+	$(BIN)/python -m pytest -n auto
+
+bench: $(STAMP) ## Measure speed and accuracy
+	$(BIN)/python benchmarks/run.py
+
+lint: $(STAMP) ## Check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## Remove the environment and everything built
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "error: hiddenmanifold needs Python >= 3.11, and '$(PYTHON)' is not one;" \
+	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

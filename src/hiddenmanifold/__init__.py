@@ -1,0 +1,32 @@
+"""Exact learning curves of generalised linear models on random features.
+
+Build a `Model` out of an activation, a projection, a teacher and a loss, and `predict` its test and
+training errors in the high-dimensional limit.
+"""
+
+from . import activations, losses, projections, teachers
+from .errors import (
+    ConvergenceError,
+    HiddenManifoldError,
+    IncompatibleIngredientsError,
+    InvalidArgumentError,
+)
+from .model import Model, to_ridge_alpha, to_sklearn_C
+from .numerics.newton import Status
+from .prediction import predict
+
+__all__ = [
+    "ConvergenceError",
+    "HiddenManifoldError",
+    "IncompatibleIngredientsError",
+    "InvalidArgumentError",
+    "Model",
+    "Status",
+    "activations",
+    "losses",
+    "predict",
+    "projections",
+    "teachers",
+    "to_ridge_alpha",
+    "to_sklearn_C",
+]

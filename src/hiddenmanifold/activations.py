@@ -1,0 +1,195 @@
+r"""Activations σ and their Gaussian coefficients.
+
+With z standard normal, :math:`\kappa_0 = E\sigma(z)`, :math:`\kappa_1 = E z\sigma(z)` and
+:math:`\kappa_\star^2 = E(\sigma(z) - \kappa_0 - \kappa_1 z)^2`: in the limit the features
+:math:`\sigma(u)` act like :math:`\kappa_0 + \kappa_1 u + \kappa_\star z` with independent noise z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from .errors import InvalidArgumentError
+from .numerics.panels import gauss_legendre
+from .numerics.special import normal_density
+
+Array = NDArray[np.float64]
+Kappas = tuple[float, float, float]
+
+REACH = 13.0
+ACCURACY = 1e-12
+
+
+class Activation:
+    """Base of all activations: a function, its kinks, and its coefficients."""
+
+    kinks: tuple[float, ...] = ()
+
+    def __call__(self, x: Array) -> Array:
+        """σ(x), element by element."""
+        raise NotImplementedError
+
+    @cached_property
+    def kappas(self) -> Kappas:
+        """The coefficients (κ0, κ1, κ⋆), by quadrature unless a closed form is known."""
+        return kappas_by_quadrature(self)
+
+
+def kappas_by_quadrature(activation: Activation) -> Kappas:
+    """Gaussian coefficients by Gauss–Legendre panels between the kinks, to 1e-12.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the activation is not finite, is constant, or its integrals do not settle.
+    """
+    cuts = np.array(sorted({-REACH, *np.clip(activation.kinks, -REACH, REACH), REACH}))
+    previous = np.full(3, np.inf)
+    for halvings in range(2, 15):
+        x, w = gauss_legendre(20, halvings)
+        z = (cuts[:-1, None] + np.diff(cuts)[:, None] * x).ravel()
+        weight = (np.diff(cuts)[:, None] * w).ravel() * normal_density(z)
+        sigma = np.asarray(activation(z), dtype=float)
+        if sigma.shape != z.shape:
+            raise InvalidArgumentError(
+                "activation",
+                activation,
+                f"vectorised: it turned shape {z.shape} into {sigma.shape}",
+            )
+        if not np.isfinite(sigma).all():
+            bad = z[~np.isfinite(sigma)][0]
+            raise InvalidArgumentError("activation", activation, f"finite: σ({bad:.4g}) is not")
+        k0, k1 = float(weight @ sigma), float(weight @ (z * sigma))
+        spread = float(np.sqrt(weight @ (sigma - k0 - k1 * z) ** 2))
+        size = float(np.sqrt(weight @ sigma**2)) or 1.0
+        found = np.array([k0, k1, spread])
+        if np.abs(found - previous).max() <= ACCURACY * size:
+            found[np.abs(found) <= 10 * ACCURACY * size] = 0.0
+            if not found[1:].any():
+                raise InvalidArgumentError(
+                    "activation", activation, "other than a constant, which carries no information"
+                )
+            return float(found[0]), float(found[1]), float(found[2])
+        previous = found
+    raise InvalidArgumentError(
+        "activation",
+        activation,
+        "smooth between its kinks: its Gaussian coefficients did not settle to 1e-12; "
+        "declare jumps and corners in Custom(function, kinks=(...))",
+    )
+
+
+@dataclass(frozen=True)
+class Sign(Activation):
+    """σ(x) = sign(x)."""
+
+    kinks = (0.0,)
+
+    def __call__(self, x: Array) -> Array:
+        return np.sign(x)
+
+    @cached_property
+    def kappas(self) -> Kappas:
+        return 0.0, np.sqrt(2 / np.pi), np.sqrt(1 - 2 / np.pi)
+
+
+@dataclass(frozen=True)
+class Erf(Activation):
+    """σ(x) = erf(x)."""
+
+    def __call__(self, x: Array) -> Array:
+        out: Array = special.erf(x)
+        return out
+
+    @cached_property
+    def kappas(self) -> Kappas:
+        return 0.0, 2 / np.sqrt(3 * np.pi), np.sqrt(2 / np.pi * np.arcsin(2 / 3) - 4 / (3 * np.pi))
+
+
+@dataclass(frozen=True)
+class Tanh(Activation):
+    """σ(x) = tanh(x)."""
+
+    def __call__(self, x: Array) -> Array:
+        return np.tanh(x)
+
+
+@dataclass(frozen=True)
+class Relu(Activation):
+    """σ(x) = max(x, 0)."""
+
+    kinks = (0.0,)
+
+    def __call__(self, x: Array) -> Array:
+        return np.maximum(x, 0.0)
+
+    @cached_property
+    def kappas(self) -> Kappas:
+        return 1 / np.sqrt(2 * np.pi), 0.5, np.sqrt(0.25 - 1 / (2 * np.pi))
+
+
+@dataclass(frozen=True)
+class Identity(Activation):
+    """σ(x) = x."""
+
+    def __call__(self, x: Array) -> Array:
+        return np.array(x, dtype=float)
+
+    @cached_property
+    def kappas(self) -> Kappas:
+        return 0.0, 1.0, 0.0
+
+
+@dataclass(frozen=True)
+class HardTanh(Activation):
+    """σ(x) = x cut at ±1."""
+
+    kinks = (-1.0, 1.0)
+
+    def __call__(self, x: Array) -> Array:
+        return np.clip(x, -1.0, 1.0)
+
+    @cached_property
+    def kappas(self) -> Kappas:
+        inside = special.erf(np.sqrt(0.5))
+        second = 1.0 - 2.0 * float(normal_density(np.array(1.0)))
+        return 0.0, float(inside), float(np.sqrt(second - inside**2))
+
+
+@dataclass(frozen=True)
+class Custom(Activation):
+    """Any vectorised function.
+
+    Parameters
+    ----------
+    function : callable
+        Vectorised σ.
+    kinks : tuple of float
+        Where σ or its slope jumps.
+    """
+
+    function: Callable[[Array], Array]
+    kinks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidArgumentError("function", self.function, "callable")
+
+    def __call__(self, x: Array) -> Array:
+        return self.function(x)
+
+
+REGISTRY: dict[str, type[Activation]] = {
+    "sign": Sign,
+    "erf": Erf,
+    "tanh": Tanh,
+    "relu": Relu,
+    "identity": Identity,
+    "hard_tanh": HardTanh,
+}

@@ -1,0 +1,45 @@
+"""Exceptions of the package: each message names the argument, its value and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class HiddenManifoldError(Exception):
+    """Base class of every exception raised on purpose by this package."""
+
+
+class InvalidArgumentError(HiddenManifoldError, ValueError):
+    """An argument has a value outside what is allowed.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument.
+    value : object
+        The value it had.
+    allowed : str
+        What is allowed, as the end of the sentence "… must be".
+    """
+
+    def __init__(self, argument: str, value: object, allowed: str) -> None:
+        self.argument = argument
+        self.value = value
+        super().__init__(f"{argument} = {_shorten(value)} is not allowed: it must be {allowed}")
+
+
+class IncompatibleIngredientsError(HiddenManifoldError, ValueError):
+    """Two ingredients of a model make no sense together."""
+
+
+class ConvergenceError(HiddenManifoldError, RuntimeError):
+    """Some points did not converge; ``partial`` holds the dataset with those points as NaN."""
+
+    def __init__(self, message: str, partial: Any = None) -> None:
+        self.partial = partial
+        super().__init__(message)
+
+
+def _shorten(value: object, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

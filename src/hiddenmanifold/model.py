@@ -1,0 +1,191 @@
+r"""The model: four ingredients that fit together, and the conventions that hold everywhere.
+
+This is the one place where normalisations are stated:
+
+* data :math:`c \sim N(0, I_d)`, field :math:`\nu = c\cdot\theta/\sqrt d` with
+  :math:`|\theta|^2 = \rho d`, features :math:`x = \sigma(F^\top c/\sqrt d) \in R^p`;
+* prediction :math:`f = x\cdot w/\sqrt p + b`;
+* objective :math:`\sum_{\mu=1}^n \ell(y^\mu, f^\mu) + \tfrac\lambda2 |w|^2`, a sum over the
+  samples (not a mean), the intercept b not penalised;
+* :math:`\alpha = n/p`, :math:`\gamma = d/p`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import activations, losses, projections, teachers
+from .errors import IncompatibleIngredientsError, InvalidArgumentError
+from .registry import Task, check_number, resolve
+
+Array = NDArray[np.float64]
+
+OBJECTIVE = (
+    "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
+    "|w|², with prediction f = x·w/√p + b; a sum, not a mean; b is not penalised"
+)
+
+# exponents of (alpha, gamma) in each ratio: n/p = alpha, d/p = gamma
+RATIOS: Mapping[str, tuple[int, int]] = {
+    "n_over_d": (1, -1),
+    "d_over_n": (-1, 1),
+    "p_over_n": (-1, 0),
+    "n_over_p": (1, 0),
+    "p_over_d": (0, -1),
+    "d_over_p": (0, 1),
+}
+
+
+@dataclass(frozen=True, init=False)
+class Model:
+    """A learning problem: features, labels and the loss that is minimised.
+
+    Parameters
+    ----------
+    activation : str, Activation or callable
+        The nonlinearity σ of the features.
+    projection : str or Projection
+        The matrix F of the features.
+    teacher : str or Teacher
+        The rule that makes labels.
+    loss : str or Loss
+        The convex loss.
+    intercept : bool
+        Whether to fit an unpenalised intercept. Features of non-zero mean (κ0 ≠ 0) provide one in
+        any case.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For an unknown name, an activation that is constant or not finite, …
+    IncompatibleIngredientsError
+        If the loss makes no sense for the teacher's labels.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
+    Model(activation=Erf(), projection=Gaussian(), teacher=Sign(...), loss=Logistic(), ...)
+    """
+
+    activation: activations.Activation
+    projection: projections.Projection
+    teacher: teachers.Teacher
+    loss: losses.Loss
+    intercept: bool
+
+    def __init__(
+        self,
+        *,
+        activation: str | activations.Activation | Callable[[Array], Array],
+        projection: str | projections.Projection,
+        teacher: str | teachers.Teacher,
+        loss: str | losses.Loss,
+        intercept: bool = False,
+    ) -> None:
+        if callable(activation) and not isinstance(activation, activations.Activation | type):
+            activation = activations.Custom(activation)
+        chosen = {
+            "activation": resolve(
+                "activation", activation, activations.Activation, activations.REGISTRY
+            ),
+            "projection": resolve(
+                "projection", projection, projections.Projection, projections.REGISTRY
+            ),
+            "teacher": resolve("teacher", teacher, teachers.Teacher, teachers.REGISTRY),
+            "loss": resolve("loss", loss, losses.Loss, losses.REGISTRY),
+        }
+        for kind, ingredient in chosen.items():
+            object.__setattr__(self, kind, ingredient)
+        if not isinstance(intercept, bool | np.bool_):
+            raise InvalidArgumentError("intercept", intercept, "True or False")
+        object.__setattr__(self, "intercept", bool(intercept))
+        if self.task not in self.loss.tasks:
+            raise IncompatibleIngredientsError(
+                f"loss {self.loss} and teacher {self.teacher} do not fit together: the teacher "
+                f"gives labels for {self.task}, the loss is one for {' and '.join(self.loss.tasks)}"
+            )
+        _ = self.activation.kappas  # a constant or non-finite activation is refused here
+
+    @property
+    def task(self) -> Task:
+        """Regression or classification."""
+        return self.teacher.task
+
+    @property
+    def free_intercept(self) -> bool:
+        """Whether the prediction has a free intercept, fitted or provided by κ0 ≠ 0."""
+        return self.intercept or self.activation.kappas[0] != 0.0
+
+
+def exponents(
+    names: tuple[str, ...], fixed_ratio: float | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Exponents with which the given ratios (then a fixed d/p) multiply to alpha and to gamma.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names out of `RATIOS`.
+    fixed_ratio : float or None
+        The ratio d/p, if the projection fixes it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the ratios do not determine n/p and d/p, or say too much.
+    """
+    all_names = (*names, *(("d_over_p",) if fixed_ratio is not None else ()))
+    text = ", ".join(names) or "none"
+    need = "exactly two independent ratios among " + ", ".join(RATIOS)
+    if fixed_ratio is not None:
+        need = (
+            f"exactly one ratio other than d/p: the projection fixes d/p = {fixed_ratio:.6g} itself"
+        )
+    if len(all_names) != 2:
+        raise InvalidArgumentError("ratios", text, need)
+    (a, b), (c, d) = (RATIOS[name] for name in all_names)
+    determinant = a * d - b * c
+    if determinant == 0:
+        raise InvalidArgumentError(
+            "ratios", text, need + f"; {' and '.join(all_names)} say the same thing twice"
+        )
+    return (d // determinant, -b // determinant), (-c // determinant, a // determinant)
+
+
+def to_sklearn_C(regularisation: float, p: int) -> float:
+    """The `C` of scikit-learn's classifiers that fits the same model on the features x.
+
+    scikit-learn minimises C Σ loss(y, x·v) + ½|v|²; with v = w/√p that is ours for C = 1/(λp).
+
+    Parameters
+    ----------
+    regularisation : float
+        Our λ, positive.
+    p : int
+        Number of features.
+    """
+    check_number("regularisation", regularisation, 0.0, open_low=True)
+    check_number("p", p, 1.0)
+    return 1.0 / (regularisation * p)
+
+
+def to_ridge_alpha(regularisation: float, p: int) -> float:
+    """The `alpha` of scikit-learn's `Ridge` that fits the same model on the features x.
+
+    scikit-learn minimises Σ(y - x·v)² + alpha |v|²; with v = w/√p that is ours for alpha = λp.
+
+    Parameters
+    ----------
+    regularisation : float
+        Our λ, not negative.
+    p : int
+        Number of features.
+    """
+    check_number("regularisation", regularisation, 0.0)
+    check_number("p", p, 1.0)
+    return regularisation * p

@@ -1,0 +1,133 @@
+"""One batched Newton loop, and how a solve can end.
+
+The damping follows the natural monotonicity test (Deuflhard, *Newton Methods for Nonlinear
+Problems*, section 3.3): a trial point is kept if the correction computed from its residual with
+the *old* matrix is shorter than the step that led there. The test does not depend on how the
+equations are scaled, which matters where one residual is proportional to 1/Q and Q is huge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+System = Callable[[Array, Integers], tuple[Array, Array]]
+
+SMALLEST_DAMPING = 2.0**-5
+
+
+class Status(IntEnum):
+    """How the solve of a point ended."""
+
+    CONVERGED = 0
+    MAX_ITERATIONS = 1
+    NON_FINITE = 2
+    QUADRATURE = 3
+
+    @property
+    def sentence(self) -> str:
+        """The outcome, for a person."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "converged: the residual and the quadrature error are within tolerance",
+    Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance",
+    Status.NON_FINITE: "the equations gave a value that is not finite, so the iteration stopped",
+    Status.QUADRATURE: "the integrals did not settle when the quadrature was refined; a function "
+    "with undeclared kinks or a very short length scale does this",
+}
+
+
+@dataclass
+class Solution:
+    """Outcome of a batched solve, one entry per point."""
+
+    x: Array
+    residual: Array
+    iterations: Integers
+
+
+def newton_step(matrix: Array, residual: Array) -> Array:
+    """Solve ``matrix @ step = residual`` for each point.
+
+    A singular or non-finite matrix falls back on the residual itself, i.e. on plain iteration; a
+    step that is not finite is left so, for the caller to reject.
+    """
+    usable = np.isfinite(matrix.reshape(len(matrix), -1)).all(1)
+    safe = np.where(usable[:, None, None], matrix, np.eye(matrix.shape[1]))
+    try:
+        step = np.linalg.solve(safe, residual[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        step = (np.linalg.pinv(safe) @ residual[..., None])[..., 0]
+    finite: NDArray[np.bool_] = np.isfinite(step).all(1)
+    return np.where(finite[:, None], step, residual)
+
+
+def largest(residual: Array) -> Array:
+    """Largest component of each residual; NaN counts as infinite, so that it fails every test."""
+    size = np.abs(residual).max(1)
+    return np.where(np.isfinite(size), size, np.inf)
+
+
+def newton(
+    system: System, x: Array, longest: Array, tolerance: float, max_iterations: int
+) -> Solution:
+    """Solve ``residual(x) = 0`` for a batch of points; converged points leave the batch.
+
+    Parameters
+    ----------
+    system : callable
+        ``system(x, index)`` returns the residuals ``G(x) - x`` of the points `index` and the
+        matrices ``I - dG/dx``.
+    x : array (points, unknowns)
+        Where to start.
+    longest : array (unknowns,)
+        Longest step allowed in each unknown.
+    tolerance : float
+        A point has converged when no component of its residual exceeds this.
+    max_iterations : int
+        Evaluations of the system per point.
+    """
+    outcome = Solution(x.copy(), np.full(len(x), np.inf), np.zeros(len(x), dtype=np.intp))
+
+    def whole_step(step: Array) -> Array:
+        return np.minimum(1.0, 1.0 / np.maximum(largest(step / longest), 1e-300))
+
+    active = np.arange(len(x))
+    base, (r, matrix) = x, system(x, active)
+    step, forced = newton_step(matrix, r), np.zeros(len(x), dtype=bool)
+    damping = whole_step(step)
+    outcome.iterations += 1
+    outcome.residual[:] = largest(r)
+    for _ in range(max_iterations - 1):
+        going = outcome.residual[active] > tolerance
+        if not going.all():
+            active, forced = active[going], forced[going]
+            base, r, matrix, step, damping = (a[going] for a in (base, r, matrix, step, damping))
+        if not active.size:
+            break
+        trial = base + damping[:, None] * step
+        trial_r, trial_matrix = system(trial, active)
+        outcome.iterations[active] += 1
+        size = largest(trial_r)
+        correction = largest(newton_step(matrix, trial_r) / longest)
+        shorter = correction <= (1.0 - 0.25 * damping) * largest(step / longest)
+        keep = (shorter | forced | (size <= tolerance)) & np.isfinite(size)
+
+        k = keep[:, None]
+        base, r = np.where(k, trial, base), np.where(k, trial_r, r)
+        matrix = np.where(k[..., None], trial_matrix, matrix)
+        # no damping helps: take one step of plain iteration, whatever the test says
+        forced = ~keep & (damping <= SMALLEST_DAMPING * whole_step(step))
+        step = np.where(k, newton_step(matrix, r), np.where(forced[:, None], r, step))
+        damping = np.where(keep | forced, whole_step(step), 0.5 * damping)
+        outcome.x[active[keep]] = base[keep]
+        outcome.residual[active[keep]] = size[keep]
+    return outcome

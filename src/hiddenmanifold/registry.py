@@ -1,0 +1,69 @@
+"""What all ingredients share: their task, their registry, and the check of their numbers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+import numpy as np
+
+from .errors import InvalidArgumentError
+
+Ingredient = TypeVar("Ingredient")
+
+
+class Task(StrEnum):
+    """What is learned: real labels, or labels ±1."""
+
+    REGRESSION = "regression"
+    CLASSIFICATION = "classification"
+
+
+def check_number(
+    name: str, value: object, low: float, high: float = np.inf, *, open_low: bool = False
+) -> None:
+    """Raise unless `value` is a finite number in [low, high], or in (low, high] if `open_low`."""
+    if isinstance(value, int | float | np.floating | np.integer):
+        number = float(value)
+        if np.isfinite(number) and low <= number <= high and not (open_low and number == low):
+            return
+    allowed = f"a finite number {'above' if open_low else 'of at least'} {low:g}"
+    raise InvalidArgumentError(
+        name, value, allowed + (f" and at most {high:g}" if np.isfinite(high) else "")
+    )
+
+
+def resolve(
+    kind: str, given: object, base: type[Ingredient], registry: Mapping[str, type[Ingredient]]
+) -> Ingredient:
+    """Return the ingredient meant by a registered name or by an object of the right kind.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the argument, for the error message.
+    given : str or object
+        A registered name, or an instance of `base`.
+    base : type
+        Class of this kind of ingredient.
+    registry : mapping
+        Name to class, each constructible without arguments.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is unknown (the nearest known ones are suggested) or the object is of
+        another kind.
+    """
+    if isinstance(given, base):
+        return given
+    names = ", ".join(repr(name) for name in registry)
+    if isinstance(given, str):
+        if given in registry:
+            return registry[given]()
+        near = difflib.get_close_matches(given.lower().replace("-", "_"), registry, n=2)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise InvalidArgumentError(kind, given, f"one of {names}{hint}")
+    raise InvalidArgumentError(kind, given, f"one of {names}, or a {base.__name__} object")

@@ -1,0 +1,126 @@
+"""Labelled results: xarray datasets with named axes, provenance and status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InvalidArgumentError
+from .model import OBJECTIVE, RATIOS, Model, exponents
+from .numerics.newton import Status
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MEANINGS = {
+    "generalisation_error": "test error against new labels drawn by the same noisy rule",
+    "clean_error": "test error against the noiseless rule",
+    "training_loss": "(sum of losses + regularisation/2 |w|²)/n at the minimum",
+    "training_error": "fraction of training samples that are misclassified",
+    "V": "κ1² V_s + κ⋆² V_w",
+    "Q": "variance of the prediction, κ1² q_s + κ⋆² q_w",
+    "M": "covariance of the prediction with the teacher's field, κ1 m_s",
+    "q_s": "|F w/√p|²/d",
+    "q_w": "|w|²/p",
+    "m_s": "(F w/√p)·θ/d",
+    "V_s": "response of F w/√p",
+    "V_w": "response of w",
+    "intercept": "the intercept b of the prediction",
+    "status": "how the solve of the point ended",
+    "residual": "largest relative change under one more undamped turn of the equations",
+    "quadrature_error": "estimated relative error of (V, Q, M) left by the quadrature",
+    "iterations": "evaluations of the equations",
+}
+
+
+def labelled(name: str, values: ArrayLike | xr.DataArray) -> xr.DataArray:
+    """An argument as a labelled array: a vector becomes a dimension of the argument's name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Unless every value is a positive finite number, in a scalar, a vector or a DataArray.
+    """
+    import xarray as xr
+
+    if isinstance(values, xr.DataArray):
+        array = values.astype(float)
+    else:
+        try:
+            plain = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            raise InvalidArgumentError(name, values, "a number or a sequence of numbers") from None
+        if plain.ndim > 1:
+            raise InvalidArgumentError(
+                name,
+                f"of shape {plain.shape}",
+                "a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
+            )
+        dims = (name,) if plain.ndim else ()
+        array = xr.DataArray(plain, dims=dims)
+    flat = array.values.ravel()
+    wrong = flat[~(np.isfinite(flat) & (flat > 0))]
+    if wrong.size:
+        raise InvalidArgumentError(name, float(wrong[0]), "positive and finite")
+    if not flat.size:
+        raise InvalidArgumentError(name, [], "at least one number")
+    return array
+
+
+def ratios_of(
+    model: Model, given: Mapping[str, Any]
+) -> tuple[dict[str, xr.DataArray], xr.DataArray, xr.DataArray]:
+    """The given ratios as labelled arrays, and n/p and d/p that follow from them."""
+    arrays = {name: labelled(name, given[name]) for name in RATIOS if given.get(name) is not None}
+    fixed = model.projection.fixed_ratio
+    to_alpha, to_gamma = exponents(tuple(arrays), fixed)
+    factors: list[Any] = [*arrays.values(), *([fixed] if fixed is not None else [])]
+
+    def product(powers: tuple[int, ...]) -> Any:
+        terms = [
+            f if power > 0 else 1.0 / f for f, power in zip(factors, powers, strict=True) if power
+        ]
+        out = terms[0]
+        for term in terms[1:]:
+            out = out * term
+        return out
+
+    return arrays, product(to_alpha), product(to_gamma)
+
+
+def dataset(
+    model: Model,
+    coordinates: Mapping[str, xr.DataArray],
+    template: xr.DataArray,
+    columns: Mapping[str, NDArray[Any]],
+) -> xr.Dataset:
+    """Flat columns as a dataset shaped like `template`, with coordinates and provenance."""
+    import xarray as xr
+
+    data = {
+        name: (template.dims, values.reshape(template.shape), {"long_name": MEANINGS[name]})
+        for name, values in columns.items()
+    }
+    ds = xr.Dataset(data, coords={**template.coords, **coordinates}, attrs=provenance(model))
+    if "status" in ds:
+        ds["status"].attrs.update(
+            flag_values=[int(s) for s in Status],
+            flag_meanings=" ".join(s.name.lower() for s in Status),
+            sentences="; ".join(f"{int(s)}: {s.sentence}" for s in Status),
+        )
+    return ds
+
+
+def provenance(model: Model) -> dict[str, str]:
+    """Attributes that say where a dataset comes from."""
+    return {
+        "model": repr(model),
+        "task": str(model.task),
+        "objective": OBJECTIVE,
+        "hiddenmanifold_version": version("hiddenmanifold"),
+        "theory": "Gerace et al. 2020, saddle-point equations of section 2, any rho and intercept",
+    }

@@ -1,0 +1,355 @@
+r"""Label rules: how a label is drawn from the teacher's field :math:`\nu = c\cdot\theta/\sqrt d`.
+
+A binary teacher is known to the theory through the probability of the label `y` given a Gaussian
+field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is written along the label,
+:math:`Z_y(x) = Z_0(y, y x)`, with derivatives in `x`: then both labels look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from .errors import InvalidArgumentError
+from .numerics.panels import gauss_legendre
+from .numerics.special import logistic_as_probits, normal_density
+from .registry import Task, check_number
+
+Array = NDArray[np.float64]
+Law = tuple[Array, Array, Array]
+
+# Z is resolved by panels of 4.5 widths; a mixture of widths needs a longer, geometric ladder
+_LADDER = np.array([-36.0, -18.0, -9.0, -4.5, 0.0, 4.5, 9.0, 18.0, 36.0])
+
+
+class Teacher:
+    """Base of all label rules; `rho` is the second moment of the teacher's weights."""
+
+    task: ClassVar[Task]
+    rho: float
+
+
+@dataclass(frozen=True)
+class Linear(Teacher):
+    r"""Real labels :math:`y = \nu + \sqrt{\Delta}\,\xi`.
+
+    Parameters
+    ----------
+    noise : float
+        Variance :math:`\Delta \ge 0`.
+    rho : float
+        Second moment of the teacher's weights, positive.
+    """
+
+    noise: float = 0.0
+    rho: float = 1.0
+    task: ClassVar[Task] = Task.REGRESSION
+
+    def __post_init__(self) -> None:
+        check_number("rho", self.rho, 0.0, open_low=True)
+        check_number("noise", self.noise, 0.0)
+
+
+class BinaryTeacher(Teacher):
+    """Base of the rules with labels ±1."""
+
+    task: ClassVar[Task] = Task.CLASSIFICATION
+
+    @property
+    def symmetric(self) -> bool:
+        r"""Whether :math:`P(+|\nu) = P(-|-\nu)`."""
+        raise NotImplementedError
+
+    @property
+    def clean(self) -> BinaryTeacher:
+        """The same rule without noise: the more probable label."""
+        raise NotImplementedError
+
+    def label_law(self, y: int, x: Array, V0: Array, level: int = 0) -> Law:
+        r""":math:`Z_y(x)` and its first two derivatives in `x` (see the module's docstring).
+
+        Parameters
+        ----------
+        y : {1, -1}
+            The label.
+        x, V0 : arrays that broadcast
+            Mean of the teacher's field along the label, and its variance.
+        level : int
+            Fineness of a numerical integral, if the rule needs one.
+        """
+        raise NotImplementedError
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        """Values of `x` where :math:`Z_y` bends, shape (points, landmarks)."""
+        raise NotImplementedError
+
+    def error_without_bias(self, k: Array, V0: Array) -> Array | None:
+        """Test error of an unbiased predictor in closed form, or None if there is none.
+
+        `k` is the covariance of the teacher's field with the standardised prediction.
+        """
+        return None
+
+
+class ProbitSum(BinaryTeacher):
+    r"""Rules of the form :math:`P(+|\nu) = o + \sum_k w_k \Phi((\nu - \tau_k)/\sqrt{\Delta_k})`.
+
+    A Gaussian average of such a rule is again a sum of normal distribution functions, with
+    :math:`\Delta_k + V_0` in place of :math:`\Delta_k`: no inner integral is ever computed.
+    """
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        """Offset, weights, thresholds, variances."""
+        raise NotImplementedError
+
+    @property
+    def symmetric(self) -> bool:
+        offset, weights, thresholds, _ = self._terms
+        return bool(np.all(thresholds == 0) and np.isclose(2 * offset + weights.sum(), 1.0))
+
+    def label_law(self, y: int, x: Array, V0: Array, level: int = 0) -> Law:
+        offset, weights, thresholds, variances = self._terms
+        rest = offset if y > 0 else 1.0 - offset - weights.sum()
+        Z: Array = np.full(np.broadcast_shapes(x.shape, V0.shape), rest)
+        Z1, Z2 = np.zeros_like(Z), np.zeros_like(Z)
+        for weight, threshold, variance in zip(weights, thresholds, variances, strict=True):
+            inverse = 1.0 / np.sqrt(V0 + variance)
+            t = (x - y * threshold) * inverse
+            slope = (weight * inverse) * normal_density(t)
+            Z = Z + weight * special.ndtr(t)
+            Z1 = Z1 + slope
+            Z2 = Z2 - inverse * t * slope
+        return Z, Z1, Z2
+
+    def error_without_bias(self, k: Array, V0: Array) -> Array | None:
+        if not self.symmetric:
+            return None
+        offset, weights, _, variances = self._terms
+        angles = np.arctan2(np.sqrt(V0[:, None] + variances), k[:, None])
+        return offset + angles @ weights / np.pi
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        _, weights, thresholds, variances = self._terms
+        ladder = _LADDER if len(weights) > len(set(thresholds)) else _LADDER[2:-2]
+        width = np.sqrt(V0 + variances.min())[:, None]
+        return np.concatenate([y * t + width * ladder for t in sorted(set(thresholds))], axis=1)
+
+
+@dataclass(frozen=True)
+class Sign(ProbitSum):
+    r"""Labels :math:`y = \mathrm{sign}(\nu + t + \sqrt\Delta\,\xi)`, some of them flipped.
+
+    Parameters
+    ----------
+    noise : float
+        Variance :math:`\Delta \ge 0` inside the sign: the probit rule.
+    flip : float
+        Probability in [0, 1/2) of flipping the label.
+    threshold : float
+        The shift `t`.
+    rho : float
+        Second moment of the teacher's weights, positive.
+    """
+
+    noise: float = 0.0
+    flip: float = 0.0
+    threshold: float = 0.0
+    rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_rule(self.rho, self.flip, self.threshold)
+        check_number("noise", self.noise, 0.0)
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        return (
+            self.flip,
+            np.array([1.0 - 2.0 * self.flip]),
+            np.array([-self.threshold]),
+            np.array([self.noise]),
+        )
+
+    @property
+    def clean(self) -> Sign:
+        return Sign(threshold=self.threshold, rho=self.rho)
+
+
+@dataclass(frozen=True)
+class Logistic(ProbitSum):
+    r"""Labels +1 with probability :math:`1/(1 + e^{-\beta(\nu + t)})`, some of them flipped.
+
+    The logistic law is a scale mixture of normal laws, so the rule is a sum of probits (to 1e-14).
+
+    Parameters
+    ----------
+    slope : float
+        The inverse temperature :math:`\beta > 0`.
+    threshold : float
+        The shift `t`.
+    flip : float
+        Probability in [0, 1/2) of flipping the label.
+    rho : float
+        Second moment of the teacher's weights, positive.
+    """
+
+    slope: float = 1.0
+    threshold: float = 0.0
+    flip: float = 0.0
+    rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_rule(self.rho, self.flip, self.threshold)
+        check_number("slope", self.slope, 0.0, open_low=True)
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        weights, deviations = logistic_as_probits()
+        return (
+            self.flip,
+            (1.0 - 2.0 * self.flip) * weights,
+            np.full(len(weights), -self.threshold),
+            (deviations / self.slope) ** 2,
+        )
+
+    @property
+    def clean(self) -> Sign:
+        return Sign(threshold=self.threshold, rho=self.rho)
+
+
+def _check_rule(rho: float, flip: float, threshold: float) -> None:
+    check_number("rho", rho, 0.0, open_low=True)
+    check_number("flip", flip, 0.0, 0.5)
+    if flip == 0.5:
+        raise InvalidArgumentError("flip", flip, "below 1/2, where labels carry no information")
+    check_number("threshold", threshold, -35.0, 35.0)
+
+
+@dataclass(frozen=True)
+class Steps(ProbitSum):
+    """The noiseless rule whose label changes sign at each of the given fields.
+
+    Parameters
+    ----------
+    changes : tuple of float
+        Where the label changes, in increasing order.
+    first : {1, -1}
+        The label below all changes.
+    rho : float
+        Second moment of the teacher's weights.
+    """
+
+    changes: tuple[float, ...]
+    first: int = -1
+    rho: float = 1.0
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        signs = -self.first * np.where(np.arange(len(self.changes)) % 2, -1.0, 1.0)
+        return float(self.first > 0), signs, np.array(self.changes), np.zeros(len(self.changes))
+
+    @property
+    def clean(self) -> Steps:
+        return self
+
+
+@dataclass(frozen=True)
+class Custom(BinaryTeacher):
+    r"""Labels +1 with any probability :math:`P(+|\nu)`.
+
+    Its Gaussian averages are computed numerically, and refined until they settle.
+
+    Parameters
+    ----------
+    probability : callable
+        Vectorised :math:`P(+|\nu)`, with values in [0, 1].
+    kinks : tuple of float
+        Fields where the probability or its slope jumps.
+    rho : float
+        Second moment of the teacher's weights, positive.
+    """
+
+    probability: Callable[[Array], Array]
+    kinks: tuple[float, ...] = ()
+    rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("rho", self.rho, 0.0, open_low=True)
+        object.__setattr__(self, "kinks", tuple(sorted(float(kink) for kink in self.kinks)))
+        grid = self._grid
+        p = np.asarray(self.probability(grid), dtype=float)
+        if p.shape != grid.shape:
+            raise InvalidArgumentError(
+                "probability", p.shape, f"vectorised: {grid.shape} fields in, as many values out"
+            )
+        if not (np.isfinite(p).all() and p.min() >= 0.0 and p.max() <= 1.0):
+            raise InvalidArgumentError(
+                "probability",
+                f"with values from {p.min()} to {p.max()}",
+                "within [0, 1] everywhere",
+            )
+        if p.min() == p.max():
+            raise InvalidArgumentError("probability", f"constant {p[0]:g}", "informative")
+
+    @property
+    def _grid(self) -> Array:
+        grid: Array = np.sqrt(self.rho) * np.linspace(-9.0, 9.0, 4001)
+        return grid
+
+    @cached_property
+    def symmetric(self) -> bool:
+        p = self.probability(self._grid)
+        return bool(np.abs(p + p[::-1] - 1.0).max() < 1e-14) and all(
+            -k in self.kinks for k in self.kinks
+        )
+
+    @cached_property
+    def clean(self) -> Steps:
+        def excess(field: float) -> float:
+            return float(self.probability(np.array([field]))[0]) - 0.5
+
+        grid = self._grid
+        above = self.probability(grid) > 0.5
+        changes = np.flatnonzero(above[1:] != above[:-1])
+        roots = (_change(excess, grid[i], grid[i + 1]) for i in changes)
+        return Steps(tuple(roots), 1 if above[0] else -1, self.rho)
+
+    def label_law(self, y: int, x: Array, V0: Array, level: int = 0) -> Law:
+        x, V0 = np.broadcast_arrays(x, V0)
+        deviation = np.sqrt(V0)
+        reach = 9.0
+        # along the label: fields y (x + deviation z), cut at the images of the kinks
+        cuts = [np.clip((y * kink - x) / deviation, -reach, reach) for kink in self.kinks[::y]]
+        cuts = [np.full(x.shape, -reach), *cuts, np.full(x.shape, reach)]
+        nodes, weights = gauss_legendre(12, 2 + level)
+        Z, Z1, Z2 = np.zeros((3, *x.shape))
+        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+            for node, weight in zip(nodes, weights, strict=True):
+                z = low + (high - low) * node
+                p = self.probability(y * (x + deviation * z))
+                mass = (weight * (high - low)) * normal_density(z) * (p if y > 0 else 1.0 - p)
+                Z += mass
+                Z1 += mass * z
+                Z2 += mass * (z * z - 1.0)
+        return Z, Z1 / deviation, Z2 / V0
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        width = np.sqrt(V0)[:, None]
+        centres = sorted({*self.kinks, *self.clean.changes})
+        marks = [y * c + width * _LADDER[2:-2] for c in centres]
+        return np.concatenate([np.empty((len(V0), 0)), *marks], axis=1)
+
+
+def _change(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that has different signs at `low` and `high` changes it."""
+    root: float = optimize.bisect(function, low, high, xtol=1e-15)
+    return root
+
+
+REGISTRY: dict[str, type[Teacher]] = {"linear": Linear, "sign": Sign, "logistic": Logistic}

@@ -1,0 +1,121 @@
+"""From a model and its ratios to every predicted quantity, in bounded memory, on all cores."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.losses import Square
+from hiddenmanifold.model import Model
+from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.teachers import BinaryTeacher, Linear
+from hiddenmanifold.theory import observables
+from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
+from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
+from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, solve
+from hiddenmanifold.theory.spectral import Features, Overlaps, Ratios, overlaps
+
+Columns = dict[str, NDArray[Any]]
+
+CHUNK = 1024
+"""Points solved together: enough to amortise the calls, few enough to stay in the cache."""
+
+
+def channel_of(model: Model) -> Channel:
+    """The channel of a model: closed form for the square loss, panels otherwise."""
+    teacher, loss, square = model.teacher, model.loss, isinstance(model.loss, Square)
+    if isinstance(teacher, Linear):
+        # an even loss on centred labels leaves the intercept at zero
+        free = model.free_intercept and not loss.even
+        return (SquareLinearChannel if square else LinearChannel)(teacher, loss, free)
+    assert isinstance(teacher, BinaryTeacher)
+    free = model.free_intercept and not teacher.symmetric
+    return (SquareBinaryChannel if square else BinaryChannel)(teacher, loss, free)
+
+
+def features_of(model: Model) -> Features:
+    """What the spectral side knows of a model."""
+    _, kappa_1, kappa_star = model.activation.kappas
+    return Features(model.projection, kappa_1, kappa_star, model.teacher.rho)
+
+
+def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Columns:
+    """Every predicted quantity at each point of flat arrays of ratios.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    ratios : Ratios
+        Flat arrays alpha, gamma, lam of one length.
+    workers : int, optional
+        Threads; by default one per core.
+    """
+    channel, features = channel_of(model), features_of(model)
+    points = len(ratios.lam)
+    pieces = [slice(i, i + CHUNK) for i in range(0, points, CHUNK)] or [slice(0, 0)]
+
+    def piece(where: slice) -> Columns:
+        problem = SaddlePoint(channel, features, ratios[where])
+        return _quantities(model, problem, solve(problem))
+
+    workers = min(workers or os.cpu_count() or 1, len(pieces))
+    if workers == 1:
+        parts = [piece(where) for where in pieces]
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            parts = list(pool.map(piece, pieces))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns:
+    """Named results of a solved batch; a point that did not converge is NaN throughout."""
+    ratios = problem.ratios
+    with np.errstate(all="ignore"):
+        o = overlaps(problem.features, ratios, outcome.e)
+        found = {
+            **_errors(model, problem.channel, outcome, o),
+            "training_loss": outcome.data_loss + 0.5 * ratios.lam * o.q_w / ratios.alpha,
+            "V": o.V,
+            "Q": o.Q,
+            "M": o.M,
+            "q_s": o.q_s,
+            "q_w": o.q_w,
+            "m_s": o.M / problem.features.kappa_1 if problem.features.kappa_1 else 0.0 * o.M,
+            "V_s": o.V_s,
+            "V_w": o.V_w,
+            "intercept": problem.channel.intercept(outcome.x),
+        }
+    failed = outcome.status != Status.CONVERGED
+    for values in found.values():
+        values[failed] = np.nan
+    return {
+        **found,
+        "status": outcome.status,
+        "residual": outcome.residual,
+        "quadrature_error": outcome.quadrature_error,
+        "iterations": outcome.iterations,
+    }
+
+
+def _errors(model: Model, channel: Channel, outcome: Outcome, o: Overlaps) -> Columns:
+    """Test errors against noisy and clean labels, and the training error of a classifier."""
+    teacher, b = model.teacher, channel.intercept(outcome.x)
+    if isinstance(teacher, Linear):
+        clean = o.excess + b**2
+        return {"generalisation_error": clean + teacher.noise, "clean_error": clean}
+    assert isinstance(teacher, BinaryTeacher)
+    a, V, deviation = outcome.x[:, 2], np.exp(outcome.x[:, 0]), np.exp(0.5 * outcome.x[:, 1])
+    k, V0 = np.sqrt(teacher.rho) * np.tanh(a), teacher.rho / np.cosh(a) ** 2
+    level = int(outcome.level.max(initial=0))
+    return {
+        "generalisation_error": observables.test_error(teacher, k, V0, b / deviation, level),
+        "clean_error": observables.test_error(teacher.clean, k, V0, b / deviation, level),
+        "training_error": observables.training_error(
+            teacher, model.loss, V=V, deviation=deviation, k=k, V0=V0, intercept=b, level=level
+        ),
+    }

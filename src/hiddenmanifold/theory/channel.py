@@ -1,0 +1,322 @@
+r"""The labels' side of the saddle point: Gaussian averages over the proximal map.
+
+For a label `y` let :math:`\tilde\omega = y\omega \sim N(yb, Q)` be the field along the label and
+:math:`u = a - \tilde\omega` its shortfall (`a` the loss's anchor), with proximal point `s`. Three
+numbers per point drive the saddle point (see ``docs/theory.md``):
+
+.. math:: e_1 = E[g], \quad e_2 = E[h^2], \quad e_3 = E[h\,\partial \log Z], \qquad
+          h = \rho'(s), \quad g = \frac{\rho''(s)}{1 + V\rho''(s)},
+
+plus :math:`e_0 = E[y h]`, which a free intercept sets to zero. Derivatives with respect to the
+unknowns come from the same nodes, by :math:`\partial_V h = -h g` and integration by parts: no
+third derivative of the loss is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.panels import sum_by_row
+from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.teachers import BinaryTeacher, Law, Linear
+from hiddenmanifold.theory.curve import REACH, Curve, Field, proximal_curve
+from hiddenmanifold.theory.spectral import Overlaps
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+COLLAPSED = 1e-40
+"""A variance below this counts as zero.
+
+Two phases have no regular saddle point: the best predictor is a constant (hinge with a free
+intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered exactly (absolute
+loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
+stops the fall where it no longer matters.
+"""
+LONGEST_STEP = 3.0
+"""Longest Newton step in the logarithm of an unknown."""
+
+
+@dataclass(frozen=True)
+class Hats:
+    """Channel averages of a batch of points.
+
+    Attributes
+    ----------
+    e : array (points, 4)
+        :math:`e_1, e_2, e_3, e_0`.
+    de : array (points, 4, unknowns)
+        Their derivatives with respect to the unknowns of the channel.
+    data_loss : array (points,)
+        Mean loss of the training samples, without the penalty; NaN unless asked for.
+    """
+
+    e: Array
+    de: Array
+    data_loss: Array
+
+
+def _averages(
+    loss: Loss,
+    curve: Curve,
+    field: Field,
+    y: int,
+    law: Callable[[Array, Integers], Law] | None,
+    *,
+    with_loss: bool,
+) -> tuple[Array, Array, Array]:
+    """Averages over one label, and their derivatives by (log V, log Q, a, beta).
+
+    Returns `e` (4, rows), `de` (4, 4, rows) and the data loss (rows,). The derivative by `a` is
+    left without its factor V0/sqrt(rho). Without a `law` the labels are real and Z = 1.
+    """
+    row, h, xi = curve.row, curve.h, curve.xi
+    density = normal_density(xi)
+    mass, bend = curve.mass * density, curve.bend * density
+
+    def dot(left: Array, right: Array) -> Array:
+        product: Array = np.einsum("ij,ij->i", left, right)
+        return product
+
+    if law is None:
+        mass_Z, bend_Z, from_law = mass, bend, np.zeros((5, len(row)))
+    else:
+        Z, Z1, Z2 = law(field.k[row, None] * xi, row)
+        mass_Z, bend_Z, bend_Z1 = mass * Z, bend * Z, bend * Z1
+        from_law = np.array(
+            [dot(mass * Z1, h), bend_Z1.sum(1), dot(bend_Z1, xi), dot(bend, Z2), dot(bend_Z1, h)]
+        )
+    data_loss = dot(mass_Z, loss.value(curve.s)) if with_loss else np.full(len(row), np.nan)
+    mass_Zh, bend_Zh, bend_Zx = mass_Z * h, bend_Z * h, bend_Z * xi
+    sums = np.array(
+        [
+            bend_Z.sum(1),
+            dot(mass_Zh, h),
+            mass_Zh.sum(1),
+            data_loss,
+            bend_Zx.sum(1),
+            dot(bend_Zx, xi),
+            bend_Zh.sum(1),
+            dot(bend_Zh, xi),
+            dot(bend_Zh, h),
+            *from_law,
+        ]
+    )
+    e1, e2, e0, data_loss, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sum_by_row(
+        sums, row, len(field.V)
+    )
+
+    V, sd, k = field.V, field.deviation, field.k
+    to_V = V * np.array([(ghx - k * g1h) / sd, -2 * ghh, -g1h, -y * gh])
+    to_Q = 0.5 * np.array([gxx - e1 - k * g1x, -2 * sd * ghx, -sd * g1x, -y * sd * gx])
+    to_a = np.array([g1x - k * g2, -2 * sd * g1h, -sd * g2, -y * sd * g1])
+    to_beta = y * np.array([gx - k * g1, -2 * sd * gh, -sd * g1, -y * sd * e1])
+    de = np.stack([to_V, to_Q + 0.5 * field.beta * to_beta, to_a, to_beta], axis=1)
+    return np.array([e1, e2, e3, y * e0]), de, data_loss
+
+
+class Channel(Protocol):
+    """What the solver asks of a channel; the members are `BinaryChannel` and `LinearChannel`."""
+
+    @property
+    def unknowns(self) -> int:
+        """Number of unknowns per point."""
+        raise NotImplementedError
+
+    @property
+    def overlap_unknowns(self) -> int:
+        """How many of them are overlaps; the rest is the intercept."""
+        raise NotImplementedError
+
+    @property
+    def longest(self) -> Array:
+        """Longest Newton step in each unknown."""
+        raise NotImplementedError
+
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+        """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
+        raise NotImplementedError
+
+    def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
+        """Unknowns (without the intercept) of given overlaps, and their derivatives by e."""
+        raise NotImplementedError
+
+    def start(self, V: Array) -> Array:
+        """Where to start the solve, given a first guess of V."""
+        raise NotImplementedError
+
+    def collapsed(self, points: int) -> Array:
+        """Where to start if there is no regular saddle point (see `COLLAPSED`)."""
+        x = self.start(np.full(points, np.sqrt(COLLAPSED)))
+        x[:, 1] = np.log(COLLAPSED)
+        return x
+
+    def intercept(self, x: Array) -> Array:
+        """The intercept b at the unknowns `x`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BinaryChannel(Channel):
+    r"""Labels :math:`y = \pm 1`, in the unknowns :math:`(\log V, \log Q, a[, \beta])`.
+
+    :math:`M = \sqrt{\rho Q}\tanh a`, so that :math:`V_0 = \rho/\cosh^2 a` keeps its digits when
+    the teacher is almost learned; the intercept is :math:`b = b_0 + \sqrt Q\,\beta`, with
+    :math:`b_0` the best constant prediction, where it rests when Q vanishes.
+    """
+
+    teacher: BinaryTeacher
+    loss: Loss
+    free_intercept: bool = False
+
+    @property
+    def overlap_unknowns(self) -> int:
+        return 3
+
+    @property
+    def unknowns(self) -> int:
+        return 3 + self.free_intercept
+
+    @property
+    def longest(self) -> Array:
+        return np.array([LONGEST_STEP, LONGEST_STEP, 1.0, LONGEST_STEP])[: self.unknowns]
+
+    @cached_property
+    def resting_intercept(self) -> float:
+        """Best constant prediction :math:`b_0`; 0 without a free intercept."""
+        return best_constant(self.loss, self.teacher) if self.free_intercept else 0.0
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The labels to average over: one stands for both if nothing tells them apart."""
+        return (1,) if self.teacher.symmetric and not self.free_intercept else (1, -1)
+
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+        rho = self.teacher.rho
+        V, deviation, a = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1]), x[:, 2]
+        k, V0 = np.sqrt(rho) * np.tanh(a), rho / np.cosh(a) ** 2
+        beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
+        parts = []
+        for y in self.labels:
+            mean = (self.loss.anchor - y * self.resting_intercept) - y * deviation * beta
+            field = Field(V, mean, deviation, k, beta)
+            breaks = _breaks(self.teacher.landmarks(y, V0), k)
+            curve = proximal_curve(self.loss, field, breaks, level)
+
+            def law(t: Array, row: Integers, y: int = y) -> Law:
+                return self.teacher.label_law(y, t, V0[row, None], level)
+
+            parts.append(_averages(self.loss, curve, field, y, law, with_loss=with_loss))
+        share = 3 - len(parts)
+        e, de, data_loss = (share * sum(part) for part in zip(*parts, strict=True))
+        if len(parts) == 1:
+            e[3] = 0.0
+        de[:, 2] *= V0 / np.sqrt(rho)
+        return Hats(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss)
+
+    def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
+        o = overlaps
+        length = np.sqrt(o.deficit + o.M**2)
+        Q = o.Q + COLLAPSED
+        y = np.stack([np.log(o.V), np.log(Q), np.arcsinh(o.M / np.sqrt(o.deficit))], axis=1)
+        half = 0.5 * (o.M / o.deficit)[:, None] * o.ddeficit
+        dy = np.stack(
+            [o.dV / o.V[:, None], o.dQ / Q[:, None], (o.dM - half) / length[:, None]], axis=1
+        )
+        return y, dy
+
+    def start(self, V: Array) -> Array:
+        x = np.zeros((len(V), self.unknowns))
+        x[:, 0], x[:, 2] = np.log(V), 0.5
+        return x
+
+    def intercept(self, x: Array) -> Array:
+        shift = np.exp(0.5 * x[:, 1]) * x[:, 3] if self.free_intercept else np.zeros(len(x))
+        return self.resting_intercept + shift
+
+
+@dataclass(frozen=True)
+class LinearChannel(Channel):
+    r"""Real labels, in the unknowns :math:`(\log V, \log\tau^2[, \beta])`.
+
+    A new residual is :math:`N(-b, \tau^2)` with :math:`\tau^2 = \rho + \Delta + Q - 2M` and
+    :math:`b = \tau\beta`; the channel knows the overlaps through it alone, and :math:`e_3 = e_1`.
+    """
+
+    teacher: Linear
+    loss: Loss
+    free_intercept: bool = False
+
+    @property
+    def overlap_unknowns(self) -> int:
+        return 2
+
+    @property
+    def unknowns(self) -> int:
+        return 2 + self.free_intercept
+
+    @property
+    def longest(self) -> Array:
+        return np.full(self.unknowns, LONGEST_STEP)
+
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+        V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])
+        beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
+        field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
+        curve = proximal_curve(self.loss, field, np.empty((len(V), 0)), level)
+        e, de, data_loss = _averages(self.loss, curve, field, 1, None, with_loss=with_loss)
+        e[2], de[2] = e[0], de[0]
+        columns = [0, 1, 3][: self.unknowns]
+        return Hats(e.T, np.moveaxis(de, -1, 0)[..., columns], data_loss)
+
+    def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
+        o = overlaps
+        tau2 = o.excess + self.teacher.noise + COLLAPSED
+        y = np.stack([np.log(o.V), np.log(tau2)], axis=1)
+        return y, np.stack([o.dV / o.V[:, None], o.dexcess / tau2[:, None]], axis=1)
+
+    def start(self, V: Array) -> Array:
+        x = np.zeros((len(V), self.unknowns))
+        x[:, 0], x[:, 1] = np.log(V), np.log(self.teacher.rho + self.teacher.noise)
+        return x
+
+    def intercept(self, x: Array) -> Array:
+        return np.exp(0.5 * x[:, 1]) * x[:, 2] if self.free_intercept else np.zeros(len(x))
+
+
+def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
+    """Constant prediction of least expected loss, the intercept at Q = 0."""
+    at_zero, rho = np.zeros(1), np.array([teacher.rho])
+    plus, minus = (float(teacher.label_law(y, at_zero, rho)[0][0]) for y in (1, -1))
+    anchor = loss.anchor
+
+    def slope(b: float, side: float) -> float:
+        """Slope of the expected loss on the given side of b."""
+        left = loss.derivative(np.array([np.nextafter(anchor - b, -side * np.inf)]))
+        right = loss.derivative(np.array([np.nextafter(anchor + b, side * np.inf)]))
+        return float(minus * right[0] - plus * left[0])
+
+    for kink in loss.kinks:
+        for b in (anchor - kink, kink - anchor):
+            if slope(b, -1.0) <= 0.0 <= slope(b, 1.0):
+                return b
+    span = 1.0
+    while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
+        span *= 2.0
+    root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
+    return root
+
+
+def _breaks(marks: Array, k: Array) -> Array:
+    """Cuts, in deviations of the shortfall, where the label law bends."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        cuts = -marks / k[:, None]
+    return np.where(np.isfinite(cuts), cuts, REACH)

@@ -1,0 +1,145 @@
+r"""Quadrature along the proximal curve :math:`u = s + V\rho'(s)`, with no root sought at a node.
+
+A Gaussian average over the shortfall `u` of a function of its proximal point `s` is cut into
+panels at the knots of the loss, at a fan of standard deviations, and where the label law bends.
+Between kinks a panel runs over `s`, with :math:`du = (1 + V\rho'')\,ds`; on a kink, where `s`
+stands still while `u` crosses an interval, it runs over `u`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.panels import gauss_legendre
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+RULES = ((8, 0), (12, 0), (20, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
+"""Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
+REACH = 9.0
+"""Where the Gaussian law is cut, in standard deviations (density 1e-18)."""
+FAN = (-4.5, -1.5, 1.5, 4.5)
+"""Panel boundaries of the Gaussian law, in standard deviations."""
+FLAT = 1e-6
+"""Where (1 + V) rho'' is below this the loss counts as straight, and needs no cut."""
+NARROW = 0.01
+"""Panels shorter than this, in units of the loss's scale, run over u instead of s."""
+NARROWEST = 1e-12
+"""Panels narrower than this, in standard deviations, are left out."""
+
+
+@dataclass(frozen=True)
+class Field:
+    r"""Law of the shortfall :math:`u = \text{mean} - \text{deviation}\,\xi` of one label.
+
+    ``V`` is the width of the proximal map, ``k`` the slope of the teacher's field in units of the
+    deviation, and ``beta`` the intercept in the same units; arrays (rows,).
+    """
+
+    V: Array
+    mean: Array
+    deviation: Array
+    k: Array
+    beta: Array
+
+
+@dataclass(frozen=True)
+class Curve:
+    r"""Nodes along the proximal curve, in panels that belong to rows: arrays (panels, nodes).
+
+    ``h`` is :math:`\rho'(s)`, ``mass`` the weight of :math:`d\xi`, ``bend`` that of :math:`g\,d\xi`
+    with :math:`g = -\partial_u h`.
+    """
+
+    row: Integers
+    s: Array
+    xi: Array
+    h: Array
+    mass: Array
+    bend: Array
+
+
+def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve:
+    """Nodes that resolve the law of the field and the loss.
+
+    Parameters
+    ----------
+    loss : Loss
+        Its knots cut the curve.
+    field : Field
+        Law of the shortfall in each row.
+    breaks : array (rows, k)
+        Further cuts, in deviations of the shortfall from its mean.
+    level : int
+        Fineness of the quadrature, an index into `RULES`.
+    """
+    zeta, s, enter, leave = _cuts(loss, field, breaks)
+    width = np.diff(zeta, axis=1)
+    row, column = np.nonzero(width > NARROWEST)
+    start, width = zeta[row, column, None], width[row, column, None]
+    first, length = s[row, column, None], np.diff(s, axis=1)[row, column, None]
+    V, mean, deviation = (a[row, None] for a in (field.V, field.mean, field.deviation))
+
+    x, w = gauss_legendre(*RULES[level])
+    points = first + length * x
+    zeta = start + width * x
+    mass = width * w
+    h, curvature = loss.derivative(points), loss.second_derivative(points)
+    if loss.scale is not None:
+        narrow = (length < NARROW * loss.scale)[:, 0]
+        if narrow.any():  # over s, u - mean would lose its digits
+            u = mean[narrow] + deviation[narrow] * zeta[narrow]
+            at = _nearly_straight(loss, points[narrow], u, V[narrow])
+            points[narrow], h[narrow] = at, loss.derivative(at)
+            curvature[narrow] = loss.second_derivative(at)
+        wide = ~narrow[:, None]
+        zeta = np.where(wide, (points - mean + V * h) / deviation, zeta)
+        mass = np.where(wide, (length / deviation * w) * (1.0 + V * curvature), mass)
+    bend = mass * curvature / (1.0 + V * curvature)
+
+    knot, below, above, _ = loss.knots
+    middle = (start + 0.5 * width)[:, 0]
+    for k in np.flatnonzero(above > below):
+        on = (enter[row, k] < middle) & (middle < leave[row, k])
+        points[on] = knot[k]
+        h[on] = ((mean[on] - knot[k]) + deviation[on] * zeta[on]) / V[on]
+        bend[on] = mass[on] / V[on]
+    return Curve(row, points, -zeta, h, mass, bend)
+
+
+def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array, Array]:
+    """Cuts of each row in increasing order, as (u - mean)/deviation and as s.
+
+    Also returns where the curve enters and leaves each knot.
+    """
+    V, mean, deviation = (a[:, None] for a in (field.V, field.mean, field.deviation))
+    fan = np.broadcast_to([-REACH, *FAN, REACH], (len(V), len(FAN) + 2))
+    zeta = np.concatenate([fan, np.clip(breaks, -REACH, REACH)], axis=1)
+    s = loss.proximal(mean + deviation * zeta, V, 0.01 * deviation)
+
+    knot, below, above, curvature = loss.knots
+    jump = above > below
+    enter, leave = ((knot + V * slope - mean) / deviation for slope in (below, above))
+    needless = ~jump & ((1.0 + V) * curvature < FLAT) & (loss.scale is not None)
+    edges = np.concatenate([np.where(needless, REACH, enter), leave[:, jump]], axis=1)
+    at = np.concatenate([knot, knot[jump]])
+    low, high = s[:, :1], s[:, len(FAN) + 1, None]
+    s = np.concatenate(
+        [s, np.where(edges <= -REACH, low, np.where(edges >= REACH, high, at))], axis=1
+    )
+    zeta = np.concatenate([zeta, np.clip(edges, -REACH, REACH)], axis=1)
+    order = np.argsort(zeta, axis=1)
+    zeta, s = np.take_along_axis(zeta, order, 1), np.take_along_axis(s, order, 1)
+    return zeta, s, enter, leave
+
+
+def _nearly_straight(loss: Loss, s: Array, u: Array, V: Array) -> Array:
+    """Proximal points of `u` close to `s`, where two corrections reach rounding."""
+    for _ in range(2):
+        s = s - (s + V * loss.derivative(s) - u) / (1.0 + V * loss.second_derivative(s))
+    return s

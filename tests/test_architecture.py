@@ -1,0 +1,199 @@
+"""Imports point downwards, modules stay small and well named, start-up stays light."""
+
+import ast
+import importlib
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+PACKAGE = "hiddenmanifold"
+SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
+
+# The rooms, from the ground up. A room is a module, or a folder whose modules may import one
+# another; it imports only from the floors below, never from a neighbour on its own floor.
+LAYERS = (
+    ("errors", "registry"),
+    ("numerics",),
+    ("activations", "projections", "teachers", "losses"),
+    ("model",),
+    ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
+    ("results",),
+    ("prediction", "experiments"),
+    ("plotting",),
+    ("figures",),
+    ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted
+)
+FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
+
+MAX_LINES = 400
+NAMELESS = {"utils", "misc", "common", "helpers"}
+HEAVY = {"matplotlib", "pandas", "sklearn", "xarray"}
+METHODS = (FunctionType, classmethod, staticmethod, property, cached_property)
+
+
+def imports(source: str, package: str) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of everything imported, however deep in the code."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            written = "." * node.level + (node.module or "")
+            base = importlib.util.resolve_name(written, package)
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def room_of(dotted: str) -> str | None:
+    """Room a dotted name lives in; None outside the package, `__init__` for its public names."""
+    root, *inside = dotted.split(".")
+    if root != PACKAGE:
+        return None
+    return inside[0] if inside and inside[0] in FLOOR else "__init__"
+
+
+def complaints(tree: Path) -> Iterator[str]:
+    """One sentence for every breach of the architecture in a tree of sources."""
+    for path in sorted(tree.rglob("*.py")):
+        where = path.relative_to(tree)
+        room = where.parts[0].removesuffix(".py")
+        source = path.read_text(encoding="utf-8")
+
+        for name in NAMELESS.intersection((*where.parent.parts, path.stem)):
+            yield f"{where}: '{name}' says nothing; name the module after what it holds"
+        if (length := len(source.splitlines())) > MAX_LINES:
+            yield f"{where}: {length} lines, more than {MAX_LINES}; split it by subject"
+        if room not in FLOOR:
+            yield f"{where}: on no floor yet; add '{room}' to LAYERS in tests/test_architecture.py"
+            continue
+        for line, dotted in imports(source, ".".join((PACKAGE, *where.parent.parts))):
+            target = room_of(dotted)
+            if target not in (None, room) and FLOOR[target] >= FLOOR[room]:
+                arrow = "sideways" if FLOOR[target] == FLOOR[room] else "upwards"
+                yield f"{where}:{line}: '{room}' imports '{dotted}', {arrow} to '{target}'"
+
+
+def test_sources_respect_the_architecture():
+    assert (SOURCE / "__init__.py").is_file(), f"no sources in {SOURCE}: nothing was checked"
+    found = list(complaints(SOURCE))
+    assert not found, "\n".join(found)
+
+
+LEGAL = {
+    "__init__.py": "from hiddenmanifold.prediction import predict",
+    "errors.py": "class E(Exception): ...",
+    "numerics/quadrature.py": "from ..errors import E\nfrom . import roots",
+    "numerics/roots.py": "import numpy as np",
+    "theory/channel.py": "from hiddenmanifold import losses, model\nfrom .overlaps import Q",
+    "theory/__init__.py": "from .channel import V",
+}
+
+# The checker must catch each of these, whichever way the import is written.
+BREACHES = [
+    ("errors.py", "import hiddenmanifold.model", "upwards to 'model'"),
+    ("numerics/roots.py", "from hiddenmanifold.losses import L", "upwards to 'losses'"),
+    ("numerics/roots.py", "from .. import model as m", "upwards to 'model'"),
+    ("losses.py", "def f():\n    from .teachers import T", "sideways to 'teachers'"),
+    ("theory/channel.py", "from ..simulation import fit", "sideways to 'simulation'"),
+    ("theory/__init__.py", "from ..simulation.fit import fit", "sideways to 'simulation'"),
+    ("simulation/fit.py", "if X:\n    import hiddenmanifold.theory.channel", "to 'theory'"),
+    ("results.py", "from hiddenmanifold import predict", "upwards to '__init__'"),
+    ("model.py", "import hiddenmanifold", "upwards to '__init__'"),
+    ("model.py", "from . import *", "upwards to '__init__'"),
+    ("cli.py", "from .explorer.page import app", "sideways to 'explorer'"),
+    ("__init__.py", "from .cli import main", "sideways to 'cli'"),
+    ("zeta.py", "", "add 'zeta' to LAYERS in tests/test_architecture.py"),
+    ("theory/utils.py", "", "'utils' says nothing"),
+    ("numerics/misc/roots.py", "", "'misc' says nothing"),
+    ("model.py", "x = 0\n" * (MAX_LINES + 1), "401 lines"),
+]
+
+
+def plant(tree: Path, sources: dict[str, str]) -> None:
+    for name, text in sources.items():
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def test_checker_accepts_a_legal_tree(tmp_path):
+    plant(tmp_path, LEGAL)
+    assert not list(complaints(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "sentence"), BREACHES, ids=[f"{b[0]}: {b[2]}" for b in BREACHES]
+)
+def test_checker_catches_each_breach(tmp_path, module, source, sentence):
+    plant(tmp_path, LEGAL | {module: source})
+    found = list(complaints(tmp_path))
+    assert len(found) == 1
+    assert found[0].startswith(module)
+    assert sentence in found[0]
+
+
+def heavy_after(statement: str) -> set[str]:
+    """Heavy libraries that a fresh interpreter has loaded after one statement."""
+    script = f"import sys\n{statement}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+    )
+    return HEAVY.intersection(done.stdout.split())
+
+
+def test_import_loads_nothing_heavy():
+    assert heavy_after("import matplotlib") == {"matplotlib"}  # the probe sees what is there
+    assert heavy_after(f"import {PACKAGE}") == set()
+
+
+def undocumented(name: str, thing: object) -> Iterator[str]:
+    """Name itself, and the methods of a class, for which nobody wrote a docstring.
+
+    The signature that a dataclass makes up does not count; a method that fills in an interface
+    inherits the docstring of the interface.
+    """
+    cls = thing if isinstance(thing, type) else type(thing)
+    text = (thing.__doc__ or "").strip()
+    if not text or (is_dataclass(cls) and text.startswith(f"{cls.__name__}(")):
+        yield name
+    if cls is thing:
+        for attribute in (a for a in dir(cls) if not a.startswith("_")):
+            found = [vars(base)[attribute] for base in cls.__mro__ if attribute in vars(base)]
+            if isinstance(found[0], METHODS) and not any(f.__doc__ for f in found):
+                yield f"{name}.{attribute}"
+
+
+def test_docstring_probe_sees_what_is_missing():
+    class Interface:
+        """Documented."""
+
+        def value(self):
+            """Documented."""
+
+    class Filled(Interface):
+        """Documented."""
+
+        def value(self): ...
+
+        @cached_property
+        def silent(self): ...
+
+    @dataclass
+    class Bare:
+        x: int | None = None
+
+    assert list(undocumented("Filled", Filled)) == ["Filled.silent"]
+    assert list(undocumented("Bare", Bare)) == ["Bare"]
+    assert list(undocumented("bare", Bare())) == ["bare"]
+    assert list(undocumented("f", lambda: 0)) == ["f"]
+
+
+def test_public_names_are_documented():
+    package = importlib.import_module(PACKAGE)  # here, so that a cycle cannot silence the checker
+    assert package.__all__
+    assert not [u for name in package.__all__ for u in undocumented(name, getattr(package, name))]
