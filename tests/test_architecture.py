@@ -19,7 +19,8 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # The rooms, from the ground up. A room is a module, or a folder whose modules may import one
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
-    ("errors", "registry"),
+    ("errors",),
+    ("registry",),
     ("numerics",),
     ("activations", "projections", "teachers", "losses"),
     ("model",),

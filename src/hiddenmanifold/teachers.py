@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from .errors import InvalidArgumentError
 from .numerics.panels import gauss_legendre
@@ -348,6 +348,8 @@ class Custom(BinaryTeacher):
 
 def _change(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a function that has different signs at `low` and `high` changes it."""
+    from scipy import optimize
+
     root: float = optimize.bisect(function, low, high, xtol=1e-15)
     return root
 

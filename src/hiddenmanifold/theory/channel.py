@@ -21,7 +21,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import sum_by_row
@@ -308,6 +307,8 @@ def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
         for b in (anchor - kink, kink - anchor):
             if slope(b, -1.0) <= 0.0 <= slope(b, 1.0):
                 return b
+    from scipy import optimize
+
     span = 1.0
     while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
         span *= 2.0
