@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -116,17 +116,14 @@ class ProbitSum(BinaryTeacher):
 
     def label_law(self, y: int, x: Array, V0: Array, level: int = 0) -> Law:
         offset, weights, thresholds, variances = self._terms
-        rest = offset if y > 0 else 1.0 - offset - weights.sum()
-        Z: Array = np.full(np.broadcast_shapes(x.shape, V0.shape), rest)
-        Z1, Z2 = np.zeros_like(Z), np.zeros_like(Z)
+        laws = []
         for weight, threshold, variance in zip(weights, thresholds, variances, strict=True):
             inverse = 1.0 / np.sqrt(V0 + variance)
             t = (x - y * threshold) * inverse
             slope = (weight * inverse) * normal_density(t)
-            Z = Z + weight * special.ndtr(t)
-            Z1 = Z1 + slope
-            Z2 = Z2 - inverse * t * slope
-        return Z, Z1, Z2
+            laws.append((weight * special.ndtr(t), slope, -inverse * t * slope))
+        Z, Z1, Z2 = (reduce(np.add, terms) for terms in zip(*laws, strict=True))
+        return Z + (offset if y > 0 else 1.0 - offset - weights.sum()), Z1, Z2
 
     def error_without_bias(self, k: Array, V0: Array) -> Array | None:
         if not self.symmetric:

@@ -60,7 +60,7 @@ def newton_step(matrix: Array, residual: Array) -> Array:
     A singular or non-finite matrix falls back on the residual itself, i.e. on plain iteration; a
     step that is not finite is left so, for the caller to reject.
     """
-    usable: NDArray[np.bool_] = np.isfinite(matrix).all((1, 2))
+    usable = np.all(np.isfinite(matrix), axis=(1, 2))
     safe = np.where(usable[:, None, None], matrix, np.eye(matrix.shape[1]))
     try:
         step = np.linalg.solve(safe, residual[..., None])[..., 0]

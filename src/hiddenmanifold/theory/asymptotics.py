@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,13 +17,10 @@ from hiddenmanifold.teachers import BinaryTeacher, Linear
 from hiddenmanifold.theory import observables
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
-from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, solve
+from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
 from hiddenmanifold.theory.spectral import Features, Overlaps, Ratios, overlaps
 
 Columns = dict[str, NDArray[Any]]
-
-CHUNK = 1024
-"""Points solved together: enough to amortise the calls, few enough to stay in the cache."""
 
 
 def channel_of(model: Model) -> Channel:
@@ -56,20 +54,28 @@ def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Col
         Threads; by default one per core.
     """
     channel, features = channel_of(model), features_of(model)
-    points = len(ratios.lam)
-    pieces = [slice(i, i + CHUNK) for i in range(0, points, CHUNK)] or [slice(0, 0)]
+    workers = workers or os.cpu_count() or 1
 
-    def piece(where: slice) -> Columns:
-        problem = SaddlePoint(channel, features, ratios[where])
-        return _quantities(model, problem, solve(problem))
+    def run(solver: Callable[[SaddlePoint], Outcome], index: NDArray[np.intp]) -> Columns:
+        def part(chunk: NDArray[np.intp]) -> Columns:
+            problem = SaddlePoint(channel, features, ratios[chunk])
+            return _quantities(model, problem, solver(problem))
 
-    workers = min(workers or os.cpu_count() or 1, len(pieces))
-    if workers == 1:
-        parts = [piece(where) for where in pieces]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            parts = list(pool.map(piece, pieces))
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        chunks = np.array_split(index, -(-len(index) // channel.batch))
+        if workers == 1 or len(chunks) == 1:
+            parts = [part(chunk) for chunk in chunks]
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                parts = list(pool.map(part, chunks))
+        return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+
+    found = run(solve, np.arange(len(ratios.lam)))
+    lost = np.flatnonzero(found["status"] != Status.CONVERGED)
+    if lost.size:  # collected from all chunks: a small batch costs almost as much as a large one
+        rescued = run(rescue, lost)
+        for name, values in found.items():
+            values[lost] = rescued[name] + (values[lost] if name == "iterations" else 0)
+    return found
 
 
 def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns:
@@ -95,7 +101,7 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
         values[failed] = np.nan
     return {
         **found,
-        "status": outcome.status,
+        "status": outcome.status.astype(np.int8),
         "residual": outcome.residual,
         "quadrature_error": outcome.quadrature_error,
         "iterations": outcome.iterations,

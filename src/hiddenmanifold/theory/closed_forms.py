@@ -12,6 +12,9 @@ from hiddenmanifold.theory.channel import BinaryChannel, Hats, LinearChannel
 
 Array = NDArray[np.float64]
 
+BATCH = 8192
+"""Points to solve together; without nodes they can be more than on panels."""
+
 
 @dataclass(frozen=True)
 class SquareBinaryChannel(BinaryChannel):
@@ -24,6 +27,10 @@ class SquareBinaryChannel(BinaryChannel):
     @property
     def unknowns(self) -> int:
         return 3
+
+    @property
+    def batch(self) -> int:
+        return BATCH
 
     @cached_property
     def label_moments(self) -> tuple[float, float]:
@@ -46,6 +53,10 @@ class SquareBinaryChannel(BinaryChannel):
 @dataclass(frozen=True)
 class SquareLinearChannel(LinearChannel):
     r"""Real labels: the same with :math:`r = \tau^2` and c = 1."""
+
+    @property
+    def batch(self) -> int:
+        return BATCH
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         tau2 = np.exp(x[:, 1])

@@ -19,13 +19,13 @@ from hiddenmanifold.numerics.panels import gauss_legendre
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-RULES = ((8, 0), (12, 0), (20, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
+RULES = ((8, 0), (12, 0), (16, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
 """Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
 REACH = 9.0
 """Where the Gaussian law is cut, in standard deviations (density 1e-18)."""
-FAN = (-4.5, -1.5, 1.5, 4.5)
+FAN = (-4.5, -1.5, 0.0, 1.5, 4.5)
 """Panel boundaries of the Gaussian law, in standard deviations."""
-FLAT = 1e-6
+FLAT = 1e-9
 """Where (1 + V) rho'' is below this the loss counts as straight, and needs no cut."""
 NARROW = 0.01
 """Panels shorter than this, in units of the loss's scale, run over u instead of s."""
@@ -87,20 +87,24 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve
 
     x, w = gauss_legendre(*RULES[level])
     points = first + length * x
-    zeta = start + width * x
-    mass = width * w
     h, curvature = loss.derivative(points), loss.second_derivative(points)
-    if loss.scale is not None:
+    if loss.scale is None:  # s is linear in u along the panel
+        zeta, mass = start + width * x, width * w
+        bend = mass * curvature / (1.0 + V * curvature)
+    else:
+        zeta = (points - mean + V * h) / deviation
+        step = (length / deviation) * w
+        mass, bend = step * (1.0 + V * curvature), step * curvature
         narrow = (length < NARROW * loss.scale)[:, 0]
-        if narrow.any():  # over s, u - mean would lose its digits
-            u = mean[narrow] + deviation[narrow] * zeta[narrow]
-            at = _nearly_straight(loss, points[narrow], u, V[narrow])
-            points[narrow], h[narrow] = at, loss.derivative(at)
-            curvature[narrow] = loss.second_derivative(at)
-        wide = ~narrow[:, None]
-        zeta = np.where(wide, (points - mean + V * h) / deviation, zeta)
-        mass = np.where(wide, (length / deviation * w) * (1.0 + V * curvature), mass)
-    bend = mass * curvature / (1.0 + V * curvature)
+        if narrow.any():  # u - mean would lose its digits: run over u
+            v = V[narrow]
+            zeta[narrow] = along = (start + width * x)[narrow]
+            points[narrow] = at = _nearly_straight(
+                loss, points[narrow], mean[narrow] + deviation[narrow] * along, v
+            )
+            h[narrow], curvature = loss.derivative(at), loss.second_derivative(at)
+            mass[narrow] = (width * w)[narrow]
+            bend[narrow] = mass[narrow] * curvature / (1.0 + v * curvature)
 
     knot, below, above, _ = loss.knots
     middle = (start + 0.5 * width)[:, 0]

@@ -15,12 +15,20 @@ from hiddenmanifold.theory.spectral import Features, Overlaps, Ratios, overlaps
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-START_TOLERANCE = 1e-6
+START_TOLERANCE = 1e-5
 """Residual at which the roughest quadrature hands over to the finer ones."""
+HANDOVER = 1e-5
+"""Newton step after which the first finer quadrature hands over to the next."""
 ACCURATE = 1e-11
 """Estimated error of the unknowns at which a point is left alone."""
-POLISHING = 3
-"""Newton turns on each of the finer levels."""
+FINER = 2
+"""Level of quadrature for hard points; the roughest one jumps where panels come and go."""
+STRIDE = 8
+"""Every how many points of a batch one is solved first, to start the others from."""
+MAX_ITERATIONS = 30
+"""Evaluations of the equations in one Newton solve."""
+POLISHING = 5
+"""Newton turns on each of the finer levels, at most."""
 TOLERANCE = 1e-9
 """Largest residual and estimated error of a solution that is called converged."""
 
@@ -77,7 +85,7 @@ class Outcome:
     """
 
     x: Array
-    status: NDArray[np.int8]
+    status: Integers
     residual: Array
     quadrature_error: Array
     iterations: Integers
@@ -86,40 +94,49 @@ class Outcome:
     data_loss: Array
 
 
-def solve(problem: SaddlePoint, max_iterations: int = 60) -> Outcome:
-    """Solve a batch: Newton from a common start, continuation in λ for the rest, certification."""
+def solve(problem: SaddlePoint) -> Outcome:
+    """Solve a batch by Newton's method from a common start; fast, but some points may be lost."""
     points = len(problem.ratios.lam)
-    found = _newton(problem, _first_turn(problem), max_iterations // 2)
-    for rescue in (_from_collapsed, _continuation):
+    some = np.arange(0, points, STRIDE if points > 4 * STRIDE else 1)
+    part = replace(problem, ratios=problem.ratios[some])
+    found = _newton(part, _first_turn(part))
+    if len(some) < points:  # neighbours in the batch are usually neighbours on a curve
+        good = found.residual <= START_TOLERANCE
+        if good.any():
+            everyone = np.arange(points)
+            columns = [np.interp(everyone, some[good], column) for column in found.x[good].T]
+            start = np.stack(columns, axis=1)
+        else:
+            start = _first_turn(problem)
+        found = _newton(problem, start)
+    return _certified(problem, found)
+
+
+def rescue(problem: SaddlePoint) -> Outcome:
+    """Solve a batch of hard points on finer quadrature, by other starts and by continuation."""
+    found = _newton(problem, _first_turn(problem), FINER)
+    for attempt in (_from_collapsed, _continuation):
         lost = np.flatnonzero(~(found.residual <= START_TOLERANCE))
         if not lost.size:
             break
-        rescued = rescue(replace(problem, ratios=problem.ratios[lost]), max_iterations)
-        better = rescued.residual < found.residual[lost]
-        found.x[lost[better]] = rescued.x[better]
-        found.residual[lost[better]] = rescued.residual[better]
-        found.iterations[lost] += rescued.iterations
-    status = np.full(points, Status.MAX_ITERATIONS, dtype=np.int8)
-    status[~np.isfinite(found.residual)] = Status.NON_FINITE
-    outcome = Outcome(
-        found.x,
-        status,
-        found.residual,
-        np.full(points, np.inf),
-        found.iterations,
-        np.zeros(points, dtype=np.intp),
-        np.full((points, 3), np.nan),
-        np.full(points, np.nan),
-    )
-    _certify(problem, outcome)
-    return outcome
+        again = attempt(replace(problem, ratios=problem.ratios[lost]))
+        found.x[lost], found.residual[lost] = again.x, again.residual
+        found.iterations[lost] += again.iterations
+    return _certified(problem, found)
 
 
-def _newton(problem: SaddlePoint, x: Array, max_iterations: int) -> Solution:
-    """Newton's method on the roughest quadrature."""
+def _from_collapsed(problem: SaddlePoint) -> Solution:
+    """Newton from where Q (or the residual) has vanished."""
+    return _newton(problem, problem.channel.collapsed(len(problem.ratios.lam)), FINER)
+
+
+def _newton(
+    problem: SaddlePoint, x: Array, level: int = 0, max_iterations: int = MAX_ITERATIONS
+) -> Solution:
+    """Newton's method on one level of quadrature."""
 
     def system(x: Array, index: Integers) -> tuple[Array, Array]:
-        turn = problem.close(x, index)
+        turn = problem.close(x, index, level)
         return turn.residual, turn.matrix
 
     return newton(system, x, problem.channel.longest, START_TOLERANCE, max_iterations)
@@ -134,12 +151,6 @@ def _first_turn(problem: SaddlePoint) -> Array:
     return x
 
 
-def _from_collapsed(problem: SaddlePoint, max_iterations: int) -> Solution:
-    """Newton from where Q (or the residual) has vanished."""
-    x = problem.channel.collapsed(len(problem.ratios.lam))
-    return _newton(problem, x, max_iterations // 2)
-
-
 def _first_V(problem: SaddlePoint) -> Array:
     """V of ridge regression on white features, from which Newton starts for every loss."""
     kappa = problem.features.kappa_1**2 + problem.features.kappa_star**2
@@ -150,7 +161,7 @@ def _first_V(problem: SaddlePoint) -> Array:
     return np.where(positive, 2.0 * kappa, R - B) / np.where(positive, B + R, 2.0 * lam)
 
 
-def _continuation(problem: SaddlePoint, max_iterations: int) -> Solution:
+def _continuation(problem: SaddlePoint) -> Solution:
     """Walk down in λ from where the problem is easy, extrapolating along the way."""
     ratios = problem.ratios
     goal = np.log(ratios.lam)
@@ -159,10 +170,10 @@ def _continuation(problem: SaddlePoint, max_iterations: int) -> Solution:
     def at(log_lam: Array, index: Integers, x: Array | None, iterations: int) -> Solution:
         sub = ratios[index]
         stage = replace(problem, ratios=Ratios(sub.alpha, sub.gamma, np.exp(log_lam)))
-        return _newton(stage, _first_turn(stage) if x is None else x, iterations)
+        return _newton(stage, _first_turn(stage) if x is None else x, FINER, iterations)
 
     everyone = np.arange(len(now))
-    found = at(now, everyone, None, max_iterations)
+    found = at(now, everyone, None, 2 * MAX_ITERATIONS)
     previous, previous_step = found.x.copy(), np.ones(len(now))
     step = np.full(len(now), 3.0)
     alive = found.residual <= START_TOLERANCE
@@ -171,7 +182,7 @@ def _continuation(problem: SaddlePoint, max_iterations: int) -> Solution:
         length = now[walking] - target
         x = found.x[walking]
         guess = x + (x - previous[walking]) * (length / previous_step[walking])[:, None]
-        trial = at(target, walking, guess, 10)
+        trial = at(target, walking, guess, MAX_ITERATIONS // 3)
         found.iterations[walking] += trial.iterations
         good = trial.residual <= START_TOLERANCE
         i = walking[good]
@@ -184,27 +195,44 @@ def _continuation(problem: SaddlePoint, max_iterations: int) -> Solution:
     return found
 
 
-def _certify(problem: SaddlePoint, outcome: Outcome) -> None:
+def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
     """Climb to finer quadrature until a finer one no longer moves the solution."""
+    points = len(found.x)
+    outcome = Outcome(
+        x=found.x,
+        status=np.where(np.isfinite(found.residual), Status.MAX_ITERATIONS, Status.NON_FINITE),
+        residual=found.residual,
+        quadrature_error=np.full(points, np.inf),
+        iterations=found.iterations,
+        level=np.zeros(points, dtype=np.intp),
+        e=np.full((points, 3), np.nan),
+        data_loss=np.full(points, np.nan),
+    )
     index = np.flatnonzero(outcome.residual <= START_TOLERANCE)
     for level in range(1, len(RULES)):
-        # the first finer level only polishes; on the next ones the first turn is the judge of the
-        # level before, and further turns polish again
-        for turns in range(1 if level == 1 else POLISHING):
-            if not index.size:
-                return
-            turn = problem.close(outcome.x[index], index, level, with_loss=level > 1)
+        # the first turn on a level judges the solution of the level before; the others polish
+        waiting, settled = index, []
+        for turns in range(POLISHING):
+            if not waiting.size:
+                break
+            turn = problem.close(outcome.x[waiting], waiting, level, with_loss=level > 1)
             step = newton_step(turn.matrix, turn.residual)
             error = largest(step * turn.weight)
             if turns == 0:
-                outcome.quadrature_error[index] = error
-            outcome.residual[index] = largest(turn.residual)
-            outcome.iterations[index] += 1
-            outcome.level[index] = level
-            outcome.e[index], outcome.data_loss[index] = turn.hats.e[:, :3], turn.hats.data_loss
-            done = (
-                (level > 1) & (error <= ACCURATE) & (outcome.quadrature_error[index] <= TOLERANCE)
-            )
-            outcome.status[index] = np.where(done, Status.CONVERGED, Status.QUADRATURE)
-            index, step = index[~done], step[~done]
-            outcome.x[index] += np.where(np.isfinite(step), step, 0.0)
+                outcome.quadrature_error[waiting] = error
+            outcome.residual[waiting] = largest(turn.residual)
+            outcome.iterations[waiting] += 1
+            outcome.level[waiting] = level
+            outcome.e[waiting], outcome.data_loss[waiting] = turn.hats.e[:, :3], turn.hats.data_loss
+            accurate = error <= ACCURATE
+            certified = accurate & (outcome.quadrature_error[waiting] <= TOLERANCE) & (level > 1)
+            outcome.status[waiting] = np.where(certified, Status.CONVERGED, Status.QUADRATURE)
+            outcome.x[waiting[~accurate]] += np.where(np.isfinite(step), step, 0.0)[~accurate]
+            # Newton squares its error: on the way up the next turn can be left to the next level
+            enough = accurate if level > 1 else error <= HANDOVER
+            settled.append(waiting[enough & ~certified])
+            waiting = waiting[~enough]
+        index = np.concatenate([waiting, *settled])
+        if not index.size:
+            break
+    return outcome

@@ -1,0 +1,106 @@
+r"""The replica-symmetric free energy at zero temperature, for tests and diagnosis.
+
+Written independently of the update equations, which are the conditions that it be stationary:
+
+.. math:: f = \alpha\,E\big[\min_x \tfrac{(x-\omega)^2}{2V} + \ell(y, x)\big]
+    - \tfrac12\hat v Q + \tfrac12\hat q V + \hat m M
+    - \tfrac12\Big\langle\frac{\hat q\,\omega_s + \hat m^2\rho\kappa_1^2 s/\gamma}
+    {\lambda + \hat v\,\omega_s}\Big\rangle, \qquad \omega_s = \kappa_1^2 s + \kappa_\star^2.
+
+At the saddle point :math:`f = \alpha \times` training loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.model import Model
+from hiddenmanifold.teachers import BinaryTeacher, Linear
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class State:
+    """Overlaps, intercept and conjugate variables of one point."""
+
+    V: float
+    Q: float
+    M: float
+    intercept: float
+    v_hat: float
+    q_hat: float
+    m_hat: float
+
+
+def free_energy(model: Model, *, alpha: float, gamma: float, lam: float, state: State) -> float:
+    """Free energy per feature of a model at any state, not only at the saddle point.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    alpha, gamma, lam : float
+        n/p, d/p and the regularisation.
+    state : State
+        Where to evaluate; the overlaps must obey M² < rho Q.
+    """
+    _, kappa_1, kappa_star = model.activation.kappas
+    L = lam + state.v_hat * kappa_star**2
+    X = state.v_hat * kappa_1**2 / L
+    moments = model.projection.moments(np.array([X]), np.array([gamma]))
+    b0, b1 = float(moments.b0[0]), float(moments.b1[0])
+    noise = state.q_hat * (kappa_1**2 * b1 + kappa_star**2 * b0)
+    signal = state.m_hat**2 * model.teacher.rho * kappa_1**2 * b1 / gamma
+    return (
+        alpha * moreau_average(model, state)
+        - 0.5 * state.v_hat * state.Q
+        + 0.5 * state.q_hat * state.V
+        + state.m_hat * state.M
+        - 0.5 * (noise + signal) / L
+    )
+
+
+def moreau_average(model: Model, state: State) -> float:
+    """Mean over labels and fields of min over s of (s - u)²/2V + rho(s), by adaptive quadrature."""
+    from scipy import integrate
+
+    loss, teacher, V = model.loss, model.teacher, state.V
+    total = 0.0
+    for y in (1, -1) if isinstance(teacher, BinaryTeacher) else (1,):
+        if isinstance(teacher, Linear):
+            variance = teacher.rho + teacher.noise + state.Q - 2 * state.M
+            mean = -state.intercept
+        else:
+            variance, mean = state.Q, loss.anchor - y * state.intercept
+        deviation = np.sqrt(variance)
+
+        def integrand(
+            xi: float, y: int = y, mean: float = mean, deviation: float = deviation
+        ) -> float:
+            u = np.array([mean - deviation * xi])
+            s = loss.proximal(u, np.array([V]))
+            value = float(((s - u) ** 2 / (2 * V) + loss.value(s))[0])
+            density = float(np.exp(-0.5 * xi**2) / np.sqrt(2 * np.pi))
+            return value * density * _label(teacher, state, y, xi)
+
+        s, below, above, _ = loss.knots
+        images = (mean - np.concatenate([s + V * below, s + V * above])) / deviation
+        cuts = np.unique(np.clip([-9.0, -4.0, 0.0, 4.0, 9.0, *images], -9.0, 9.0))
+        total += sum(
+            integrate.quad(integrand, low, high, epsabs=1e-14, epsrel=1e-12, limit=200)[0]
+            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+        )
+    return total
+
+
+def _label(teacher: object, state: State, y: int, xi: float) -> float:
+    """Probability of the label y at the standardised field xi along it; 1 for real labels."""
+    if not isinstance(teacher, BinaryTeacher):
+        return 1.0
+    x = np.array([state.M / np.sqrt(state.Q) * xi])
+    V0 = np.array([teacher.rho - state.M**2 / state.Q])
+    return float(teacher.label_law(y, x, V0, level=2)[0][0])
