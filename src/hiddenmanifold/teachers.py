@@ -89,6 +89,17 @@ class BinaryTeacher(Teacher):
         """Values of `x` where :math:`Z_y` bends, shape (points, landmarks)."""
         raise NotImplementedError
 
+    @cached_property
+    def at_rest(self) -> tuple[float, float, float]:
+        """P(+), P(-) and the slope of P(+) in the field's mean, when nothing is known of it."""
+        x, V0, found = np.zeros(1), np.array([self.rho]), np.full(3, np.inf)
+        for level in range(10):
+            (plus, slope, _), (minus, *_) = (self.label_law(y, x, V0, level) for y in (1, -1))
+            previous, found = found, np.array([plus[0], minus[0], slope[0]])
+            if np.abs(found - previous).max() <= 1e-14:
+                break
+        return float(found[0]), float(found[1]), float(found[2])
+
     def error_without_bias(self, k: Array, V0: Array) -> Array | None:
         """Test error of an unbiased predictor in closed form, or None if there is none.
 

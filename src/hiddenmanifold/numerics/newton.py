@@ -97,13 +97,14 @@ def newton(
     """
     outcome = Solution(x.copy(), np.full(len(x), np.inf), np.zeros(len(x), dtype=np.intp))
 
-    def whole_step(step: Array) -> Array:
+    def share(step: Array) -> Array:
+        """How much of a step the limits leave of its longest component."""
         return np.minimum(1.0, 1.0 / np.maximum(largest(step / longest), 1e-300))
 
     active = np.arange(len(x))
     base, (r, matrix) = x, system(x, active)
     step, forced = newton_step(matrix, r), np.zeros(len(x), dtype=bool)
-    damping = whole_step(step)
+    damping = np.ones(len(x))
     outcome.iterations += 1
     outcome.residual[:] = largest(r)
     for _ in range(max_iterations - 1):
@@ -113,21 +114,23 @@ def newton(
             base, r, matrix, step, damping = (a[going] for a in (base, r, matrix, step, damping))
         if not active.size:
             break
-        trial = base + damping[:, None] * step
+        # each unknown is held to its own limit: where the equations do not care about the scale
+        # of Q, its step is huge and must not hold back the others
+        trial = base + damping[:, None] * np.clip(step, -longest, longest)
         trial_r, trial_matrix = system(trial, active)
         outcome.iterations[active] += 1
         size = largest(trial_r)
         correction = largest(newton_step(matrix, trial_r) / longest)
-        shorter = correction <= (1.0 - 0.25 * damping) * largest(step / longest)
+        shorter = correction <= (1.0 - 0.25 * damping * share(step)) * largest(step / longest)
         keep = (shorter | forced | (size <= tolerance)) & np.isfinite(size)
 
         k = keep[:, None]
         base, r = np.where(k, trial, base), np.where(k, trial_r, r)
         matrix = np.where(k[..., None], trial_matrix, matrix)
         # no damping helps: take one step of plain iteration, whatever the test says
-        forced = ~keep & (damping <= SMALLEST_DAMPING * whole_step(step))
+        forced = ~keep & (damping <= SMALLEST_DAMPING)
         step = np.where(k, newton_step(matrix, r), np.where(forced[:, None], r, step))
-        damping = np.where(keep | forced, whole_step(step), 0.5 * damping)
+        damping = np.where(keep | forced, 1.0, 0.5 * damping)
         outcome.x[active[keep]] = base[keep]
         outcome.residual[active[keep]] = size[keep]
     return outcome

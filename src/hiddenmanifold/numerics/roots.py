@@ -48,8 +48,10 @@ def increasing_root(
         high[todo[~below]] = at[~below]
         trial = at - excess / slope
         lo, hi = low[todo], high[todo]
-        # the two Newton limits lo, hi are legitimate roots; anything outside is bisected
-        x[todo] = new = np.where((trial >= lo) & (trial <= hi), trial, 0.5 * (lo + hi))
+        # a root at the very end of its bracket may be overshot by rounding: not a failed step
+        slack = 1e-14 * (np.abs(lo) + np.abs(hi))
+        inside = (trial >= lo - slack) & (trial <= hi + slack)
+        x[todo] = new = np.where(inside, np.clip(trial, lo, hi), 0.5 * (lo + hi))
         settled = (np.abs(excess) <= tolerance[todo]) | (
             np.abs(new - at) <= 4e-16 * np.maximum(np.abs(at), np.abs(new))
         )

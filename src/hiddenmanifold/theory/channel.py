@@ -56,11 +56,14 @@ class Hats:
         Their derivatives with respect to the unknowns of the channel.
     data_loss : array (points,)
         Mean loss of the training samples, without the penalty; NaN unless asked for.
+    norm : array (points,)
+        Sum of the probabilities of all labels and fields, on the same nodes: 1 if nothing is lost.
     """
 
     e: Array
     de: Array
     data_loss: Array
+    norm: Array
 
 
 def _averages(
@@ -71,10 +74,10 @@ def _averages(
     law: Callable[[Array, Integers], Law] | None,
     *,
     with_loss: bool,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """Averages over one label, and their derivatives by (log V, log Q, a, beta).
 
-    Returns `e` (4, rows), `de` (4, 4, rows) and the data loss (rows,). The derivative by `a` is
+    Returns `e` (4, rows), `de` (4, 4, rows), data loss and norm (rows,). The derivative by `a` is
     left without its factor V0/sqrt(rho). Without a `law` the labels are real and Z = 1.
     """
     row, h, xi = curve.row, curve.h, curve.xi
@@ -101,6 +104,7 @@ def _averages(
             dot(mass_Zh, h),
             mass_Zh.sum(1),
             data_loss,
+            mass_Z.sum(1),
             bend_Zx.sum(1),
             dot(bend_Zx, xi),
             bend_Zh.sum(1),
@@ -109,7 +113,7 @@ def _averages(
             *from_law,
         ]
     )
-    e1, e2, e0, data_loss, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sum_by_row(
+    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sum_by_row(
         sums, row, len(field.V)
     )
 
@@ -119,7 +123,7 @@ def _averages(
     to_a = np.array([g1x - k * g2, -2 * sd * g1h, -sd * g2, -y * sd * g1])
     to_beta = y * np.array([gx - k * g1, -2 * sd * gh, -sd * g1, -y * sd * e1])
     de = np.stack([to_V, to_Q + 0.5 * field.beta * to_beta, to_a, to_beta], axis=1)
-    return np.array([e1, e2, e3, y * e0]), de, data_loss
+    return np.array([e1, e2, e3, y * e0]), de, data_loss, norm
 
 
 class Channel(Protocol):
@@ -220,11 +224,11 @@ class BinaryChannel(Channel):
 
             parts.append(_averages(self.loss, curve, field, y, law, with_loss=with_loss))
         share = 3 - len(parts)
-        e, de, data_loss = (share * sum(part) for part in zip(*parts, strict=True))
+        e, de, data_loss, norm = (share * sum(part) for part in zip(*parts, strict=True))
         if len(parts) == 1:
             e[3] = 0.0
         de[:, 2] *= V0 / np.sqrt(rho)
-        return Hats(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss)
+        return Hats(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss, norm)
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps
@@ -276,10 +280,10 @@ class LinearChannel(Channel):
         beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
         field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
         curve = proximal_curve(self.loss, field, np.empty((len(V), 0)), level)
-        e, de, data_loss = _averages(self.loss, curve, field, 1, None, with_loss=with_loss)
+        e, de, data_loss, norm = _averages(self.loss, curve, field, 1, None, with_loss=with_loss)
         e[2], de[2] = e[0], de[0]
         columns = [0, 1, 3][: self.unknowns]
-        return Hats(e.T, np.moveaxis(de, -1, 0)[..., columns], data_loss)
+        return Hats(e.T, np.moveaxis(de, -1, 0)[..., columns], data_loss, norm)
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps
@@ -298,8 +302,7 @@ class LinearChannel(Channel):
 
 def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
     """Constant prediction of least expected loss, the intercept at Q = 0."""
-    at_zero, rho = np.zeros(1), np.array([teacher.rho])
-    plus, minus = (float(teacher.label_law(y, at_zero, rho)[0][0]) for y in (1, -1))
+    plus, minus, _ = teacher.at_rest
     anchor = loss.anchor
 
     def slope(b: float, side: float) -> float:

@@ -35,8 +35,8 @@ class SquareBinaryChannel(BinaryChannel):
     @cached_property
     def label_moments(self) -> tuple[float, float]:
         """Mean of the label, and c."""
-        Z, Z1, _ = self.teacher.label_law(1, np.zeros(1), np.array([self.teacher.rho]))
-        return 2 * float(Z[0]) - 1, 2 * float(Z1[0])
+        plus, minus, slope = self.teacher.at_rest
+        return plus - minus, 2 * slope
 
     def intercept(self, x: Array) -> Array:
         return np.full(len(x), self.label_moments[0] if self.free_intercept else 0.0)
@@ -71,4 +71,4 @@ def square_hats(V: Array, r: Array, dr: Array, c: float) -> Hats:
     e = np.array([g, r * g**2, c * g, zero])
     by_rest = [np.array([zero, d * g**2, zero, zero]) for d in dr]
     de = np.array([np.array([g * slope, 2 * r * g**2 * slope, c * g * slope, zero]), *by_rest])
-    return Hats(e.T, de.T, 0.5 * r * g**2)
+    return Hats(e.T, de.T, 0.5 * r * g**2, np.ones_like(V))

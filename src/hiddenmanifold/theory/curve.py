@@ -29,6 +29,8 @@ FLAT = 1e-9
 """Where (1 + V) rho'' is below this the loss counts as straight, and needs no cut."""
 NARROW = 0.01
 """Panels shorter than this, in units of the loss's scale, run over u instead of s."""
+ASIDE = 0.01
+"""How far, in standard deviations, a cut may stand from its nominal place."""
 NARROWEST = 1e-12
 """Panels narrower than this, in standard deviations, are left out."""
 
@@ -124,19 +126,24 @@ def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array,
     V, mean, deviation = (a[:, None] for a in (field.V, field.mean, field.deviation))
     fan = np.broadcast_to([-REACH, *FAN, REACH], (len(V), len(FAN) + 2))
     zeta = np.concatenate([fan, np.clip(breaks, -REACH, REACH)], axis=1)
-    s = loss.proximal(mean + deviation * zeta, V, 0.01 * deviation)
+    if loss.scale is None:  # panels are interpolated between their ends, which must be exact
+        s = loss.proximal(mean + deviation * zeta, V)
+    else:  # a cut may stand a little aside, but s and zeta must belong together
+        s = loss.proximal(mean + deviation * zeta, V, ASIDE * deviation)
+        there = (s - mean + V * loss.derivative(s)) / deviation
+        zeta = np.clip(there, zeta - ASIDE, zeta + ASIDE)
 
     knot, below, above, curvature = loss.knots
     jump = above > below
     enter, leave = ((knot + V * slope - mean) / deviation for slope in (below, above))
     needless = ~jump & ((1.0 + V) * curvature < FLAT) & (loss.scale is not None)
-    edges = np.concatenate([np.where(needless, REACH, enter), leave[:, jump]], axis=1)
+    edges = np.concatenate([np.where(needless, np.inf, enter), leave[:, jump]], axis=1)
     at = np.concatenate([knot, knot[jump]])
-    low, high = s[:, :1], s[:, len(FAN) + 1, None]
-    s = np.concatenate(
-        [s, np.where(edges <= -REACH, low, np.where(edges >= REACH, high, at))], axis=1
-    )
-    zeta = np.concatenate([zeta, np.clip(edges, -REACH, REACH)], axis=1)
+    first, last = slice(0, 1), slice(len(FAN) + 1, len(FAN) + 2)
+    too_low, too_high = edges <= zeta[:, first], edges >= zeta[:, last]
+    s_edges = np.where(too_low, s[:, first], np.where(too_high, s[:, last], at))
+    s = np.concatenate([s, s_edges], axis=1)
+    zeta = np.concatenate([zeta, np.clip(edges, zeta[:, first], zeta[:, last])], axis=1)
     order = np.argsort(zeta, axis=1)
     zeta, s = np.take_along_axis(zeta, order, 1), np.take_along_axis(s, order, 1)
     return zeta, s, enter, leave

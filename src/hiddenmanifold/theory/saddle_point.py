@@ -81,7 +81,7 @@ class Outcome:
     """Solved points: unknowns, how the solve ended, and the quantities at the solution.
 
     ``quadrature_error`` estimates the relative error of the unknowns, by the Newton step that a
-    finer quadrature still asks for.
+    finer quadrature still asks for, and is no smaller than the probability that its nodes miss.
     """
 
     x: Array
@@ -120,8 +120,10 @@ def rescue(problem: SaddlePoint) -> Outcome:
         if not lost.size:
             break
         again = attempt(replace(problem, ratios=problem.ratios[lost]))
-        found.x[lost], found.residual[lost] = again.x, again.residual
         found.iterations[lost] += again.iterations
+        better = again.residual < found.residual[lost]
+        found.x[lost[better]] = again.x[better]
+        found.residual[lost[better]] = again.residual[better]
     return _certified(problem, found)
 
 
@@ -219,7 +221,8 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
             step = newton_step(turn.matrix, turn.residual)
             error = largest(step * turn.weight)
             if turns == 0:
-                outcome.quadrature_error[waiting] = error
+                lost = np.abs(turn.hats.norm - 1.0)
+                outcome.quadrature_error[waiting] = np.maximum(error, lost)
             outcome.residual[waiting] = largest(turn.residual)
             outcome.iterations[waiting] += 1
             outcome.level[waiting] = level

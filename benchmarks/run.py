@@ -1,0 +1,145 @@
+"""Measure speed, memory and robustness; every comparison is timed side by side in this run."""
+
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import textbook
+from configurations import custom_loss, random_model, random_points
+
+import hiddenmanifold as hm
+
+REGULARISATION = 1e-4
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        measure_growth(int(sys.argv[1]))
+        return
+    import_time()
+    rate = figure_3()
+    ratio_to_textbook(rate)
+    other_losses(rate)
+    growth()
+    robustness()
+
+
+def model(loss="logistic") -> hm.Model:
+    return hm.Model(activation="sign", projection="gaussian", teacher="sign", loss=loss)
+
+
+def heading(text: str) -> None:
+    print(f"\n{text}\n{'-' * len(text)}", flush=True)
+
+
+def best_rate(loss, grid, repeats=5, **options) -> float:
+    """Points per second on a grid × grid, the best of some runs."""
+    axes = {"n_over_d": np.linspace(0.1, 6, grid), "p_over_n": np.linspace(0.03, 3, grid)}
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        ds = hm.predict(model(loss), **axes, regularisation=REGULARISATION, **options)
+        seconds.append(time.perf_counter() - start)
+        assert (ds.status == 0).all()
+    return ds.status.size / min(seconds)
+
+
+def import_time() -> None:
+    heading("Import")
+    code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+    for name in ("numpy", "hiddenmanifold"):
+        runs = [
+            float(subprocess.check_output([sys.executable, "-c", code.format(name)]))
+            for _ in range(5)
+        ]
+        print(f"import {name}: {min(runs):.2f} s")
+
+
+def figure_3() -> float:
+    heading("Figure 3 grid: 100 × 100 logistic points, lambda = 1e-4")
+    one = best_rate("logistic", 100, workers=1)
+    both = best_rate("logistic", 100)
+    print(f"all 10000 points converged and certified; {one:.0f} points/s on one core,")
+    print(f"{both:.0f} points/s on all cores ({both / one:.2f} times as fast)")
+    return both
+
+
+def ratio_to_textbook(rate: float) -> None:
+    heading("Against a textbook solver (quad + brentq + plain iteration), same points, same run")
+    print("  n/d   p/n    textbook s   iterations   relative difference of the error")
+    seconds = []
+    for n_over_d, p_over_n in [(1, 0.3), (1, 1), (3, 0.3), (3, 1), (3, 3), (5, 0.5), (5, 2)]:
+        alpha = 1 / p_over_n
+        start = time.perf_counter()
+        slow = textbook.solve(alpha, alpha / n_over_d, REGULARISATION)
+        seconds.append(time.perf_counter() - start)
+        ours = hm.predict(
+            model(), n_over_d=n_over_d, p_over_n=p_over_n, regularisation=REGULARISATION
+        )
+        difference = slow["generalisation_error"] / float(ours.generalisation_error) - 1
+        print(
+            f"  {n_over_d:<5} {p_over_n:<5}  {seconds[-1]:10.2f}   {slow['iterations']:10d}   "
+            f"{difference:+.1e}"
+        )
+    print(f"median {statistics.median(seconds):.2f} s; ratio of times per point: ", end="")
+    print(f"{statistics.median(seconds) * rate:.0f}")
+
+
+def other_losses(logistic: float) -> None:
+    heading("Other losses on the same grid, points/s on all cores")
+    for loss in ("hinge", "squared_hinge", hm.losses.Huber(0.5), "absolute"):
+        print(f"{loss!s:20} {best_rate(loss, 100):10.0f}")
+    print(f"{'square (400 × 400)':20} {best_rate('square', 400):10.0f}")
+    custom = best_rate(custom_loss(), 100)
+    print(f"{'custom logistic':20} {custom:10.0f}  ({logistic / custom:.2f} × the built-in's time)")
+
+
+def growth() -> None:
+    heading("How cost grows (logistic, one fresh process each)")
+    print("   points   µs/point   peak memory MB")
+    for points in (100, 10_000, 1_000_000):
+        out = subprocess.check_output([sys.executable, __file__, str(points)], text=True)
+        print(f"{points:9d} {out.strip()}", flush=True)
+
+
+def measure_growth(points: int) -> None:
+    import xarray  # noqa: F401  (its import is not what is measured)
+
+    side = round(points**0.5)
+    axes = {"n_over_d": np.linspace(0.1, 6, side), "p_over_n": np.linspace(0.03, 3, side)}
+    start = time.perf_counter()
+    hm.predict(model(), **axes, regularisation=REGULARISATION)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{seconds / side**2 * 1e6:10.0f} {peak:16.0f}")
+
+
+def robustness(models: int = 400, points: int = 25) -> None:
+    heading(
+        "Random models over all ingredients, n/p and d/p in [1e-3, 1e3], lambda in [1e-10, 1e4]"
+    )
+    rng = np.random.default_rng(2020)
+    failures, statuses = [], np.zeros(len(hm.Status), dtype=int)
+    worst = 0.0
+    for _ in range(models):
+        chosen, where = random_model(rng), random_points(rng, points)
+        ds = hm.predict(chosen, **where, on_failure="keep")
+        status = ds.status.values
+        statuses += np.bincount(status, minlength=len(statuses))
+        worst = max(worst, float(ds.residual.where(ds.status == 0).max()))
+        if status.any():
+            failures.append((int((status != 0).sum()), chosen))
+    total = models * points
+    print(f"{statuses[0]} of {total} converged; largest certified residual {worst:.1e}")
+    for status in hm.Status:
+        if status and statuses[status]:
+            print(f"{statuses[status]}: {status.sentence}")
+    for count, chosen in sorted(failures, key=lambda f: -f[0])[:12]:
+        print(f"  {count} at {chosen}")
+
+
+if __name__ == "__main__":
+    main()
