@@ -1,11 +1,11 @@
 """Predictions against the slow oracle, which shares no code with the engine."""
 
 import numpy as np
-import oracle
 import pytest
 from scipy.special import expit
 
 import hiddenmanifold as hm
+import oracle
 
 QUANTITIES = (
     "generalisation_error",

@@ -33,7 +33,7 @@ def test_random_points_converge_with_a_certificate_or_say_that_they_failed(seed)
 
     rho = model.teacher.rho
     assert (good.Q >= 0).all() and (good.V > 0).all() and (good.training_loss >= 0).all()
-    assert (good.M**2 <= rho * good.Q * (1 + SMALL)).all()
+    assert (rho * good.Q * (1 + SMALL) >= good.M**2).all()
     kappa_1, kappa_star = model.activation.kappas[1:]
     np.testing.assert_allclose(good.V, kappa_1**2 * good.V_s + kappa_star**2 * good.V_w, rtol=1e-9)
     np.testing.assert_allclose(good.Q, kappa_1**2 * good.q_s + kappa_star**2 * good.q_w, rtol=1e-9)

@@ -67,7 +67,7 @@ def predict(
     >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
     >>> ds = hm.predict(model, n_over_d=3.0, p_over_n=[0.5, 3.0], regularisation=1e-4)
     >>> ds.generalisation_error.values.round(4)
-    array([0.3384, 0.1949])
+    array([0.3345, 0.1949])
     """
     if not isinstance(model, Model):
         raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")

@@ -22,6 +22,9 @@ from hiddenmanifold.theory.spectral import Features, Overlaps, Ratios, overlaps
 
 Columns = dict[str, NDArray[Any]]
 
+SHARED = 1024
+"""Points from which on the work is shared between workers."""
+
 
 def channel_of(model: Model) -> Channel:
     """The channel of a model: closed form for the square loss, panels otherwise."""
@@ -61,7 +64,10 @@ def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Col
             problem = SaddlePoint(channel, features, ratios[chunk])
             return _quantities(model, problem, solver(problem))
 
-        chunks = np.array_split(index, -(-len(index) // channel.batch))
+        parts_needed = -(-len(index) // channel.batch)
+        if len(index) >= SHARED:  # an equal number for every worker
+            parts_needed = -(-parts_needed // workers) * workers
+        chunks = np.array_split(index, parts_needed)
         if workers == 1 or len(chunks) == 1:
             parts = [part(chunk) for chunk in chunks]
         else:

@@ -15,7 +15,7 @@ third derivative of the loss is needed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Protocol
 
@@ -40,6 +40,8 @@ intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered 
 loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
 stops the fall where it no longer matters.
 """
+BLOCK = 256
+"""Points whose nodes are handled together."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
 
@@ -146,8 +148,8 @@ class Channel(Protocol):
 
     @property
     def batch(self) -> int:
-        """Points to solve together: enough to amortise calls, few enough to stay in the cache."""
-        return 1024
+        """Points to solve together; this bounds the memory."""
+        return 4096
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
@@ -208,6 +210,9 @@ class BinaryChannel(Channel):
         return (1,) if self.teacher.symmetric and not self.free_intercept else (1, -1)
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+        return in_blocks(self._hats, x, level, with_loss)
+
+    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         rho = self.teacher.rho
         V, deviation, a = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1]), x[:, 2]
         k, V0 = np.sqrt(rho) * np.tanh(a), rho / np.cosh(a) ** 2
@@ -276,6 +281,9 @@ class LinearChannel(Channel):
         return np.full(self.unknowns, LONGEST_STEP)
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+        return in_blocks(self._hats, x, level, with_loss)
+
+    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])
         beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
         field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
@@ -298,6 +306,17 @@ class LinearChannel(Channel):
 
     def intercept(self, x: Array) -> Array:
         return np.exp(0.5 * x[:, 1]) * x[:, 2] if self.free_intercept else np.zeros(len(x))
+
+
+def in_blocks(
+    hats: Callable[[Array, int, bool], Hats], x: Array, level: int, with_loss: bool
+) -> Hats:
+    """Evaluate `hats` on few points at a time, so that the arrays of nodes stay in the cache."""
+    if len(x) <= BLOCK:
+        return hats(x, level, with_loss)
+    blocks = [hats(x[i : i + BLOCK], level, with_loss) for i in range(0, len(x), BLOCK)]
+    names = [field.name for field in fields(Hats)]
+    return Hats(*(np.concatenate([getattr(b, name) for b in blocks]) for name in names))
 
 
 def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:

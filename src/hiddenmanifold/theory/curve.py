@@ -19,7 +19,7 @@ from hiddenmanifold.numerics.panels import gauss_legendre
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-RULES = ((8, 0), (12, 0), (16, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
+RULES = ((8, 0), (12, 0), (15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
 """Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
 REACH = 9.0
 """Where the Gaussian law is cut, in standard deviations (density 1e-18)."""
@@ -29,7 +29,7 @@ FLAT = 1e-9
 """Where (1 + V) rho'' is below this the loss counts as straight, and needs no cut."""
 NARROW = 0.01
 """Panels shorter than this, in units of the loss's scale, run over u instead of s."""
-ASIDE = 0.01
+ASIDE = 0.1
 """How far, in standard deviations, a cut may stand from its nominal place."""
 NARROWEST = 1e-12
 """Panels narrower than this, in standard deviations, are left out."""
