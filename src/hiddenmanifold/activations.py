@@ -18,11 +18,13 @@ from scipy import special
 from .errors import InvalidArgumentError
 from .numerics.panels import gauss_legendre
 from .numerics.special import normal_density
+from .registry import check_kinks, sampled
 
 Array = NDArray[np.float64]
 Kappas = tuple[float, float, float]
 
-REACH = 13.0
+REACHES = (13.0, 26.0, 37.0)
+"""Where the Gaussian law may be cut, depending on how fast the activation grows."""
 ACCURACY = 1e-12
 
 
@@ -49,22 +51,18 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
     InvalidArgumentError
         If the activation is not finite, is constant, or its integrals do not settle.
     """
-    cuts = np.array(sorted({-REACH, *np.clip(activation.kinks, -REACH, REACH), REACH}))
+    reach = next((r for r in REACHES if _is_small_beyond(activation, r)), None)
+    if reach is None:
+        raise InvalidArgumentError(
+            "activation", activation, "of finite Gaussian variance: it must not grow like exp(x²/4)"
+        )
+    cuts = np.array(sorted({-reach, *np.clip(activation.kinks, -reach, reach), reach}))
     previous = np.full(3, np.inf)
     for halvings in range(2, 15):
         x, w = gauss_legendre(20, halvings)
         z = (cuts[:-1, None] + np.diff(cuts)[:, None] * x).ravel()
         weight = (np.diff(cuts)[:, None] * w).ravel() * normal_density(z)
-        sigma = np.asarray(activation(z), dtype=float)
-        if sigma.shape != z.shape:
-            raise InvalidArgumentError(
-                "activation",
-                activation,
-                f"vectorised: it turned shape {z.shape} into {sigma.shape}",
-            )
-        if not np.isfinite(sigma).all():
-            bad = z[~np.isfinite(sigma)][0]
-            raise InvalidArgumentError("activation", activation, f"finite: σ({bad:.4g}) is not")
+        sigma = sampled("activation", activation, z)
         k0, k1 = float(weight @ sigma), float(weight @ (z * sigma))
         spread = float(np.sqrt(weight @ (sigma - k0 - k1 * z) ** 2))
         size = float(np.sqrt(weight @ sigma**2)) or 1.0
@@ -83,6 +81,13 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
         "smooth between its kinks: its Gaussian coefficients did not settle to 1e-12; "
         "declare jumps and corners in Custom(function, kinks=(...))",
     )
+
+
+def _is_small_beyond(activation: Activation, reach: float) -> bool:
+    """Whether the Gaussian weight has crushed the activation at ±reach, compared with ±1."""
+    sigma = sampled("activation", activation, np.array([-reach, -1.0, 1.0, reach]))
+    tails = np.abs(sigma[[0, 3]]).max() * reach
+    return bool(np.log(tails + 1e-300) - 0.25 * reach**2 < np.log(np.abs(sigma).min() + 1.0) - 18.0)
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,7 @@ class Custom(Activation):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InvalidArgumentError("function", self.function, "callable")
+        object.__setattr__(self, "kinks", check_kinks(self.kinks))
 
     def __call__(self, x: Array) -> Array:
         return self.function(x)

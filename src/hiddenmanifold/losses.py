@@ -27,7 +27,7 @@ from scipy import special
 
 from .errors import InvalidArgumentError
 from .numerics.roots import increasing_root
-from .registry import Task, check_number
+from .registry import Task, check_kinks, check_number, sampled
 
 Array = NDArray[np.float64]
 
@@ -258,6 +258,9 @@ class Absolute(Loss):
         return np.zeros_like(s)
 
 
+_SIGNS = {"margin": -1.0, "residual": 1.0}
+
+
 @dataclass(frozen=True, init=False)
 class Custom(Loss):
     r"""Any convex loss, given by vectorised functions.
@@ -282,7 +285,7 @@ class Custom(Loss):
 
     functions: tuple[Callable[[Array], Array], ...]
     of: str
-    sign: float
+    kinks: tuple[float, ...]
     scale: float
 
     def __init__(
@@ -298,18 +301,21 @@ class Custom(Loss):
         if of not in ("margin", "residual"):
             raise InvalidArgumentError("of", of, "'margin' or 'residual'")
         check_number("scale", scale, 0.0, open_low=True)
-        sign = -1.0 if of == "margin" else 1.0
         for name, content in {
             "functions": (value, derivative, second_derivative),
             "of": of,
-            "anchor": 0.0 if of == "margin" else 1.0,
-            "kinks": tuple(sorted(sign * float(kink) for kink in kinks)),
+            "kinks": tuple(sorted(_SIGNS[of] * kink for kink in check_kinks(kinks))),
             "scale": float(scale),
+            "anchor": 0.0 if of == "margin" else 1.0,
             "tasks": frozenset(Task) if of == "residual" else frozenset({Task.CLASSIFICATION}),
-            "sign": sign,
         }.items():
             object.__setattr__(self, name, content)
         self._check()
+
+    @property
+    def sign(self) -> float:
+        """-1 if the functions are of the margin, which the shortfall runs against."""
+        return _SIGNS[self.of]
 
     def value(self, s: Array) -> Array:
         return self.functions[0](self.sign * s)
@@ -326,17 +332,13 @@ class Custom(Loss):
         step = 1e-4 * self.scale
         near = np.abs(s[:, None] - np.array([*self.kinks, np.inf])).min(1) < 2 * step
         s = s[~near]
-        values = {}
-        for name, function in zip(
-            ("value", "derivative", "second_derivative"),
-            (self.value, self.derivative, self.second_derivative),
-            strict=True,
-        ):
-            values[name] = out = np.asarray(function(s), dtype=float)
-            if out.shape != s.shape or not np.isfinite(out).all():
-                raise InvalidArgumentError(
-                    name, f"a function with values {out!r:.60}", "vectorised and finite on the line"
-                )
+        names = ("value", "derivative", "second_derivative")
+        x = self.sign * s
+        values = {
+            name: sampled(name, function, x)
+            for name, function in zip(names, self.functions, strict=True)
+        }
+        values["derivative"] *= self.sign
         if values["second_derivative"].min() < 0 or np.diff(values["derivative"]).min() < -1e-12:
             worst = s[np.argmin(values["second_derivative"])]
             raise InvalidArgumentError(

@@ -119,7 +119,7 @@ class Model:
     @property
     def free_intercept(self) -> bool:
         """Whether the prediction has a free intercept, fitted or provided by κ0 ≠ 0."""
-        return self.intercept or self.activation.kappas[0] != 0.0
+        return bool(self.intercept or self.activation.kappas[0] != 0.0)
 
 
 def exponents(
@@ -170,7 +170,7 @@ def to_sklearn_C(regularisation: float, p: int) -> float:
         Number of features.
     """
     check_number("regularisation", regularisation, 0.0, open_low=True)
-    check_number("p", p, 1.0)
+    _check_count("p", p)
     return 1.0 / (regularisation * p)
 
 
@@ -187,5 +187,11 @@ def to_ridge_alpha(regularisation: float, p: int) -> float:
         Number of features.
     """
     check_number("regularisation", regularisation, 0.0)
-    check_number("p", p, 1.0)
+    _check_count("p", p)
     return regularisation * p
+
+
+def _check_count(name: str, value: object) -> None:
+    check_number(name, value, 1.0)
+    if int(value) != value:  # type: ignore[call-overload]
+        raise InvalidArgumentError(name, value, "a whole number")

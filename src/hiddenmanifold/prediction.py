@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import ConvergenceError, InvalidArgumentError
 from .model import Model
 from .numerics.newton import Status
-from .results import dataset, labelled, ratios_of
+from .results import aligned, dataset, labelled, ratios_of
 from .theory.asymptotics import asymptotics
 from .theory.spectral import Ratios
 
@@ -73,7 +73,7 @@ def predict(
         raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
     if on_failure not in ("raise", "keep"):
         raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
-    if workers is not None and (int(workers) != workers or workers < 1):
+    if workers is not None and not _is_count(workers):
         raise InvalidArgumentError("workers", workers, "a positive whole number, or None")
     import xarray as xr
 
@@ -87,13 +87,22 @@ def predict(
     }
     coordinates, alpha, gamma = ratios_of(model, given)
     coordinates["regularisation"] = lam = labelled("regularisation", regularisation)
+    aligned(coordinates)
     template, *full = xr.broadcast(*coordinates.values(), alpha, xr.DataArray(gamma), lam)[-4:]
     ratios = Ratios(*(np.asarray(a.transpose(*template.dims), dtype=float).ravel() for a in full))
+    for name, values in (("n/p", ratios.alpha), ("d/p", ratios.gamma)):
+        if not (np.isfinite(values).all() and values.all()):
+            raise InvalidArgumentError("ratios", f"that give {name} = {values}", "less extreme")
     ds = dataset(model, coordinates, template, asymptotics(model, ratios, workers))
     failed = ds["status"].values != Status.CONVERGED
     if on_failure == "raise" and failed.any():
         raise ConvergenceError(_complaint(ds, failed), partial=ds)
     return ds
+
+
+def _is_count(value: object) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return bool(whole and value > 0)  # type: ignore[operator]
 
 
 def _complaint(ds: xr.Dataset, failed: NDArray[np.bool_]) -> str:

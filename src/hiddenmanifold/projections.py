@@ -104,9 +104,9 @@ class Discrete(Projection):
     def moments(self, X: Array, gamma: Array) -> Moments:
         s, weight = self.atoms(gamma)
         weight_d = weight / gamma[:, None]
-        zeros = np.maximum(1.0 - weight.sum(-1), 0.0)
-        zeros_d = np.maximum(1.0 - weight_d.sum(-1), 0.0)
-        r = 1.0 / (1.0 + X[:, None] * s)
+        zeros, zeros_d = (_rest(weights.sum(-1)) for weights in (weight, weight_d))
+        Xs = X[:, None] * s
+        r = 1.0 / (1.0 + Xs)
         sr = s * r
 
         def mean(values: Array, weights: Array = weight) -> Array:
@@ -114,7 +114,12 @@ class Discrete(Projection):
             return total
 
         mean_d = mean(sr, weight_d)
-        deviation = sr - mean_d[:, None]
+        # sr = (1 - r)/X: at large X its deviations are those of r, which do not cancel
+        large = np.broadcast_to(Xs, r.shape).max(-1, keepdims=True) > 1.0
+        mean_r = (mean(r, weight_d) + zeros_d)[:, None]
+        deviation = np.where(
+            large, (mean_r - r) / np.where(large, X[:, None], 1.0), sr - mean_d[:, None]
+        )
         return Moments(
             b0=mean(r) + zeros,
             b1=mean(sr),
@@ -127,8 +132,15 @@ class Discrete(Projection):
             dc1=-2 * mean(sr**2 * r),
             dc2=-2 * mean(sr**3),
             dc0_d=-2 * mean(sr * r**2, weight_d),
-            dvariance_d=-2 * mean(deviation * sr**2, weight_d),
+            dvariance_d=-2
+            * (mean(deviation**2 * (sr + mean_d[:, None]), weight_d) + zeros_d * mean_d**3),
         )
+
+
+def _rest(total: Array) -> Array:
+    """What is missing to one, or exactly zero if only rounding is."""
+    rest = 1.0 - total
+    return np.where(rest < 1e-12, 0.0, rest)
 
 
 @dataclass(frozen=True)
@@ -179,7 +191,7 @@ class Spectrum(Discrete):
         )
         gamma = self.d_over_p
         check_number("d_over_p", gamma, 0.0, open_low=True)
-        if s.min() < 0:
+        if s.min() < -1e-12 * s.max():
             raise InvalidArgumentError(
                 "eigenvalues", s.min(), "non-negative (they are those of FᵀF/d)"
             )

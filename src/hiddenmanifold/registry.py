@@ -8,9 +8,11 @@ from enum import StrEnum
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import InvalidArgumentError
 
+Array = NDArray[np.float64]
 Ingredient = TypeVar("Ingredient")
 
 
@@ -67,3 +69,34 @@ def resolve(
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise InvalidArgumentError(kind, given, f"one of {names}{hint}")
     raise InvalidArgumentError(kind, given, f"one of {names}, or a {base.__name__} object")
+
+
+def check_kinks(kinks: object) -> tuple[float, ...]:
+    """The declared kinks in increasing order; raise unless they are finite numbers."""
+    try:
+        found = tuple(sorted(float(kink) for kink in kinks))  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        found = (np.nan,)
+    if not np.isfinite(found).all():
+        raise InvalidArgumentError("kinks", kinks, "a sequence of finite numbers")
+    return found
+
+
+def sampled(name: str, function: object, points: Array) -> Array:
+    """Values of a user's function; raise unless it is vectorised and finite at all points."""
+    if not callable(function):
+        raise InvalidArgumentError(name, function, "callable")
+    try:
+        values = np.asarray(function(points), dtype=float)
+    except Exception as error:
+        raise InvalidArgumentError(
+            name, function, f"vectorised: given an array, it raised {error!r}"
+        ) from error
+    if values.shape != points.shape:
+        raise InvalidArgumentError(
+            name, function, f"vectorised: it turned shape {points.shape} into {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        bad = points[~np.isfinite(values)][0]
+        raise InvalidArgumentError(name, function, f"finite: at {bad:.4g} it is not")
+    return values

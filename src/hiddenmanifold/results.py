@@ -47,21 +47,25 @@ def labelled(name: str, values: ArrayLike | xr.DataArray) -> xr.DataArray:
     """
     import xarray as xr
 
-    if isinstance(values, xr.DataArray):
-        array = values.astype(float)
-    else:
-        try:
-            plain = np.asarray(values, dtype=float)
-        except (TypeError, ValueError):
-            raise InvalidArgumentError(name, values, "a number or a sequence of numbers") from None
+    array = values if isinstance(values, xr.DataArray) else None
+    try:
+        plain = np.asarray(values if array is None else array.values)
+    except ValueError:  # ragged
+        plain = np.array(None)
+    if plain.dtype.kind not in "iuf":
+        raise InvalidArgumentError(name, values, "a number or a sequence of numbers")
+    if array is None:
         if plain.ndim > 1:
             raise InvalidArgumentError(
                 name,
                 f"of shape {plain.shape}",
                 "a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
             )
-        dims = (name,) if plain.ndim else ()
-        array = xr.DataArray(plain, dims=dims)
+        array = xr.DataArray(plain, dims=(name,) if plain.ndim else ())
+    array = array.astype(float)
+    for dim in array.dims:
+        if dim in MEANINGS:
+            raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")
     flat = array.values.ravel()
     wrong = flat[~(np.isfinite(flat) & (flat > 0))]
     if wrong.size:
@@ -80,6 +84,8 @@ def ratios_of(
     to_alpha, to_gamma = exponents(tuple(arrays), fixed)
     factors: list[Any] = [*arrays.values(), *([fixed] if fixed is not None else [])]
 
+    aligned(arrays)
+
     def product(powers: tuple[int, ...]) -> Any:
         terms = [
             f if power > 0 else 1.0 / f for f, power in zip(factors, powers, strict=True) if power
@@ -90,6 +96,22 @@ def ratios_of(
         return out
 
     return arrays, product(to_alpha), product(to_gamma)
+
+
+def aligned(arrays: Mapping[str, xr.DataArray]) -> None:
+    """Raise unless arrays that share a dimension agree on its length and labels."""
+    import xarray as xr
+
+    try:
+        xr.align(*arrays.values(), join="exact")
+        xr.broadcast(*arrays.values())
+    except ValueError as error:
+        names = ", ".join(arrays)
+        raise InvalidArgumentError(
+            names,
+            "arrays that do not match",
+            f"of the same labels along shared dimensions: {error}",
+        ) from None
 
 
 def dataset(

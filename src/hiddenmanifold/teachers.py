@@ -8,7 +8,7 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from scipy import special
 from .errors import InvalidArgumentError
 from .numerics.panels import gauss_legendre
 from .numerics.special import logistic_as_probits, normal_density
-from .registry import Task, check_number
+from .registry import Task, check_kinks, check_number, sampled
 
 Array = NDArray[np.float64]
 Law = tuple[Array, Array, Array]
@@ -71,7 +71,7 @@ class BinaryTeacher(Teacher):
         """The same rule without noise: the more probable label."""
         raise NotImplementedError
 
-    def label_law(self, y: int, x: Array, V0: Array, level: int = 0) -> Law:
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
         r""":math:`Z_y(x)` and its first two derivatives in `x` (see the module's docstring).
 
         Parameters
@@ -80,8 +80,6 @@ class BinaryTeacher(Teacher):
             The label.
         x, V0 : arrays that broadcast
             Mean of the teacher's field along the label, and its variance.
-        level : int
-            Fineness of a numerical integral, if the rule needs one.
         """
         raise NotImplementedError
 
@@ -92,13 +90,9 @@ class BinaryTeacher(Teacher):
     @cached_property
     def at_rest(self) -> tuple[float, float, float]:
         """P(+), P(-) and the slope of P(+) in the field's mean, when nothing is known of it."""
-        x, V0, found = np.zeros(1), np.array([self.rho]), np.full(3, np.inf)
-        for level in range(10):
-            (plus, slope, _), (minus, *_) = (self.label_law(y, x, V0, level) for y in (1, -1))
-            previous, found = found, np.array([plus[0], minus[0], slope[0]])
-            if np.abs(found - previous).max() <= 1e-14:
-                break
-        return float(found[0]), float(found[1]), float(found[2])
+        x, V0 = np.zeros(1), np.array([self.rho])
+        (plus, slope, _), (minus, *_) = (self.label_law(y, x, V0) for y in (1, -1))
+        return float(plus[0]), float(minus[0]), float(slope[0])
 
     def error_without_bias(self, k: Array, V0: Array) -> Array | None:
         """Test error of an unbiased predictor in closed form, or None if there is none.
@@ -125,7 +119,7 @@ class ProbitSum(BinaryTeacher):
         offset, weights, thresholds, _ = self._terms
         return bool(np.all(thresholds == 0) and np.isclose(2 * offset + weights.sum(), 1.0))
 
-    def label_law(self, y: int, x: Array, V0: Array, level: int = 0) -> Law:
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
         offset, weights, thresholds, variances = self._terms
         laws = []
         for weight, threshold, variance in zip(weights, thresholds, variances, strict=True):
@@ -259,6 +253,8 @@ class Steps(ProbitSum):
 
     @cached_property
     def _terms(self) -> tuple[float, Array, Array, Array]:
+        if not self.changes:  # one term of no weight
+            return float(self.first > 0), np.zeros(1), np.zeros(1), np.ones(1)
         signs = -self.first * np.where(np.arange(len(self.changes)) % 2, -1.0, 1.0)
         return float(self.first > 0), signs, np.array(self.changes), np.zeros(len(self.changes))
 
@@ -271,7 +267,8 @@ class Steps(ProbitSum):
 class Custom(BinaryTeacher):
     r"""Labels +1 with any probability :math:`P(+|\nu)`.
 
-    Its Gaussian averages are computed numerically, and refined until they settle.
+    Its Gaussian averages are computed numerically, on panels that are made fine enough when the
+    rule is built.
 
     Parameters
     ----------
@@ -281,41 +278,59 @@ class Custom(BinaryTeacher):
         Fields where the probability or its slope jumps.
     rho : float
         Second moment of the teacher's weights, positive.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the probability is not one, is constant, or its averages do not settle to 1e-12.
     """
 
     probability: Callable[[Array], Array]
     kinks: tuple[float, ...] = ()
     rho: float = 1.0
+    halvings: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_number("rho", self.rho, 0.0, open_low=True)
-        object.__setattr__(self, "kinks", tuple(sorted(float(kink) for kink in self.kinks)))
-        grid = self._grid
-        p = np.asarray(self.probability(grid), dtype=float)
-        if p.shape != grid.shape:
+        object.__setattr__(self, "kinks", check_kinks(self.kinks))
+        p = sampled("probability", self.probability, self._grid)
+        if p.min() < 0.0 or p.max() > 1.0:
             raise InvalidArgumentError(
-                "probability", p.shape, f"vectorised: {grid.shape} fields in, as many values out"
-            )
-        if not (np.isfinite(p).all() and p.min() >= 0.0 and p.max() <= 1.0):
-            raise InvalidArgumentError(
-                "probability",
-                f"with values from {p.min()} to {p.max()}",
-                "within [0, 1] everywhere",
+                "probability", f"from {p.min()} to {p.max()}", "within [0, 1] everywhere"
             )
         if p.min() == p.max():
             raise InvalidArgumentError("probability", f"constant {p[0]:g}", "informative")
+        object.__setattr__(self, "halvings", self._enough_halvings())
+
+    def _enough_halvings(self) -> int:
+        """Fineness at which the averages have settled, for every mean and variance of the field."""
+        x = np.sqrt(self.rho) * np.linspace(-6.0, 6.0, 25)[:, None]
+        V0 = self.rho * np.array([1.0, 0.3, 0.01])
+        previous = np.full((3, 25, 3), np.inf)
+        for halvings in range(1, 11):
+            object.__setattr__(self, "halvings", halvings)
+            Z, Z1, Z2 = self.label_law(1, x, V0)
+            found = np.array([Z, Z1 * np.sqrt(V0), Z2 * V0])
+            if np.abs(found - previous).max() <= 1e-12:
+                return halvings
+            previous = found
+        raise InvalidArgumentError(
+            "probability",
+            self.probability,
+            "smooth between its kinks: its Gaussian averages did not settle to 1e-12; declare "
+            "jumps and corners in Custom(probability, kinks=(...))",
+        )
 
     @property
     def _grid(self) -> Array:
-        grid: Array = np.sqrt(self.rho) * np.linspace(-9.0, 9.0, 4001)
-        return grid
+        half = np.sqrt(self.rho) * np.linspace(0.0, 9.0, 2001)
+        return np.concatenate([-half[:0:-1], half])
 
     @cached_property
     def symmetric(self) -> bool:
         p = self.probability(self._grid)
-        return bool(np.abs(p + p[::-1] - 1.0).max() < 1e-14) and all(
-            -k in self.kinks for k in self.kinks
-        )
+        mirrored = all(-kink in self.kinks for kink in self.kinks)
+        return bool(np.abs(p + p[::-1] - 1.0).max() < 1e-14) and mirrored
 
     @cached_property
     def clean(self) -> Steps:
@@ -328,14 +343,27 @@ class Custom(BinaryTeacher):
         roots = (_change(excess, grid[i], grid[i + 1]) for i in changes)
         return Steps(tuple(roots), 1 if above[0] else -1, self.rho)
 
-    def label_law(self, y: int, x: Array, V0: Array, level: int = 0) -> Law:
+    @cached_property
+    def _cuts(self) -> tuple[float, ...]:
+        """Fields that cut the averages: kinks, and a ladder around each steep change of label."""
+        ladder = np.array([-64.0, -16.0, -4.0, 0.0, 4.0, 16.0, 64.0])
+        cuts = list(self.kinks)
+        for change in self.clean.changes:
+            step = 1e-6 * np.sqrt(self.rho)
+            below, above = self.probability(np.array([change - step, change + step]))
+            width = 0.5 * step / max(abs(above - below), 1e-300)
+            if width < 0.2 * np.sqrt(self.rho):
+                cuts.extend(change + width * ladder)
+        return tuple(sorted(cuts))
+
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
         x, V0 = np.broadcast_arrays(x, V0)
         deviation = np.sqrt(V0)
         reach = 9.0
-        # along the label: fields y (x + deviation z), cut at the images of the kinks
-        cuts = [np.clip((y * kink - x) / deviation, -reach, reach) for kink in self.kinks[::y]]
-        cuts = [np.full(x.shape, -reach), *cuts, np.full(x.shape, reach)]
-        nodes, weights = gauss_legendre(12, 2 + level)
+        # along the label: fields y (x + deviation z)
+        images = [np.clip((y * cut - x) / deviation, -reach, reach) for cut in self._cuts[::y]]
+        cuts = [np.full(x.shape, -reach), *images, np.full(x.shape, reach)]
+        nodes, weights = gauss_legendre(12, self.halvings)
         Z, Z1, Z2 = np.zeros((3, *x.shape))
         for low, high in zip(cuts[:-1], cuts[1:], strict=True):
             for node, weight in zip(nodes, weights, strict=True):

@@ -123,11 +123,10 @@ def _errors(model: Model, channel: Channel, outcome: Outcome, o: Overlaps) -> Co
     assert isinstance(teacher, BinaryTeacher)
     a, V, deviation = outcome.x[:, 2], np.exp(outcome.x[:, 0]), np.exp(0.5 * outcome.x[:, 1])
     k, V0 = np.sqrt(teacher.rho) * np.tanh(a), teacher.rho / np.cosh(a) ** 2
-    level = int(outcome.level.max(initial=0))
     return {
-        "generalisation_error": observables.test_error(teacher, k, V0, b / deviation, level),
-        "clean_error": observables.test_error(teacher.clean, k, V0, b / deviation, level),
+        "generalisation_error": observables.test_error(teacher, k, V0, b / deviation),
+        "clean_error": observables.test_error(teacher.clean, k, V0, b / deviation),
         "training_error": observables.training_error(
-            teacher, model.loss, V=V, deviation=deviation, k=k, V0=V0, intercept=b, level=level
+            teacher, model.loss, V=V, deviation=deviation, k=k, V0=V0, intercept=b
         ),
     }

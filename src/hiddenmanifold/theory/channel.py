@@ -225,7 +225,7 @@ class BinaryChannel(Channel):
             curve = proximal_curve(self.loss, field, breaks, level)
 
             def law(t: Array, row: Integers, y: int = y) -> Law:
-                return self.teacher.label_law(y, t, V0[row, None], level)
+                return self.teacher.label_law(y, t, V0[row, None])
 
             parts.append(_averages(self.loss, curve, field, y, law, with_loss=with_loss))
         share = 3 - len(parts)

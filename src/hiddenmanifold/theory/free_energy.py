@@ -103,4 +103,4 @@ def _label(teacher: object, state: State, y: int, xi: float) -> float:
         return 1.0
     x = np.array([state.M / np.sqrt(state.Q) * xi])
     V0 = np.array([teacher.rho - state.M**2 / state.Q])
-    return float(teacher.label_law(y, x, V0, level=2)[0][0])
+    return float(teacher.label_law(y, x, V0)[0][0])

@@ -14,9 +14,7 @@ from hiddenmanifold.theory.curve import FAN, REACH
 Array = NDArray[np.float64]
 
 
-def misclassified(
-    teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array], level: int = 0
-) -> Array:
+def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array]) -> Array:
     r"""Probability :math:`\sum_y E_\xi[1(\xi < \text{cut}_y) Z_y(k\xi)]` of the wrong side.
 
     Parameters
@@ -27,8 +25,6 @@ def misclassified(
         Slope and remaining variance of the teacher's field given the prediction.
     cuts : dict
         For each label, the standardised field along it below which a sample counts as wrong.
-    level : int
-        Fineness of the teacher's own integrals.
     """
     total = np.zeros(len(k))
     x, w = gauss_legendre(20, 0)
@@ -44,13 +40,13 @@ def misclassified(
         width = np.diff(edges, axis=1)
         row, column = np.nonzero(width > 0)
         xi = edges[row, column, None] + width[row, column, None] * x
-        Z = teacher.label_law(y, k[row, None] * xi, V0[row, None], level)[0]
+        Z = teacher.label_law(y, k[row, None] * xi, V0[row, None])[0]
         panel = width[row, column] * ((normal_density(xi) * Z) @ w)
         total += sum_by_row(panel, row, len(k))
     return total
 
 
-def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array, level: int = 0) -> Array:
+def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array) -> Array:
     """Probability that the sign of the prediction differs from a fresh label.
 
     `bias` is the intercept in units of the prediction's deviation.
@@ -58,7 +54,7 @@ def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array, level: 
     closed = teacher.error_without_bias(k, V0) if not np.any(bias) else None
     if closed is not None:
         return closed
-    return misclassified(teacher, k, V0, {1: -bias, -1: bias}, level)
+    return misclassified(teacher, k, V0, {1: -bias, -1: bias})
 
 
 def training_error(
@@ -70,12 +66,11 @@ def training_error(
     k: Array,
     V0: Array,
     intercept: Array,
-    level: int = 0,
 ) -> Array:
     """Fraction of training samples on the wrong side: those with proximal margin below zero."""
     anchor = np.array([np.nextafter(loss.anchor, np.inf)])
     push = V * float(loss.derivative(anchor)[0])
     if teacher.symmetric and not np.any(intercept):
-        return 2 * misclassified(teacher, k, V0, {1: -push / deviation}, level)
+        return 2 * misclassified(teacher, k, V0, {1: -push / deviation})
     cuts = {y: (-push - y * intercept) / deviation for y in (1, -1)}
-    return misclassified(teacher, k, V0, cuts, level)
+    return misclassified(teacher, k, V0, cuts)

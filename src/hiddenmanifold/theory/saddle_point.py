@@ -157,10 +157,11 @@ def _first_V(problem: SaddlePoint) -> Array:
     """V of ridge regression on white features, from which Newton starts for every loss."""
     kappa = problem.features.kappa_1**2 + problem.features.kappa_star**2
     lam, alpha = problem.ratios.lam, problem.ratios.alpha
-    B = lam + (alpha - 1.0) * kappa
-    R = np.sqrt(B**2 + 4.0 * lam * kappa)
-    positive = B > 0
-    return np.where(positive, 2.0 * kappa, R - B) / np.where(positive, B + R, 2.0 * lam)
+    with np.errstate(all="ignore"):  # ratios beyond 1e150 overflow, and are reported as such
+        B = lam + (alpha - 1.0) * kappa
+        R = np.sqrt(B**2 + 4.0 * lam * kappa)
+        positive = B > 0
+        return np.where(positive, 2.0 * kappa, R - B) / np.where(positive, B + R, 2.0 * lam)
 
 
 def _continuation(problem: SaddlePoint) -> Solution:

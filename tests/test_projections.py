@@ -1,0 +1,448 @@
+"""Spectral averages of every projection: integrals, eigenvalues of real matrices, identities."""
+
+from dataclasses import fields
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.fft import dct
+from scipy.linalg import hadamard
+
+from hiddenmanifold import InvalidArgumentError
+from hiddenmanifold.projections import (
+    DCT,
+    REGISTRY,
+    Gaussian,
+    Hadamard,
+    Matrix,
+    Moments,
+    Orthogonal,
+    Spectrum,
+)
+
+PROPERTY = settings(max_examples=60)
+AVERAGES = ("b0", "b1", "c0", "c1", "c2", "c0_d", "variance_d")
+SLOPES = {f"d{name}": name for name in AVERAGES[2:]}
+FULL_PRECISION = 1e-12
+
+DECADES = 10.0 ** np.arange(-8, 13)
+# p/d from 1e-4 to 1e4, with neighbours of the singular point 1 that are exact in binary
+P_OVER_D = (1e-4, 0.01, 0.3, 1 - 2.0**-8, 1 - 2.0**-20, 1.0, 1 + 2.0**-20, 1 + 2.0**-8, 3.0, 1e4)
+
+every_projection = pytest.mark.parametrize("name", REGISTRY)
+orthogonal_law = pytest.mark.parametrize("projection", [Orthogonal(), Hadamard(), DCT()])
+
+
+def averages(s, weight, y, X, *, zeros, zeros_d):
+    """Every moment and slope, as sums of positive terms over positive eigenvalues.
+
+    `s` and `weight` have shape (eigenvalues, 1) and X (points,); `weight` and `zeros` are
+    fractions of the p eigenvalues, `zeros_d` of the d; y = p/d.
+    """
+    r = 1.0 / (1.0 + X * s)
+    sr = s * r
+
+    def mean(values):
+        return (weight * values).sum(0)
+
+    # deviations of sr from its d-side mean, by r = 1 - X s r where sr hardly varies
+    mean_sr, mean_r = y * mean(sr), y * mean(r) + zeros_d
+    away = np.where(X * s < 1.0, sr - mean_sr, (mean_r - r) / X)
+    return {
+        "b0": mean(r) + zeros,
+        "b1": mean(sr),
+        "c0": mean(r**2) + zeros,
+        "c1": mean(sr * r),
+        "c2": mean(sr**2),
+        "c0_d": y * mean(r**2) + zeros_d,
+        "variance_d": y * mean(away**2) + zeros_d * mean_sr**2,
+        "dc0": -2 * mean(sr * r**2),
+        "dc1": -2 * mean(sr**2 * r),
+        "dc2": -2 * mean(sr**3),
+        "dc0_d": -2 * y * mean(sr * r**2),
+        "dvariance_d": -2 * (y * mean(away**2 * (sr + mean_sr)) + zeros_d * mean_sr**3),
+    }
+
+
+def marchenko_pastur(y, X):
+    """Every moment by Gauss-Legendre integration of the Marchenko-Pastur density.
+
+    With s = (1 - sqrt y)^2 + 4 sqrt(y) sin^2(theta/2) the continuous part has the density
+    (2/pi) sin^2(theta)/s in theta; panels shrink geometrically towards the edge of the spectrum.
+    """
+    node, w = np.polynomial.legendre.leggauss(20)
+    edges = np.append(0.0, np.pi * 2.0 ** np.arange(-36, 1))
+    theta = (edges[:-1, None] + np.diff(edges)[:, None] * (node + 1) / 2).ravel()
+    width = (np.diff(edges)[:, None] * w / 2).ravel()
+    edge = (1.0 - y) / (1.0 + np.sqrt(y))
+    s = edge**2 + 4.0 * np.sqrt(y) * np.sin(theta / 2) ** 2
+    weight = width * (2 / np.pi) * np.sin(theta) ** 2 / s
+    zeros, zeros_d = max((y - 1.0) / y, 0.0), max(1.0 - y, 0.0)
+    return averages(s[:, None], weight[:, None], y, X, zeros=zeros, zeros_d=zeros_d)
+
+
+def of_eigenvalues(s, d, p, X):
+    """Every moment of the positive eigenvalues of one d by p matrix."""
+    weight = np.full((len(s), 1), 1.0 / p)
+    zeros, zeros_d = 1.0 - len(s) / p, 1.0 - len(s) / d
+    return averages(s[:, None], weight, p / d, X, zeros=zeros, zeros_d=zeros_d)
+
+
+def assert_moments(found, expected, X, y, tolerance):
+    """Averages to a relative tolerance; slopes relative to average/(X + 1/(1 + y)).
+
+    That is the change a slope can bring about before X itself has changed, and all that a
+    Newton step can notice; <s/(1+Xs)^3> itself may be smaller by X^2.
+    """
+    for name in AVERAGES:
+        error = np.abs(getattr(found, name) - expected[name]) / expected[name]
+        assert np.all(error <= tolerance), f"{name}: {error.max():.2g} at X = {X[error.argmax()]}"
+    for name, average in SLOPES.items():
+        unit = expected[average] / (X + 1.0 / (1.0 + y))
+        error = np.abs(getattr(found, name) - expected[name]) / unit
+        assert np.all(error <= tolerance), f"{name}: {error.max():.2g} at X = {X[error.argmax()]}"
+
+
+def moments_at(projection, X, gamma):
+    return projection.moments(X, np.full_like(X, gamma))
+
+
+def test_moments_are_the_averages_and_their_slopes():
+    assert {f.name for f in fields(Moments)} == {*AVERAGES, *SLOPES}
+
+
+@pytest.mark.parametrize(("y", "X"), [(0.3, 0.7), (1.0, 1e5), (1.01, 1e8), (50.0, 1e12)])
+def test_reference_integral_agrees_with_thirty_digits(y, X):
+    found = marchenko_pastur(y, np.array([X]))
+    with mp.workdps(60):
+        y, X, root = mp.mpf(y), mp.mpf(X), mp.sqrt(mp.mpf(y))
+        cuts = [0, *(mp.pi * mp.mpf(10) ** -k for k in range(6, -1, -1))]
+
+        def s(theta):
+            return (1 - root) ** 2 + 4 * root * mp.sin(theta / 2) ** 2
+
+        def mean(power, r_power):
+            return mp.quad(
+                lambda t: (
+                    mp.sin(t) ** 2 * s(t) ** (power - 1) / (1 + X * s(t)) ** r_power * 2 / mp.pi
+                ),
+                cuts,
+                method="gauss-legendre",
+                maxdegree=5,
+            )
+
+        zeros = max(1 - 1 / y, 0)
+        c2, b1 = mean(2, 2), mean(1, 1)
+        expected = {
+            "b0": mean(0, 1) + zeros,
+            "b1": b1,
+            "c0": mean(0, 2) + zeros,
+            "c1": mean(1, 2),
+            "c2": c2,
+            "c0_d": y * mean(0, 2) + max(1 - y, 0),
+            "variance_d": y * c2 - (y * b1) ** 2,
+        }
+    for name, value in expected.items():
+        assert found[name][0] == pytest.approx(float(value), rel=FULL_PRECISION), name
+
+
+@pytest.mark.parametrize("y", P_OVER_D)
+def test_gaussian_moments_are_those_of_marchenko_and_pastur(y):
+    gamma = 1.0 / y
+    assert 1.0 / gamma == y  # so that only the formulas are judged, not the rounding of d/p
+    found = moments_at(Gaussian(), DECADES, gamma)
+    assert_moments(found, marchenko_pastur(y, DECADES), DECADES, y, FULL_PRECISION)
+
+
+@PROPERTY
+@given(log_gamma=st.floats(-4, 4), log_X=st.floats(-8, 12))
+def test_gaussian_moments_keep_twelve_digits_everywhere(log_gamma, log_X):
+    gamma, X = 10.0**log_gamma, np.array([10.0**log_X])
+    found = moments_at(Gaussian(), X, gamma)
+    assert_moments(found, marchenko_pastur(1.0 / gamma, X), X, 1.0 / gamma, FULL_PRECISION)
+
+
+@orthogonal_law
+@pytest.mark.parametrize("gamma", [1e-4, 0.3, 1 - 2.0**-20, 1.0, 1 + 2.0**-20, 3.0, 1e4])
+def test_orthogonal_moments_are_those_of_one_atom(projection, gamma):
+    g = mp.mpf(min(gamma, 1.0))
+    with mp.workdps(50):
+        for X in DECADES:
+            found = moments_at(projection, np.array([X]), gamma)
+            s, y = 1 / g, 1 / mp.mpf(gamma)
+            r = 1 / (1 + mp.mpf(X) * s)
+            expected = {
+                "b0": g * r + 1 - g,
+                "b1": r,
+                "c0": g * r**2 + 1 - g,
+                "c1": r**2,
+                "c2": s * r**2,
+                "c0_d": y * g * r**2 + 1 - y * g,
+                "variance_d": y * g * (1 - y * g) * (s * r) ** 2,
+                "dc0": -2 * r**3,
+                "dc1": -2 * s * r**3,
+                "dc2": -2 * s**2 * r**3,
+                "dc0_d": -2 * y * r**3,
+                "dvariance_d": -2 * y * g * (1 - y * g) * (s * r) ** 3,
+            }
+            for name, value in expected.items():
+                assert getattr(found, name)[0] == pytest.approx(
+                    float(value), rel=FULL_PRECISION, abs=0.0
+                ), f"{name} at X = {X}"
+
+
+def frame(rng, kind, d, p):
+    """A d by p matrix with FᵀF = d or FFᵀ = p, cut out of an orthogonal matrix."""
+    size, small = max(d, p), min(d, p)
+    if kind == "orthogonal":
+        tall = np.linalg.qr(rng.standard_normal((size, small)))[0]
+    else:
+        square = dct(np.eye(size), norm="ortho") if kind == "dct" else hadamard(size) / size**0.5
+        columns = rng.permutation(size)[:small]
+        tall = rng.choice([-1.0, 1.0], (size, 1)) * square[:, columns]
+    return np.sqrt(size) * (tall if d >= p else tall.T)
+
+
+@pytest.mark.parametrize(("d", "p"), [(256, 96), (96, 256), (128, 128)])
+@pytest.mark.parametrize("name", sorted(set(REGISTRY) - {"gaussian"}))
+def test_moments_are_those_of_a_drawn_orthogonal_matrix(name, d, p):
+    F = frame(np.random.default_rng(1), name, d, p)
+    s = np.linalg.svd(F, compute_uv=False) ** 2 / d
+    X = np.array([0.1, 1.0, 30.0])
+    found, expected = moments_at(REGISTRY[name](), X, d / p), of_eigenvalues(s, d, p, X)
+    for moment in (*AVERAGES, *SLOPES):
+        assert getattr(found, moment) == pytest.approx(expected[moment], rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize(("d", "p"), [(1500, 500), (500, 1500), (1000, 1000)])
+def test_moments_are_those_of_a_large_gaussian_matrix(d, p):
+    F = np.random.default_rng(2).standard_normal((d, p))
+    gram = F.T @ F if p <= d else F @ F.T
+    X = np.array([0.1, 1.0, 30.0])
+    expected = of_eigenvalues(np.linalg.eigvalsh(gram / d), d, p, X)
+    found = moments_at(Gaussian(), X, d / p)
+    for name in (*AVERAGES, *SLOPES):  # averages over eigenvalues fluctuate like 1/p
+        assert getattr(found, name) == pytest.approx(expected[name], rel=10 / min(d, p)), name
+
+
+def spectrum(rng, d, p):
+    """Eigenvalues, weights and the projection of an uneven spectrum with rank min(d, p)."""
+    s = np.append(rng.gamma(0.5, size=min(d, p)), np.zeros(max(p - d, 0)))
+    s /= s.mean()
+    return s, Spectrum(s, d_over_p=d / p)
+
+
+@pytest.mark.parametrize(("d", "p"), [(40, 15), (15, 40), (20, 20)])
+def test_given_spectrum_keeps_twelve_digits_of_every_moment(d, p):
+    s, projection = spectrum(np.random.default_rng(3), d, p)
+    found = moments_at(projection, DECADES, d / p)
+    assert_moments(found, of_eigenvalues(s[s > 0], d, p, DECADES), DECADES, p / d, FULL_PRECISION)
+
+
+ANY = {
+    **{name: cls() for name, cls in REGISTRY.items()},
+    "spectrum, d > p": spectrum(np.random.default_rng(4), 30, 12)[1],
+    "spectrum, d < p": spectrum(np.random.default_rng(4), 12, 30)[1],
+    "matrix, d > p": Matrix(np.random.default_rng(5).standard_normal((60, 20))),
+    "matrix, d < p": Matrix(np.random.default_rng(5).standard_normal((20, 60))),
+}
+any_projection = pytest.mark.parametrize("kind", ANY)
+
+
+def some_gammas(projection):
+    fixed = projection.fixed_ratio
+    return [0.01, 0.4, 1.0, 2.5, 100.0] if fixed is None else [fixed]
+
+
+@any_projection
+def test_slopes_are_the_differences_of_the_averages(kind):
+    X, h = 10.0 ** np.arange(-4, 7), 1e-4
+    for gamma in some_gammas(ANY[kind]):
+        at = moments_at(ANY[kind], X, gamma)
+        shifted = {k: moments_at(ANY[kind], X * (1 + k * h), gamma) for k in (-2, -1, 1, 2)}
+        for name, average in SLOPES.items():
+            f = {k: getattr(m, average) for k, m in shifted.items()}
+            difference = (8 * (f[1] - f[-1]) - (f[2] - f[-2])) / (12 * h * X)
+            error = np.abs(getattr(at, name) - difference)
+            assert np.all(error <= 1e-10 * getattr(at, average) / X), f"{name} at {gamma}"
+
+
+@any_projection
+def test_averages_satisfy_their_recursion(kind):
+    for gamma in some_gammas(ANY[kind]):
+        m = moments_at(ANY[kind], DECADES, gamma)
+        assert m.b0 + DECADES * m.b1 == pytest.approx(1.0, rel=1e-13)
+        assert m.c0 + DECADES * m.c1 == pytest.approx(m.b0, rel=1e-13)
+        assert m.c1 + DECADES * m.c2 == pytest.approx(m.b1, rel=1e-13)
+
+
+@any_projection
+def test_both_sides_of_the_matrix_share_their_eigenvalues(kind):
+    X = np.array([1e-3, 0.1, 1.0, 10.0])
+    for gamma in some_gammas(ANY[kind]):
+        m = moments_at(ANY[kind], X, gamma)
+        assert gamma * (1 - m.c0_d) == pytest.approx(1 - m.c0, rel=1e-10)
+        squares = m.c2 / gamma
+        assert m.variance_d + (m.b1 / gamma) ** 2 == pytest.approx(squares, rel=1e-12)
+
+
+@any_projection
+def test_averages_without_data_are_those_of_the_bare_spectrum(kind):
+    for gamma in some_gammas(ANY[kind]):
+        m = moments_at(ANY[kind], np.zeros(1), gamma)
+        assert (m.b0, m.c0, m.c0_d) == pytest.approx((1, 1, 1), abs=1e-14)
+        assert m.b1 == pytest.approx(m.c1, rel=1e-14)
+        assert m.b1 == pytest.approx(1, abs=0.1)  # a single matrix is normalised approximately
+
+
+@every_projection
+def test_a_batch_is_the_points_one_by_one(name):
+    X, gamma = np.array([1e-6, 0.3, 7.0, 1e9]), np.array([0.2, 1.0, 5.0, 0.9])
+    together = REGISTRY[name]().moments(X, gamma)
+    for i in range(len(X)):
+        alone = REGISTRY[name]().moments(X[i : i + 1], gamma[i : i + 1])
+        for moment in (*AVERAGES, *SLOPES):
+            assert getattr(together, moment)[i] == getattr(alone, moment)[0]
+
+
+@every_projection
+def test_random_projection_leaves_the_ratio_free(name):
+    assert REGISTRY[name]().fixed_ratio is None
+
+
+@pytest.mark.parametrize(("d", "p"), [(80, 30), (30, 80), (50, 50)])
+def test_matrix_and_the_spectrum_of_the_same_matrix_agree(d, p):
+    F = np.random.default_rng(6).standard_normal((d, p))
+    matrix = Matrix(F)
+    as_spectrum = Spectrum(np.linalg.eigvalsh(F.T @ F / d), d_over_p=d / p)
+    assert matrix.fixed_ratio == as_spectrum.fixed_ratio == d / p
+    X = 10.0 ** np.arange(-6, 5)
+    one, other = moments_at(matrix, X, d / p), moments_at(as_spectrum, X, d / p)
+    for name in (*AVERAGES, *SLOPES):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9, abs=1e-15)
+
+
+def test_matrix_of_lower_rank_counts_its_missing_eigenvalues_as_zeros():
+    rng = np.random.default_rng(7)
+    F = rng.standard_normal((60, 10)) @ rng.standard_normal((10, 40)) / np.sqrt(10)
+    F *= np.sqrt(60 / (F**2).sum(0))
+    m = moments_at(Matrix(F), np.array([1e9]), 1.5)
+    assert m.b0[0] == pytest.approx(1 - 10 / 40, abs=1e-6)
+    assert m.c0_d[0] == pytest.approx(1 - 10 / 60, abs=1e-6)
+
+
+def test_matrix_does_not_share_memory_with_the_array_it_was_given():
+    F = np.random.default_rng(8).standard_normal((30, 20))
+    matrix = Matrix(F)
+    before = moments_at(matrix, np.ones(1), 1.5)
+    F[:] = 0.0
+    assert np.any(matrix.F)
+    assert moments_at(matrix, np.ones(1), 1.5).b1 == before.b1
+    assert moments_at(Matrix(matrix.F), np.ones(1), 1.5).b1 == before.b1
+
+
+@PROPERTY
+@given(counts=st.lists(st.integers(1, 5), min_size=2, max_size=5), unit=st.floats(1e-3, 1e3))
+def test_weights_count_repeated_eigenvalues(counts, unit):
+    s = np.arange(1.0, len(counts) + 1)
+    s *= sum(counts) / (s @ counts)
+    repeated = Spectrum(np.repeat(s, counts), d_over_p=2.0)
+    weighted = Spectrum(s, [unit * c for c in counts], d_over_p=2.0)  # weights of any unit
+    X = np.array([0.01, 1.0, 1e4])
+    one, other = moments_at(repeated, X, 2.0), moments_at(weighted, X, 2.0)
+    for name in (*AVERAGES, *SLOPES):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-12)
+
+
+def test_one_atom_is_the_orthogonal_law():
+    X = np.array([1e-3, 1.0, 1e3])
+    for gamma in (0.25, 1.0, 4.0):
+        mass = min(gamma, 1.0)
+        atom = Spectrum([0.0, 1 / mass], [1 - mass, mass], d_over_p=gamma)
+        one, other = moments_at(atom, X, gamma), moments_at(Orthogonal(), X, gamma)
+        for name in (*AVERAGES, *SLOPES):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-13)
+
+
+def test_spectrum_is_a_value():
+    one = Spectrum(np.array([0.5, 1.5]), d_over_p=2.0)
+    assert one == Spectrum([0.5, 1.5], [3.0, 3.0], d_over_p=2.0)
+    assert one != Spectrum([0.5, 1.5], d_over_p=3.0)
+    assert hash(one) == hash(Spectrum((0.5, 1.5), d_over_p=2.0))
+    assert "0.5" in repr(one)
+
+
+def with_nan(F):
+    F = F.copy()
+    F[3, 2] = np.nan
+    return F
+
+
+NORMAL = np.random.default_rng(9).standard_normal((200, 50))
+ONE_LONG_COLUMN = NORMAL * np.where(np.arange(50) == 7, 2.0, 1.0)
+BAD_MATRICES = {
+    "NaN": (with_nan(NORMAL), "1 entries NaN"),
+    "infinite": (np.where(np.arange(50) < 1, np.inf, NORMAL), "200 entries NaN or inf"),
+    "normalised by sqrt d": (NORMAL / np.sqrt(200), "squared norm ≈ d = 200"),
+    "normalised by sqrt p": (NORMAL / np.sqrt(50), "squared norm ≈ d = 200"),
+    "normalised by 2": (2 * NORMAL, "squared norm ≈ d = 200"),
+    "one long column": (ONE_LONG_COLUMN, "squared norm ≈ d = 200"),
+    "one empty column": (NORMAL * (np.arange(50) != 7), "columns of squared norm 0 to"),
+    "a vector": (NORMAL[0], r"shape \(50,\)"),
+    "a number": (1.0, r"shape \(\)"),
+    "three axes": (NORMAL[None], r"shape \(1, 200, 50\)"),
+    "no columns": (NORMAL[:, :0], r"shape \(200, 0\)"),
+    "no rows": (NORMAL[:0], r"shape \(0, 50\)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MATRICES)
+def test_unusable_matrix_is_refused(case):
+    F, sentence = BAD_MATRICES[case]
+    with pytest.raises(InvalidArgumentError, match=sentence) as caught:
+        Matrix(F)
+    assert caught.value.argument == "F"
+
+
+def test_normalised_matrix_is_accepted():
+    assert Matrix(NORMAL).shape == (200, 50)  # or the cases above would prove nothing
+
+
+NAN, INF = float("nan"), float("inf")
+BAD_SPECTRA = {
+    "negative": (([-0.5, 2.5],), 2.0, "eigenvalues", "non-negative"),
+    "NaN": (([NAN, 1.0],), 2.0, "eigenvalues", "finite"),
+    "infinite": (([INF, 1.0],), 2.0, "eigenvalues", "finite"),
+    "empty": (([],), 2.0, "eigenvalues", "non-empty"),
+    "a matrix": (([[1.0, 1.0]],), 2.0, "eigenvalues", "sequence"),
+    "mean too large": (([1.0, 2.0],), 2.0, "eigenvalues", "of mean 1.5"),
+    "mean too small": (([0.1, 0.2],), 2.0, "eigenvalues", "of mean 0.15"),
+    "weighted mean wrong": (([0.5, 1.5], [1.0, 9.0]), 2.0, "eigenvalues", "of mean 1.4"),
+    "no zeros": (([1.0, 1.0],), 0.5, "eigenvalues", "1 - d/p = 0.5 of them"),
+    "too few zeros": (([0.0, 1.5, 1.5],), 0.5, "eigenvalues", "1 - d/p = 0.5 of them"),
+    "too few weights": (([1.0, 1.0], [1.0]), 2.0, "weights", "2 non-negative"),
+    "negative weight": (([1.0, 1.0], [2.0, -1.0]), 2.0, "weights", "non-negative"),
+    "no weight": (([1.0, 1.0], [0.0, 0.0]), 2.0, "weights", "not all zero"),
+    "NaN weight": (([1.0, 1.0], [NAN, 1.0]), 2.0, "weights", "finite"),
+    "d_over_p NaN": (([1.0],), NAN, "d_over_p", "finite number above 0"),
+    "d_over_p zero": (([1.0],), 0.0, "d_over_p", "finite number above 0"),
+    "d_over_p negative": (([1.0],), -1.0, "d_over_p", "finite number above 0"),
+    "d_over_p infinite": (([1.0],), INF, "d_over_p", "finite number above 0"),
+    "d_over_p a string": (([1.0],), "2", "d_over_p", "finite number above 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SPECTRA)
+def test_unusable_spectrum_is_refused(case):
+    arguments, gamma, argument, sentence = BAD_SPECTRA[case]
+    with pytest.raises(InvalidArgumentError, match=sentence) as caught:
+        Spectrum(*arguments, d_over_p=gamma)
+    assert caught.value.argument == argument
+
+
+def test_spectrum_without_its_ratio_is_refused():
+    with pytest.raises(InvalidArgumentError) as caught:
+        Spectrum([1.0])
+    assert caught.value.argument == "d_over_p"
