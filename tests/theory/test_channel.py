@@ -297,7 +297,7 @@ def owen_averages(name, teacher, V, Q, M):
     edges = [-np.inf, *sorted(corners(name, V)), np.inf]
     pieces = []
     for low, high in zip(edges[:-1], edges[1:], strict=True):
-        inside = high - 1.0 if np.isinf(low) else low + 1.0 if np.isinf(high) else (low + high) / 2
+        inside = 0.5 * (max(low, min(high, 0.0) - 2.0) + min(high, max(low, 0.0) + 2.0))
         h, slope, _ = response(name, V, inside)
         pieces.append((h + slope * inside, -slope, low, high))
     sd, eps, keep = np.sqrt(Q), teacher.flip, 1 - 2 * teacher.flip
@@ -307,14 +307,7 @@ def owen_averages(name, teacher, V, Q, M):
     root = np.sqrt(2 * np.pi)
 
     def primitives(x):
-        if np.isinf(x):
-            zero = np.zeros(5)
-            if x < 0:
-                return zero
-            B0, B1 = 0.5, k / (r1 * root)
-            return np.array(
-                [eps + keep * B0, keep * B1, eps + keep * B0, keep / (S * r1 * root), 0.0]
-            )
+        x = min(max(x, -40.0), 40.0)  # as good as infinite
         phi, Phi = np.exp(-0.5 * x**2) / root, ndtr(x)
         tail = np.exp(-0.5 * r1**2 * x**2) / (2 * np.pi * r1**2)
         B0 = Phi / 2 - owens_t(x, k)
@@ -425,10 +418,25 @@ def problem_of(name, teacher, free):
     return oracle.Problem(teacher="sign", rho=teacher.rho, **rule, **settings)
 
 
-def assert_close(found, expected, x):
-    """Agreement to 1e-9; where V is tiny, a kink of its width is known to rounding errors only."""
-    tolerance = 1e-9 + 3e-15 / np.exp(x[:, :1])
-    np.testing.assert_array_less(np.abs(found - expected), tolerance * np.abs(expected) + 1e-200)
+def assert_close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-200)
+
+
+def thin_kink(name, teacher, *, V, Q, a, b):
+    """e1 of a loss with a kink, as an integral over the slope h that the kink spans.
+
+    The margin 1 - V h crosses the kink within V: the reference, which integrates over the field,
+    knows so thin an interval to rounding errors only.
+    """
+    _, low, high = SHAPES[name]
+    h, weight = panels(low, high, 0.25)
+    k, V0 = np.sqrt(teacher.rho) * np.tanh(a), teacher.rho / np.cosh(a) ** 2
+    total = 0.0
+    for y in (1, -1):
+        xi = ((1 - y * b) - V * h) / (y * np.sqrt(Q))
+        density = np.exp(-0.5 * xi**2) / np.sqrt(2 * np.pi * Q)
+        total += weight @ (density * averaged_label(teacher, y, k * xi, V0)[0])
+    return total
 
 
 @pytest.mark.parametrize("rule", ["sign", "noisy sign"])
@@ -441,7 +449,12 @@ def test_averages_hold_for_extreme_unknowns(name, rule):
     points = np.column_stack([x[:, :3], channel.intercept(x)])[:, : 3 + free]
     problem = problem_of(name, teacher, free)
     expected = np.array([oracle.classification_channel(problem, p, 1e-13) for p in points])
-    assert_close(hats.e[:, :3], expected[:, :3], x)
+    if name in ("hinge", "absolute"):
+        for i, (V, Q) in enumerate(np.exp(x[:, :2])):
+            if np.sqrt(Q) > 100 * V:
+                b = channel.intercept(x)[i]
+                expected[i, 0] = thin_kink(name, teacher, V=V, Q=Q, a=x[i, 2], b=b)
+    assert_close(hats.e[:, :3], expected[:, :3])
     if free:
         scale = np.sqrt(expected[:, 1])
         np.testing.assert_allclose(hats.e[:, 3] / scale, expected[:, 3] / scale, atol=1e-9)
@@ -457,7 +470,7 @@ def test_data_loss_holds_for_extreme_unknowns(name, rule):
     points = np.column_stack([x[:, :3], channel.intercept(x)])[:, : 3 + free]
     problem = problem_of(name, teacher, free)
     expected = [oracle.classification_channel(problem, p, 1e-13)[4] for p in points]
-    assert_close(found[:, None], np.array(expected)[:, None], x)
+    assert_close(found, expected)
 
 
 @pytest.mark.parametrize("name", REGRESSION)
@@ -468,4 +481,4 @@ def test_averages_of_real_labels_hold_for_extreme_unknowns(name):
     points = EXTREMES[:, :2]
     expected = np.array([oracle.regression_channel(problem, p, 1e-13) for p in points])
     found = np.column_stack([hats.e[:, :3], hats.data_loss])
-    assert_close(found, expected[:, [0, 1, 2, 4]], points)
+    assert_close(found, expected[:, [0, 1, 2, 4]])

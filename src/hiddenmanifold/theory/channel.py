@@ -231,7 +231,7 @@ class BinaryChannel(Channel):
         share = 3 - len(parts)
         e, de, data_loss, norm = (share * sum(part) for part in zip(*parts, strict=True))
         if len(parts) == 1:
-            e[3] = 0.0
+            e[3], de[3] = 0.0, 0.0
         de[:, 2] *= V0 / np.sqrt(rho)
         return Hats(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss, norm)
 

@@ -31,7 +31,7 @@ NARROW = 0.01
 """Panels shorter than this, in units of the loss's scale, run over u instead of s."""
 ASIDE = 0.1
 """How far, in standard deviations, a cut may stand from its nominal place."""
-NARROWEST = 1e-12
+NARROWEST = 1e-15
 """Panels narrower than this, in standard deviations, are left out."""
 
 
@@ -114,6 +114,10 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve
         on = (enter[row, k] < middle) & (middle < leave[row, k])
         points[on] = knot[k]
         h[on] = ((mean[on] - knot[k]) + deviation[on] * zeta[on]) / V[on]
+        # a kink that no cut divides: its width is known exactly, however narrow it is
+        whole = on & (width[:, 0] >= (1.0 - 1e-9) * (leave - enter)[row, k])
+        h[whole] = below[k] + (above[k] - below[k]) * x
+        mass[whole] = (V[whole] * (above[k] - below[k]) / deviation[whole]) * w
         bend[on] = mass[on] / V[on]
     return Curve(row, points, -zeta, h, mass, bend)
 
