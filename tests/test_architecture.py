@@ -26,7 +26,8 @@ LAYERS = (
     ("model",),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("results",),
-    ("prediction", "experiments"),
+    ("prediction",),
+    ("experiments",),
     ("plotting",),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted

@@ -11,6 +11,7 @@ from .errors import (
     IncompatibleIngredientsError,
     InvalidArgumentError,
 )
+from .experiments import compare, simulate, summary
 from .model import Model, to_ridge_alpha, to_sklearn_C
 from .numerics.newton import Status
 from .prediction import predict
@@ -23,9 +24,12 @@ __all__ = [
     "Model",
     "Status",
     "activations",
+    "compare",
     "losses",
     "predict",
     "projections",
+    "simulate",
+    "summary",
     "teachers",
     "to_ridge_alpha",
     "to_sklearn_C",

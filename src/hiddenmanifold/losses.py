@@ -79,6 +79,9 @@ class Loss:
         at = np.isin(s, self.kinks)
         below[at] = self.derivative(np.nextafter(s[at], -np.inf))
         above[at] = self.derivative(np.nextafter(s[at], np.inf))
+        above = np.where(
+            above - below > 1e-12 * (np.abs(above) + np.abs(below) + 1.0), above, below
+        )
         return s, below, above, self.second_derivative(s)
 
     def _ladder(self) -> tuple[float, ...]:

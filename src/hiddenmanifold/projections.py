@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InvalidArgumentError
+from .numerics.matrices import Dense, LinearMap, haar_orthogonal, random_orthogonal
 from .registry import check_number
 
 Array = NDArray[np.float64]
@@ -51,6 +52,10 @@ class Projection:
         """The ratio d/p if the projection fixes it, else None."""
         return None
 
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        """A d × p matrix F of this kind, its columns of squared norm d."""
+        raise NotImplementedError
+
     def moments(self, X: Array, gamma: Array) -> Moments:
         r"""Spectral averages at :math:`X \\ge 0` and :math:`\\gamma = d/p`, arrays of one shape."""
         raise NotImplementedError
@@ -59,6 +64,9 @@ class Projection:
 @dataclass(frozen=True)
 class Gaussian(Projection):
     """Independent standard normal entries: the Marchenko–Pastur law, in closed form."""
+
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        return Dense(rng.standard_normal((d, p)))
 
     def moments(self, X: Array, gamma: Array) -> Moments:
         y = 1.0 / gamma
@@ -147,6 +155,9 @@ def _rest(total: Array) -> Array:
 class Orthogonal(Discrete):
     r"""Haar-distributed F with :math:`F^\top F = d` (p ≤ d) or :math:`FF^\top = p` (p > d)."""
 
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        return haar_orthogonal(d, p, rng)
+
     def atoms(self, gamma: Array) -> tuple[Array, Array]:
         weight = np.minimum(gamma, 1.0)[:, None]
         return 1.0 / weight, weight
@@ -154,12 +165,21 @@ class Orthogonal(Discrete):
 
 @dataclass(frozen=True)
 class Hadamard(Orthogonal):
-    """Randomised Hadamard features: in the limit, the law of `Orthogonal`."""
+    """Randomised Hadamard features: in the limit, the law of `Orthogonal`.
+
+    If max(d, p) is no power of two, blocks of powers of two are mixed in three layers.
+    """
+
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        return random_orthogonal(d, p, "hadamard", rng)
 
 
 @dataclass(frozen=True)
 class DCT(Orthogonal):
     """Randomised discrete-cosine features: in the limit, the law of `Orthogonal`."""
+
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        return random_orthogonal(d, p, "dct", rng)
 
 
 @dataclass(frozen=True)
@@ -224,6 +244,17 @@ class Spectrum(Discrete):
     def fixed_ratio(self) -> float:
         return self.d_over_p
 
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        """Haar-distributed singular vectors around the quantiles of the spectrum."""
+        assert self.weights is not None
+        order = np.argsort(self.eigenvalues)[::-1]
+        edges = np.cumsum(np.array(self.weights)[order])
+        k = min(d, p)
+        chosen = np.searchsorted(edges, (np.arange(k) + 0.5) / p * edges[-1])
+        s = np.array(self.eigenvalues)[order][np.minimum(chosen, len(order) - 1)]
+        left, right = (haar_orthogonal(size, k, rng).F / np.sqrt(size) for size in (d, p))
+        return Dense((left * np.sqrt(s * d)) @ right.T)
+
     def atoms(self, gamma: Array) -> tuple[Array, Array]:
         return self._positive
 
@@ -256,8 +287,9 @@ class Matrix(Discrete):
             )
         d = F.shape[0]
         norms = (F**2).sum(0) / d
-        # mean of many columns, and a single column of d random entries
-        if not 0.9 <= norms.mean() <= 1.1 or np.abs(norms - 1).max() > 0.1 + 6 * np.sqrt(2 / d):
+        # what random entries would do to the mean of all columns, and to a single one
+        slack, slack_of_one = (0.1 + 6 * np.sqrt(2 / size) for size in (F.size, d))
+        if abs(norms.mean() - 1) > slack or np.abs(norms - 1).max() > slack_of_one:
             raise InvalidArgumentError(
                 "F",
                 f"with columns of squared norm {norms.min() * d:.4g} to {norms.max() * d:.4g}",
@@ -271,6 +303,11 @@ class Matrix(Discrete):
     def fixed_ratio(self) -> float:
         d, p = self.shape
         return d / p
+
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        if (d, p) != self.shape:
+            raise InvalidArgumentError("d", d, f"{self.shape[0]}, the number of rows of F")
+        return Dense(self.F)
 
     @cached_property
     def _positive(self) -> tuple[Array, Array]:

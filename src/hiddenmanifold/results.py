@@ -34,6 +34,10 @@ MEANINGS = {
     "residual": "largest relative change under one more undamped turn of the equations",
     "quadrature_error": "estimated relative error of (V, Q, M) left by the quadrature",
     "iterations": "evaluations of the equations",
+    "optimality": "bound on the fit's relative distance from its minimum",
+    "seconds": "time spent on the fit, its data and its test",
+    "generalisation_error_test_stderr": "standard error left by the finite number of test samples",
+    "clean_error_test_stderr": "standard error left by the finite number of test samples",
 }
 
 

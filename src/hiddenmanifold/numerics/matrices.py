@@ -1,0 +1,104 @@
+"""Matrices that are applied without being written down, behind one small interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.numerics.transforms import mixed_hadamard_transform
+
+Array = NDArray[np.float64]
+
+
+class LinearMap(Protocol):
+    """A d × p matrix F."""
+
+    def left(self, rows: Array) -> Array:
+        """The product rows @ F of many vectors, (n, d) → (n, p)."""
+
+    def right(self, vector: Array) -> Array:
+        """The product F @ vector, (p,) → (d,)."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A matrix as it is."""
+
+    F: Array
+
+    def left(self, rows: Array) -> Array:
+        return rows @ self.F
+
+    def right(self, vector: Array) -> Array:
+        return self.F @ vector
+
+
+@dataclass(frozen=True)
+class FastOrthogonal:
+    r"""The first d rows and p columns of :math:`\text{scale}\cdot U`, U a randomised transform.
+
+    U is orthogonal of size max(d, p): in each layer random signs, the transform, a random
+    permutation. Its product with a vector costs O(N log N).
+    """
+
+    d: int
+    p: int
+    scale: float
+    kind: Literal["hadamard", "dct"]
+    layers: tuple[tuple[Array, NDArray[np.intp]], ...]
+
+    def left(self, rows: Array) -> Array:
+        x = self._padded(rows, self.d)
+        for signs, permutation in self.layers:
+            x = self._transform(x * signs)[:, permutation]
+        return self.scale * x[:, : self.p]
+
+    def right(self, vector: Array) -> Array:
+        x = self._padded(vector[None], self.p)
+        for signs, permutation in reversed(self.layers):
+            back = np.empty_like(x)
+            back[:, permutation] = x
+            x = self._transform(back, transposed=True) * signs
+        return self.scale * x[0, : self.d]
+
+    def _padded(self, rows: Array, width: int) -> Array:
+        size = max(self.d, self.p)
+        if width == size:
+            return rows
+        out = np.zeros((len(rows), size))
+        out[:, :width] = rows
+        return out
+
+    def _transform(self, rows: Array, transposed: bool = False) -> Array:
+        if self.kind == "hadamard":
+            return mixed_hadamard_transform(rows)
+        from scipy import fft
+
+        out: Array = (fft.idct if transposed else fft.dct)(rows, norm="ortho")
+        return out
+
+
+def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> FastOrthogonal:
+    """A randomised transform whose columns have squared norm d (p ≤ d) or whose rows have p.
+
+    Hadamard matrices exist for powers of two; for another size, blocks of powers of two are mixed
+    by three layers of signs and permutations.
+    """
+    size = max(d, p)
+    layers = 1 if kind == "dct" or size & (size - 1) == 0 else 3
+    made = tuple(
+        (rng.choice([-1.0, 1.0], size), rng.permutation(size).astype(np.intp))
+        for _ in range(layers)
+    )
+    return FastOrthogonal(d, p, np.sqrt(size), kind, made)  # type: ignore[arg-type]
+
+
+def haar_orthogonal(d: int, p: int, rng: np.random.Generator) -> Dense:
+    """A Haar-distributed matrix with the same normalisation."""
+    tall = rng.standard_normal((max(d, p), min(d, p)))
+    q, r = np.linalg.qr(tall)
+    q *= np.sign(np.diag(r)) * np.sqrt(max(d, p))
+    return Dense(q if d >= p else np.ascontiguousarray(q.T))

@@ -1,0 +1,1 @@
+"""The same models at finite size: data, exact fits, and many seeds of them."""

@@ -1,0 +1,113 @@
+"""What every label rule offers, at finite size and in the limit; and the linear rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.registry import Task, check_number
+
+Array = NDArray[np.float64]
+Law = tuple[Array, Array, Array]
+
+
+class Teacher:
+    """Base of all label rules; `rho` is the second moment of the teacher's weights."""
+
+    task: ClassVar[Task]
+    rho: float
+
+    def sample(self, nu: Array, rng: np.random.Generator) -> Array:
+        """Labels drawn for the given fields."""
+        raise NotImplementedError
+
+    def noiseless(self, nu: Array) -> Array:
+        """The labels that the rule gives without noise."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Linear(Teacher):
+    r"""Real labels :math:`y = \nu + \sqrt{\Delta}\,\xi`.
+
+    Parameters
+    ----------
+    noise : float
+        Variance :math:`\Delta \ge 0`.
+    rho : float
+        Second moment of the teacher's weights, positive.
+    """
+
+    noise: float = 0.0
+    rho: float = 1.0
+    task: ClassVar[Task] = Task.REGRESSION
+
+    def __post_init__(self) -> None:
+        check_number("rho", self.rho, 0.0, open_low=True)
+        check_number("noise", self.noise, 0.0)
+
+    def sample(self, nu: Array, rng: np.random.Generator) -> Array:
+        noise: Array = np.sqrt(self.noise) * rng.standard_normal(nu.shape)
+        return nu + noise
+
+    def noiseless(self, nu: Array) -> Array:
+        return nu
+
+
+class BinaryTeacher(Teacher):
+    """Base of the rules with labels ±1."""
+
+    task: ClassVar[Task] = Task.CLASSIFICATION
+
+    probability: Callable[[Array], Array]
+
+    def sample(self, nu: Array, rng: np.random.Generator) -> Array:
+        return np.where(rng.random(nu.shape) < self.probability(nu), 1.0, -1.0)
+
+    def noiseless(self, nu: Array) -> Array:
+        return np.where(self.clean.probability(nu) > 0.5, 1.0, -1.0)
+
+    @property
+    def symmetric(self) -> bool:
+        r"""Whether :math:`P(+|\nu) = P(-|-\nu)`."""
+        raise NotImplementedError
+
+    @property
+    def clean(self) -> BinaryTeacher:
+        """The same rule without noise: the more probable label."""
+        raise NotImplementedError
+
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
+        r""":math:`Z_y(x)` and its first two derivatives in `x` (see the module's docstring).
+
+        Parameters
+        ----------
+        y : {1, -1}
+            The label.
+        x, V0 : arrays that broadcast
+            Mean of the teacher's field along the label, and its variance.
+        """
+        raise NotImplementedError
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        """Values of `x` where :math:`Z_y` bends, shape (points, landmarks)."""
+        raise NotImplementedError
+
+    @cached_property
+    def at_rest(self) -> tuple[float, float, float]:
+        """P(+), P(-) and the slope of P(+) in the field's mean, when nothing is known of it."""
+        x, V0 = np.zeros(1), np.array([self.rho])
+        (plus, slope, _), (minus, *_) = (self.label_law(y, x, V0) for y in (1, -1))
+        return float(plus[0]), float(minus[0]), float(slope[0])
+
+    def error_without_bias(self, k: Array, V0: Array) -> Array | None:
+        """Test error of an unbiased predictor in closed form, or None if there is none.
+
+        `k` is the covariance of the teacher's field with the standardised prediction.
+        """
+        return None

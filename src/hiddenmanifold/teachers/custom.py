@@ -1,0 +1,146 @@
+"""Any rule for labels ±1, given by its probability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.numerics.panels import gauss_legendre
+from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.registry import check_kinks, check_number, sampled
+from hiddenmanifold.teachers.base import BinaryTeacher, Law
+from hiddenmanifold.teachers.probit import LADDER, Steps
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Custom(BinaryTeacher):
+    r"""Labels +1 with any probability :math:`P(+|\nu)`.
+
+    Its Gaussian averages are computed numerically, on panels that are made fine enough when the
+    rule is built.
+
+    Parameters
+    ----------
+    probability : callable
+        Vectorised :math:`P(+|\nu)`, with values in [0, 1].
+    kinks : tuple of float
+        Fields where the probability or its slope jumps.
+    rho : float
+        Second moment of the teacher's weights, positive.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the probability is not one, is constant, or its averages do not settle to 1e-12.
+    """
+
+    probability: Callable[[Array], Array]
+    kinks: tuple[float, ...] = ()
+    rho: float = 1.0
+    halvings: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_number("rho", self.rho, 0.0, open_low=True)
+        object.__setattr__(self, "kinks", check_kinks(self.kinks))
+        p = sampled("probability", self.probability, self._grid)
+        if p.min() < 0.0 or p.max() > 1.0:
+            raise InvalidArgumentError(
+                "probability", f"from {p.min()} to {p.max()}", "within [0, 1] everywhere"
+            )
+        if p.min() == p.max():
+            raise InvalidArgumentError("probability", f"constant {p[0]:g}", "informative")
+        object.__setattr__(self, "halvings", self._enough_halvings())
+
+    def _enough_halvings(self) -> int:
+        """Fineness at which the averages have settled, for every mean and variance of the field."""
+        x = np.sqrt(self.rho) * np.linspace(-6.0, 6.0, 25)[:, None]
+        V0 = self.rho * np.array([1.0, 0.3, 0.01])
+        previous = np.full((3, 25, 3), np.inf)
+        for halvings in range(1, 11):
+            object.__setattr__(self, "halvings", halvings)
+            Z, Z1, Z2 = self.label_law(1, x, V0)
+            found = np.array([Z, Z1 * np.sqrt(V0), Z2 * V0])
+            if np.abs(found - previous).max() <= 1e-12:
+                return halvings
+            previous = found
+        raise InvalidArgumentError(
+            "probability",
+            self.probability,
+            "smooth between its kinks: its Gaussian averages did not settle to 1e-12; declare "
+            "jumps and corners in Custom(probability, kinks=(...))",
+        )
+
+    @property
+    def _grid(self) -> Array:
+        half = np.sqrt(self.rho) * np.linspace(0.0, 9.0, 2001)
+        return np.concatenate([-half[:0:-1], half])
+
+    @cached_property
+    def symmetric(self) -> bool:
+        p = self.probability(self._grid)
+        mirrored = all(-kink in self.kinks for kink in self.kinks)
+        return bool(np.abs(p + p[::-1] - 1.0).max() < 1e-14) and mirrored
+
+    @cached_property
+    def clean(self) -> Steps:
+        def excess(field: float) -> float:
+            return float(self.probability(np.array([field]))[0]) - 0.5
+
+        grid = self._grid
+        above = self.probability(grid) > 0.5
+        changes = np.flatnonzero(above[1:] != above[:-1])
+        roots = (_change(excess, grid[i], grid[i + 1]) for i in changes)
+        return Steps(tuple(roots), 1 if above[0] else -1, self.rho)
+
+    @cached_property
+    def _cuts(self) -> tuple[float, ...]:
+        """Fields that cut the averages: kinks, and a ladder around each steep change of label."""
+        ladder = np.array([-64.0, -16.0, -4.0, 0.0, 4.0, 16.0, 64.0])
+        cuts = list(self.kinks)
+        for change in self.clean.changes:
+            step = 1e-6 * np.sqrt(self.rho)
+            below, above = self.probability(np.array([change - step, change + step]))
+            width = 0.5 * step / max(abs(above - below), 1e-300)
+            if width < 0.2 * np.sqrt(self.rho):
+                cuts.extend(change + width * ladder)
+        return tuple(sorted(cuts))
+
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
+        x, V0 = np.broadcast_arrays(x, V0)
+        deviation = np.sqrt(V0)
+        reach = 9.0
+        # along the label: fields y (x + deviation z)
+        images = [np.clip((y * cut - x) / deviation, -reach, reach) for cut in self._cuts[::y]]
+        cuts = [np.full(x.shape, -reach), *images, np.full(x.shape, reach)]
+        nodes, weights = gauss_legendre(12, self.halvings)
+        Z, Z1, Z2 = np.zeros((3, *x.shape))
+        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+            for node, weight in zip(nodes, weights, strict=True):
+                z = low + (high - low) * node
+                p = self.probability(y * (x + deviation * z))
+                mass = (weight * (high - low)) * normal_density(z) * (p if y > 0 else 1.0 - p)
+                Z += mass
+                Z1 += mass * z
+                Z2 += mass * (z * z - 1.0)
+        return Z, Z1 / deviation, Z2 / V0
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        width = np.sqrt(V0)[:, None]
+        centres = sorted({*self.kinks, *self.clean.changes})
+        marks = [y * c + width * LADDER[2:-2] for c in centres]
+        return np.concatenate([np.empty((len(V0), 0)), *marks], axis=1)
+
+
+def _change(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that has different signs at `low` and `high` changes it."""
+    from scipy import optimize
+
+    root: float = optimize.bisect(function, low, high, xtol=1e-15)
+    return root

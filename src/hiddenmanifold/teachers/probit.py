@@ -1,0 +1,192 @@
+"""Rules that are sums of normal distribution functions: sign, probit, logistic, steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
+from hiddenmanifold.registry import check_number
+from hiddenmanifold.teachers.base import BinaryTeacher, Law
+
+Array = NDArray[np.float64]
+
+# Z is resolved by panels of 4.5 widths; a mixture of widths needs a longer, geometric ladder
+LADDER = np.array([-36.0, -18.0, -9.0, -4.5, 0.0, 4.5, 9.0, 18.0, 36.0])
+
+
+class ProbitSum(BinaryTeacher):
+    r"""Rules of the form :math:`P(+|\nu) = o + \sum_k w_k \Phi((\nu - \tau_k)/\sqrt{\Delta_k})`.
+
+    A Gaussian average of such a rule is again a sum of normal distribution functions, with
+    :math:`\Delta_k + V_0` in place of :math:`\Delta_k`: no inner integral is ever computed.
+    """
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        """Offset, weights, thresholds, variances."""
+        raise NotImplementedError
+
+    def probability(self, nu: Array) -> Array:
+        r""":math:`P(+|\nu)`."""
+        offset, weights, thresholds, variances = self._terms
+        out = np.full(nu.shape, offset)
+        for weight, threshold, variance in zip(weights, thresholds, variances, strict=True):
+            distance = nu - threshold
+            out += weight * (
+                special.ndtr(distance / np.sqrt(variance)) if variance else distance > 0
+            )
+        return out
+
+    @property
+    def symmetric(self) -> bool:
+        offset, weights, thresholds, _ = self._terms
+        return bool(np.all(thresholds == 0) and np.isclose(2 * offset + weights.sum(), 1.0))
+
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
+        offset, weights, thresholds, variances = self._terms
+        laws = []
+        for weight, threshold, variance in zip(weights, thresholds, variances, strict=True):
+            inverse = 1.0 / np.sqrt(V0 + variance)
+            t = (x - y * threshold) * inverse
+            slope = (weight * inverse) * normal_density(t)
+            laws.append((weight * special.ndtr(t), slope, -inverse * t * slope))
+        Z, Z1, Z2 = (reduce(np.add, terms) for terms in zip(*laws, strict=True))
+        return Z + (offset if y > 0 else 1.0 - offset - weights.sum()), Z1, Z2
+
+    def error_without_bias(self, k: Array, V0: Array) -> Array | None:
+        if not self.symmetric:
+            return None
+        offset, weights, _, variances = self._terms
+        angles = np.arctan2(np.sqrt(V0[:, None] + variances), k[:, None])
+        return offset + angles @ weights / np.pi
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        _, weights, thresholds, variances = self._terms
+        ladder = LADDER if len(weights) > len(set(thresholds)) else LADDER[2:-2]
+        width = np.sqrt(V0 + variances.min())[:, None]
+        return np.concatenate([y * t + width * ladder for t in sorted(set(thresholds))], axis=1)
+
+
+@dataclass(frozen=True)
+class Sign(ProbitSum):
+    r"""Labels :math:`y = \mathrm{sign}(\nu + t + \sqrt\Delta\,\xi)`, some of them flipped.
+
+    Parameters
+    ----------
+    noise : float
+        Variance :math:`\Delta \ge 0` inside the sign: the probit rule.
+    flip : float
+        Probability in [0, 1/2) of flipping the label.
+    threshold : float
+        The shift `t`.
+    rho : float
+        Second moment of the teacher's weights, positive.
+    """
+
+    noise: float = 0.0
+    flip: float = 0.0
+    threshold: float = 0.0
+    rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_rule(self.rho, self.flip, self.threshold)
+        check_number("noise", self.noise, 0.0)
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        return (
+            self.flip,
+            np.array([1.0 - 2.0 * self.flip]),
+            np.array([-self.threshold]),
+            np.array([self.noise]),
+        )
+
+    @property
+    def clean(self) -> Sign:
+        return Sign(threshold=self.threshold, rho=self.rho)
+
+
+@dataclass(frozen=True)
+class Logistic(ProbitSum):
+    r"""Labels +1 with probability :math:`1/(1 + e^{-\beta(\nu + t)})`, some of them flipped.
+
+    The logistic law is a scale mixture of normal laws, so the rule is a sum of probits (to 1e-14).
+
+    Parameters
+    ----------
+    slope : float
+        The inverse temperature :math:`\beta > 0`.
+    threshold : float
+        The shift `t`.
+    flip : float
+        Probability in [0, 1/2) of flipping the label.
+    rho : float
+        Second moment of the teacher's weights, positive.
+    """
+
+    slope: float = 1.0
+    threshold: float = 0.0
+    flip: float = 0.0
+    rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_rule(self.rho, self.flip, self.threshold)
+        check_number("slope", self.slope, 0.0, open_low=True)
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        weights, deviations = logistic_as_probits()
+        return (
+            self.flip,
+            (1.0 - 2.0 * self.flip) * weights,
+            np.full(len(weights), -self.threshold),
+            (deviations / self.slope) ** 2,
+        )
+
+    @property
+    def clean(self) -> Sign:
+        return Sign(threshold=self.threshold, rho=self.rho)
+
+
+@dataclass(frozen=True)
+class Steps(ProbitSum):
+    """The noiseless rule whose label changes sign at each of the given fields.
+
+    Parameters
+    ----------
+    changes : tuple of float
+        Where the label changes, in increasing order.
+    first : {1, -1}
+        The label below all changes.
+    rho : float
+        Second moment of the teacher's weights.
+    """
+
+    changes: tuple[float, ...]
+    first: int = -1
+    rho: float = 1.0
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array]:
+        if not self.changes:  # one term of no weight
+            return float(self.first > 0), np.zeros(1), np.zeros(1), np.ones(1)
+        signs = -self.first * np.where(np.arange(len(self.changes)) % 2, -1.0, 1.0)
+        return float(self.first > 0), signs, np.array(self.changes), np.zeros(len(self.changes))
+
+    @property
+    def clean(self) -> Steps:
+        return self
+
+
+def _check_rule(rho: float, flip: float, threshold: float) -> None:
+    check_number("rho", rho, 0.0, open_low=True)
+    check_number("flip", flip, 0.0, 0.5)
+    if flip == 0.5:
+        raise InvalidArgumentError("flip", flip, "below 1/2, where labels carry no information")
+    check_number("threshold", threshold, -35.0, 35.0)
