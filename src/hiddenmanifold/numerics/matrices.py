@@ -12,6 +12,9 @@ from hiddenmanifold.numerics.transforms import mixed_hadamard_transform
 
 Array = NDArray[np.float64]
 
+FASTER_FROM = {("dct", 1): 256, ("hadamard", 1): 768, ("hadamard", 3): 2048}
+"""Size from which a transform (of so many layers) beats the dense product."""
+
 
 class LinearMap(Protocol):
     """A d × p matrix F."""
@@ -81,11 +84,12 @@ class FastOrthogonal:
         return out
 
 
-def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> FastOrthogonal:
+def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> LinearMap:
     """A randomised transform whose columns have squared norm d (p ≤ d) or whose rows have p.
 
     Hadamard matrices exist for powers of two; for another size, blocks of powers of two are mixed
-    by three layers of signs and permutations.
+    by three layers of signs and permutations. Below a size that was measured, the dense product is
+    faster than the transform, and the matrix is written down.
     """
     size = max(d, p)
     layers = 1 if kind == "dct" or size & (size - 1) == 0 else 3
@@ -93,7 +97,8 @@ def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> Fa
         (rng.choice([-1.0, 1.0], size), rng.permutation(size).astype(np.intp))
         for _ in range(layers)
     )
-    return FastOrthogonal(d, p, np.sqrt(size), kind, made)  # type: ignore[arg-type]
+    fast = FastOrthogonal(d, p, np.sqrt(size), kind, made)  # type: ignore[arg-type]
+    return fast if size >= FASTER_FROM[kind, layers] else Dense(fast.left(np.eye(d)))
 
 
 def haar_orthogonal(d: int, p: int, rng: np.random.Generator) -> Dense:
