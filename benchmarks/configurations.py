@@ -35,10 +35,9 @@ def random_model(rng: np.random.Generator) -> hm.Model:
     if not isinstance(teacher, hm.teachers.Linear):
         losses += ["logistic", "logistic", "hinge", "hinge", "squared_hinge"]
         losses += [hm.losses.SmoothedHinge(delta), custom_loss()]
-    activations = ["sign", "erf", "tanh", "relu", "identity", "hard_tanh"]
     return hm.Model(
-        activation=str(rng.choice(activations)),
-        projection=str(rng.choice(["gaussian", "orthogonal", "hadamard", "dct"])),
+        activation=str(rng.choice(list(hm.activations.REGISTRY))),
+        projection=str(rng.choice(list(hm.projections.REGISTRY))),
         teacher=teacher,
         loss=losses[rng.integers(len(losses))],
         intercept=bool(rng.random() < 0.3),

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from hiddenmanifold import InvalidArgumentError
+import hiddenmanifold as hm
+from hiddenmanifold import InvalidArgumentError, losses
 from hiddenmanifold.losses import (
     REGISTRY,
     Absolute,
@@ -434,3 +435,21 @@ def test_something_that_cannot_be_called_is_refused(position):
     with pytest.raises(InvalidArgumentError) as caught:
         Custom(*functions)
     assert caught.value.argument == ("value", "derivative", "second_derivative")[position]
+
+
+class Undeclared(losses.Logistic):
+    """The logistic loss, that promises to be quadratic."""
+
+    scale = None
+
+
+class Kinkless(losses.Hinge):
+    """The hinge loss, that forgets its kink."""
+
+    kinks = ()
+
+
+@pytest.mark.parametrize("wrong", [Undeclared(), Kinkless()], ids=["scale", "kinks"])
+def test_model_refuses_a_loss_that_is_not_what_it_declares(wrong):
+    with pytest.raises(InvalidArgumentError):
+        hm.Model(activation="sign", projection="gaussian", teacher="sign", loss=wrong)

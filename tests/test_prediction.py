@@ -270,7 +270,7 @@ def test_dataset_says_where_it_comes_from():
     assert attributes["task"] == "classification"
     assert "a sum, not a mean" in attributes["objective"]
     assert attributes["hiddenmanifold_version"] == version("hiddenmanifold")
-    assert "Gerace" in attributes["theory"]
+    assert "Gerace" in attributes["method"]
     assert at(model(teacher="linear")).attrs["task"] == "regression"
 
 
@@ -377,7 +377,7 @@ def test_on_failure_is_raise_or_keep(on_failure):
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "2", "two", NAN, INF, [1]], ids=repr)
 def test_workers_are_a_positive_whole_number(workers):
-    with pytest.raises(InvalidArgumentError, match="positive whole number") as caught:
+    with pytest.raises(InvalidArgumentError, match="whole number of at least 1") as caught:
         at(workers=workers)
     assert caught.value.argument == "workers"
 

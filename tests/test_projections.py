@@ -443,6 +443,11 @@ def test_unusable_spectrum_is_refused(case):
 
 
 def test_spectrum_without_its_ratio_is_refused():
-    with pytest.raises(InvalidArgumentError) as caught:
+    with pytest.raises(TypeError, match="d_over_p"):
         Spectrum([1.0])
-    assert caught.value.argument == "d_over_p"
+
+
+def test_two_matrices_are_not_one():
+    first, second = (Matrix(np.random.default_rng(k).standard_normal((40, 30))) for k in (0, 1))
+    assert first == first  # noqa: PLR0124
+    assert first != second

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from .errors import InvalidArgumentError
 from .model import Model
 from .prediction import predict
-from .registry import check_number
-from .results import aligned, dataset, labelled, ratios_of
+from .projections import Matrix
+from .registry import check_count
+from .results import check_aligned, dataset, labelled, ratios_of
 from .simulation.data import Sizes
 from .simulation.executors import local_executor, run_all
 from .simulation.experiment import Trial
@@ -59,7 +60,8 @@ def simulate(
     regularisation : array_like or DataArray
         The λ of the objective, positive. All values of a vector share the same data.
     d : int
-        Latent dimension; n and p follow from the ratios, rounded to whole numbers.
+        Latent dimension (that of F, for a `Matrix`); n and p follow from the ratios, rounded to
+        whole numbers.
     seeds : int
         Independent draws of F, the teacher and the samples.
     n_test : int
@@ -95,14 +97,17 @@ def simulate(
         raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
     if data not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    for name, value in (("d", d), ("seeds", seeds), ("n_test", n_test)):
-        check_number(name, value, 1.0)
-        if int(value) != value:
-            raise InvalidArgumentError(name, value, "a whole number")
+    if isinstance(model.projection, Matrix):
+        d = model.projection.shape[0]
+    d, seeds, n_test = (
+        check_count(name, value) for name, value in (("d", d), ("seeds", seeds), ("n_test", n_test))
+    )
+    seed = check_count("seed", seed, low=0)
+    workers = None if workers is None else check_count("workers", workers)
     coordinates, alpha, gamma = ratios_of(model, ratios)
     lam = labelled("regularisation", regularisation)
-    aligned({**coordinates, "regularisation": lam})
-    alpha, gamma = xr.broadcast(xr.DataArray(alpha), xr.DataArray(gamma))
+    check_aligned({**coordinates, "regularisation": lam})
+    alpha, gamma = xr.broadcast(alpha, gamma)
     extra = [dim for dim in lam.dims if dim in alpha.dims]
     path = () if extra else lam.dims
     if extra:  # λ varies with the point: one value per fit
@@ -130,9 +135,9 @@ def simulate(
         name: (alpha.dims, np.array([getattr(s, name) for s in sizes]).reshape(alpha.shape))
         for name in ("n", "p", "d")
     }
-    ds = dataset(model, {**coordinates, "regularisation": lam}, template, flat).assign_coords(used)
-    ds.attrs["data"] = data
-    return ds
+    source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
+    ds = dataset(model, {**coordinates, "regularisation": lam}, template, flat, source=source)
+    return ds.assign_coords(used)
 
 
 def _sizes(alpha: float, gamma: float, d: int) -> Sizes:

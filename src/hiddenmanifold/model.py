@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from . import activations, losses, projections, teachers
 from .errors import IncompatibleIngredientsError, InvalidArgumentError
-from .registry import Task, check_number, resolve
+from .registry import Task, check_count, check_number, resolve
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,8 @@ class Model:
     Raises
     ------
     InvalidArgumentError
-        For an unknown name, an activation that is constant or not finite, …
+        For an unknown name, an activation that is constant or not finite, a loss that is not
+        convex or not what it declares.
     IncompatibleIngredientsError
         If the loss makes no sense for the teacher's labels.
 
@@ -109,6 +110,7 @@ class Model:
                 f"loss {self.loss} and teacher {self.teacher} do not fit together: the teacher "
                 f"gives labels for {self.task}, the loss is one for {' and '.join(self.loss.tasks)}"
             )
+        losses.check_loss(self.loss)
         _ = self.activation.kappas  # a constant or non-finite activation is refused here
 
     @property
@@ -161,6 +163,8 @@ def to_sklearn_C(regularisation: float, p: int) -> float:
     """The `C` of scikit-learn's classifiers that fits the same model on the features x.
 
     scikit-learn minimises C Σ loss(y, x·v) + ½|v|²; with v = w/√p that is ours for C = 1/(λp).
+    For logistic and hinge loss; halve it for the squared hinge of `LinearSVC`, which lacks our ½.
+    `LinearSVC` also penalises its intercept: with one, use `LogisticRegression` or `SVC`.
 
     Parameters
     ----------
@@ -170,7 +174,7 @@ def to_sklearn_C(regularisation: float, p: int) -> float:
         Number of features.
     """
     check_number("regularisation", regularisation, 0.0, open_low=True)
-    _check_count("p", p)
+    check_count("p", p)
     return 1.0 / (regularisation * p)
 
 
@@ -187,11 +191,5 @@ def to_ridge_alpha(regularisation: float, p: int) -> float:
         Number of features.
     """
     check_number("regularisation", regularisation, 0.0)
-    _check_count("p", p)
+    check_count("p", p)
     return regularisation * p
-
-
-def _check_count(name: str, value: object) -> None:
-    check_number(name, value, 1.0)
-    if int(value) != value:  # type: ignore[call-overload]
-        raise InvalidArgumentError(name, value, "a whole number")

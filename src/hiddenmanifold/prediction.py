@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import ConvergenceError, InvalidArgumentError
 from .model import Model
 from .numerics.newton import Status
-from .results import aligned, dataset, labelled, ratios_of
+from .registry import check_count
+from .results import check_aligned, dataset, labelled, ratios_of
 from .theory.asymptotics import asymptotics
 from .theory.spectral import Ratios
 
 if TYPE_CHECKING:
     import xarray as xr
+
+THEORY = {"method": "saddle-point equations of Gerace et al. 2020, for any rho and intercept"}
 
 
 def predict(
@@ -73,8 +76,7 @@ def predict(
         raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
     if on_failure not in ("raise", "keep"):
         raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
-    if workers is not None and not _is_count(workers):
-        raise InvalidArgumentError("workers", workers, "a positive whole number, or None")
+    workers = None if workers is None else check_count("workers", workers)
     import xarray as xr
 
     given = {
@@ -87,22 +89,23 @@ def predict(
     }
     coordinates, alpha, gamma = ratios_of(model, given)
     coordinates["regularisation"] = lam = labelled("regularisation", regularisation)
-    aligned(coordinates)
-    template, *full = xr.broadcast(*coordinates.values(), alpha, xr.DataArray(gamma), lam)[-4:]
-    ratios = Ratios(*(np.asarray(a.transpose(*template.dims), dtype=float).ravel() for a in full))
+    check_aligned(coordinates)
+    template = xr.broadcast(*coordinates.values())[0]
+    ratios = Ratios(
+        *(
+            values.broadcast_like(template).transpose(*template.dims).values.ravel()
+            for values in (alpha, gamma, lam)
+        )
+    )
     for name, values in (("n/p", ratios.alpha), ("d/p", ratios.gamma)):
         if not (np.isfinite(values).all() and values.all()):
             raise InvalidArgumentError("ratios", f"that give {name} = {values}", "less extreme")
-    ds = dataset(model, coordinates, template, asymptotics(model, ratios, workers))
+    columns = asymptotics(model, ratios, workers)
+    ds = dataset(model, coordinates, template, columns, source=THEORY)
     failed = ds["status"].values != Status.CONVERGED
     if on_failure == "raise" and failed.any():
         raise ConvergenceError(_complaint(ds, failed), partial=ds)
     return ds
-
-
-def _is_count(value: object) -> bool:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return bool(whole and value > 0)  # type: ignore[operator]
 
 
 def _complaint(ds: xr.Dataset, failed: NDArray[np.bool_]) -> str:

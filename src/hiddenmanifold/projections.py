@@ -43,7 +43,6 @@ class Moments:
     dvariance_d: Array
 
 
-@dataclass(frozen=True)
 class Projection:
     """Base of all feature matrices."""
 
@@ -57,7 +56,7 @@ class Projection:
         raise NotImplementedError
 
     def moments(self, X: Array, gamma: Array) -> Moments:
-        r"""Spectral averages at :math:`X \\ge 0` and :math:`\\gamma = d/p`, arrays of one shape."""
+        r"""Spectral averages at :math:`X \ge 0` and :math:`\gamma = d/p`, arrays of one shape."""
         raise NotImplementedError
 
 
@@ -98,7 +97,6 @@ class Gaussian(Projection):
         )
 
 
-@dataclass(frozen=True)
 class Discrete(Projection):
     """Base of the spectra that consist of atoms."""
 
@@ -108,6 +106,17 @@ class Discrete(Projection):
         Both of shape (points, atoms) or (atoms,); the weights are fractions of the p eigenvalues.
         """
         raise NotImplementedError
+
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        """Haar-distributed singular vectors around the quantiles of the spectrum."""
+        s, weight = (np.ravel(a) for a in self.atoms(np.array([d / p])))
+        order = np.argsort(s)[::-1]
+        edges = np.cumsum(weight[order])
+        k = min(d, p)
+        chosen = np.searchsorted(edges, (np.arange(k) + 0.5) / p)
+        values = np.append(s[order], 0.0)[np.minimum(chosen, len(s))]
+        left, right = (haar_orthogonal(size, k, rng).F / np.sqrt(size) for size in (d, p))
+        return Dense((left * np.sqrt(values * d)) @ right.T)
 
     def moments(self, X: Array, gamma: Array) -> Moments:
         s, weight = self.atoms(gamma)
@@ -184,7 +193,7 @@ class DCT(Orthogonal):
 
 @dataclass(frozen=True)
 class Spectrum(Discrete):
-    r"""A spectrum of :math:`F^\\top F/d` given by its eigenvalues.
+    r"""A spectrum of :math:`F^\top F/d` given by its eigenvalues.
 
     Parameters
     ----------
@@ -199,7 +208,7 @@ class Spectrum(Discrete):
 
     eigenvalues: tuple[float, ...]
     weights: tuple[float, ...] | None = None
-    d_over_p: float = field(default=float("nan"), kw_only=True)
+    d_over_p: float = field(kw_only=True)
     _positive: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -243,17 +252,6 @@ class Spectrum(Discrete):
     @property
     def fixed_ratio(self) -> float:
         return self.d_over_p
-
-    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        """Haar-distributed singular vectors around the quantiles of the spectrum."""
-        assert self.weights is not None
-        order = np.argsort(self.eigenvalues)[::-1]
-        edges = np.cumsum(np.array(self.weights)[order])
-        k = min(d, p)
-        chosen = np.searchsorted(edges, (np.arange(k) + 0.5) / p * edges[-1])
-        s = np.array(self.eigenvalues)[order][np.minimum(chosen, len(order) - 1)]
-        left, right = (haar_orthogonal(size, k, rng).F / np.sqrt(size) for size in (d, p))
-        return Dense((left * np.sqrt(s * d)) @ right.T)
 
     def atoms(self, gamma: Array) -> tuple[Array, Array]:
         return self._positive

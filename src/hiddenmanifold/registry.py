@@ -71,6 +71,14 @@ def resolve(
     raise InvalidArgumentError(kind, given, f"one of {names}, or a {base.__name__} object")
 
 
+def check_count(name: str, value: object, low: int = 1) -> int:
+    """The value as an int; raise unless it is a whole number of at least `low`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < low:  # type: ignore[operator]
+        raise InvalidArgumentError(name, value, f"a whole number of at least {low}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
 def check_kinks(kinks: object) -> tuple[float, ...]:
     """The declared kinks in increasing order; raise unless they are finite numbers."""
     try:

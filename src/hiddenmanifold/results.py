@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -83,26 +84,25 @@ def ratios_of(
     model: Model, given: Mapping[str, Any]
 ) -> tuple[dict[str, xr.DataArray], xr.DataArray, xr.DataArray]:
     """The given ratios as labelled arrays, and n/p and d/p that follow from them."""
+    import xarray as xr
+
+    if unknown := set(given).difference(RATIOS):
+        raise InvalidArgumentError(
+            "arguments", ", ".join(sorted(unknown)), "ratios among " + ", ".join(RATIOS)
+        )
     arrays = {name: labelled(name, given[name]) for name in RATIOS if given.get(name) is not None}
     fixed = model.projection.fixed_ratio
     to_alpha, to_gamma = exponents(tuple(arrays), fixed)
-    factors: list[Any] = [*arrays.values(), *([fixed] if fixed is not None else [])]
+    factors = [*arrays.values(), *([xr.DataArray(fixed)] if fixed is not None else [])]
+    check_aligned(arrays)
 
-    aligned(arrays)
-
-    def product(powers: tuple[int, ...]) -> Any:
-        terms = [
-            f if power > 0 else 1.0 / f for f, power in zip(factors, powers, strict=True) if power
-        ]
-        out = terms[0]
-        for term in terms[1:]:
-            out = out * term
-        return out
+    def product(powers: tuple[int, ...]) -> xr.DataArray:
+        return math.prod(f**k for f, k in zip(factors, powers, strict=True))  # type: ignore[return-value]
 
     return arrays, product(to_alpha), product(to_gamma)
 
 
-def aligned(arrays: Mapping[str, xr.DataArray]) -> None:
+def check_aligned(arrays: Mapping[str, xr.DataArray]) -> None:
     """Raise unless arrays that share a dimension agree on its length and labels."""
     import xarray as xr
 
@@ -123,6 +123,8 @@ def dataset(
     coordinates: Mapping[str, xr.DataArray],
     template: xr.DataArray,
     columns: Mapping[str, NDArray[Any]],
+    *,
+    source: Mapping[str, Any],
 ) -> xr.Dataset:
     """Flat columns as a dataset shaped like `template`, with coordinates and provenance."""
     import xarray as xr
@@ -131,7 +133,9 @@ def dataset(
         name: (template.dims, values.reshape(template.shape), {"long_name": MEANINGS[name]})
         for name, values in columns.items()
     }
-    ds = xr.Dataset(data, coords={**template.coords, **coordinates}, attrs=provenance(model))
+    ds = xr.Dataset(
+        data, coords={**template.coords, **coordinates}, attrs=provenance(model, source)
+    )
     if "status" in ds:
         ds["status"].attrs.update(
             flag_values=[int(s) for s in Status],
@@ -141,12 +145,12 @@ def dataset(
     return ds
 
 
-def provenance(model: Model) -> dict[str, str]:
+def provenance(model: Model, source: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes that say where a dataset comes from."""
     return {
         "model": repr(model),
         "task": str(model.task),
         "objective": OBJECTIVE,
         "hiddenmanifold_version": version("hiddenmanifold"),
-        "theory": "Gerace et al. 2020, saddle-point equations of section 2, any rho and intercept",
+        **source,
     }

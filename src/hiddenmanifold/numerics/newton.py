@@ -57,8 +57,8 @@ class Solution:
 def newton_step(matrix: Array, residual: Array) -> Array:
     """Solve ``matrix @ step = residual`` for each point.
 
-    A singular or non-finite matrix falls back on the residual itself, i.e. on plain iteration; a
-    step that is not finite is left so, for the caller to reject.
+    A matrix that is not finite counts as the identity, i.e. as plain iteration; if any is singular,
+    the batch is solved by pseudo-inverse.
     """
     usable = np.all(np.isfinite(matrix), axis=(1, 2))
     safe = np.where(usable[:, None, None], matrix, np.eye(matrix.shape[1]))

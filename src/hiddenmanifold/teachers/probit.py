@@ -11,7 +11,7 @@ from scipy import special
 
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
-from hiddenmanifold.registry import check_number
+from hiddenmanifold.registry import check_kinks, check_number
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 
 Array = NDArray[np.float64]
@@ -171,6 +171,13 @@ class Steps(ProbitSum):
     changes: tuple[float, ...]
     first: int = -1
     rho: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("rho", self.rho, 0.0, open_low=True)
+        if self.first not in (1, -1):
+            raise InvalidArgumentError("first", self.first, "1 or -1")
+        if list(self.changes) != sorted(set(check_kinks(self.changes))):
+            raise InvalidArgumentError("changes", self.changes, "increasing")
 
     @cached_property
     def _terms(self) -> tuple[float, Array, Array, Array]:

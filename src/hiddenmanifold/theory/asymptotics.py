@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.errors import IncompatibleIngredientsError
 from hiddenmanifold.losses import Square
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.newton import Status
@@ -33,7 +34,8 @@ def channel_of(model: Model) -> Channel:
         # an even loss on centred labels leaves the intercept at zero
         free = model.free_intercept and not loss.even
         return (SquareLinearChannel if square else LinearChannel)(teacher, loss, free)
-    assert isinstance(teacher, BinaryTeacher)
+    if not isinstance(teacher, BinaryTeacher):
+        raise IncompatibleIngredientsError(f"no theory is known for teacher {teacher}")
     free = model.free_intercept and not teacher.symmetric
     return (SquareBinaryChannel if square else BinaryChannel)(teacher, loss, free)
 

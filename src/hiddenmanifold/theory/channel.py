@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,31 +128,35 @@ def _averages(
     return np.array([e1, e2, e3, y * e0]), de, data_loss, norm
 
 
-class Channel(Protocol):
+@dataclass(frozen=True)
+class Channel:
     """What the solver asks of a channel; the members are `BinaryChannel` and `LinearChannel`."""
+
+    teacher: Any
+    loss: Loss
+    free_intercept: bool = False
+
+    overlap_unknowns: ClassVar[int]
+    """How many unknowns are overlaps; the rest is the intercept."""
+    longest_steps: ClassVar[tuple[float, ...]]
+    batch: ClassVar[int] = 4096
+    """Points to solve together; this bounds the memory."""
 
     @property
     def unknowns(self) -> int:
         """Number of unknowns per point."""
-        raise NotImplementedError
-
-    @property
-    def overlap_unknowns(self) -> int:
-        """How many of them are overlaps; the rest is the intercept."""
-        raise NotImplementedError
+        return self.overlap_unknowns + self.free_intercept
 
     @property
     def longest(self) -> Array:
         """Longest Newton step in each unknown."""
-        raise NotImplementedError
-
-    @property
-    def batch(self) -> int:
-        """Points to solve together; this bounds the memory."""
-        return 4096
+        return np.array(self.longest_steps[: self.unknowns])
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
+        return in_blocks(self._hats, x, level, with_loss)
+
+    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         raise NotImplementedError
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
@@ -184,20 +188,8 @@ class BinaryChannel(Channel):
     """
 
     teacher: BinaryTeacher
-    loss: Loss
-    free_intercept: bool = False
-
-    @property
-    def overlap_unknowns(self) -> int:
-        return 3
-
-    @property
-    def unknowns(self) -> int:
-        return 3 + self.free_intercept
-
-    @property
-    def longest(self) -> Array:
-        return np.array([LONGEST_STEP, LONGEST_STEP, 1.0, LONGEST_STEP])[: self.unknowns]
+    overlap_unknowns = 3
+    longest_steps = (LONGEST_STEP, LONGEST_STEP, 1.0, LONGEST_STEP)
 
     @cached_property
     def resting_intercept(self) -> float:
@@ -208,9 +200,6 @@ class BinaryChannel(Channel):
     def labels(self) -> tuple[int, ...]:
         """The labels to average over: one stands for both if nothing tells them apart."""
         return (1,) if self.teacher.symmetric and not self.free_intercept else (1, -1)
-
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
-        return in_blocks(self._hats, x, level, with_loss)
 
     def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         rho = self.teacher.rho
@@ -228,7 +217,7 @@ class BinaryChannel(Channel):
                 return self.teacher.label_law(y, t, V0[row, None])
 
             parts.append(_averages(self.loss, curve, field, y, law, with_loss=with_loss))
-        share = 3 - len(parts)
+        share = 2 if len(parts) == 1 else 1  # one label stands for both
         e, de, data_loss, norm = (share * sum(part) for part in zip(*parts, strict=True))
         if len(parts) == 1:
             e[3], de[3] = 0.0, 0.0
@@ -265,23 +254,8 @@ class LinearChannel(Channel):
     """
 
     teacher: Linear
-    loss: Loss
-    free_intercept: bool = False
-
-    @property
-    def overlap_unknowns(self) -> int:
-        return 2
-
-    @property
-    def unknowns(self) -> int:
-        return 2 + self.free_intercept
-
-    @property
-    def longest(self) -> Array:
-        return np.full(self.unknowns, LONGEST_STEP)
-
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
-        return in_blocks(self._hats, x, level, with_loss)
+    overlap_unknowns = 2
+    longest_steps = (LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
 
     def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])

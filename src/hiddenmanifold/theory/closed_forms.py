@@ -28,9 +28,7 @@ class SquareBinaryChannel(BinaryChannel):
     def unknowns(self) -> int:
         return 3
 
-    @property
-    def batch(self) -> int:
-        return BATCH
+    batch = BATCH
 
     @cached_property
     def label_moments(self) -> tuple[float, float]:
@@ -54,9 +52,7 @@ class SquareBinaryChannel(BinaryChannel):
 class SquareLinearChannel(LinearChannel):
     r"""Real labels: the same with :math:`r = \tau^2` and c = 1."""
 
-    @property
-    def batch(self) -> int:
-        return BATCH
+    batch = BATCH
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         tau2 = np.exp(x[:, 1])

@@ -55,7 +55,7 @@ class Curve:
     r"""Nodes along the proximal curve, in panels that belong to rows: arrays (panels, nodes).
 
     ``h`` is :math:`\rho'(s)`, ``mass`` the weight of :math:`d\xi`, ``bend`` that of :math:`g\,d\xi`
-    with :math:`g = -\partial_u h`.
+    with :math:`g = \partial_u h`.
     """
 
     row: Integers

@@ -53,7 +53,7 @@ class SaddlePoint:
             residual = y - x[:, :n]
             matrix = np.eye(n, x.shape[1]) - dy @ hats.de[:, :3]
             weight = np.ones_like(x)
-            if x.shape[1] > n:  # the intercept: e0 = 0, in units of the typical f_out
+            if x.shape[1] > n:  # the intercept: e0 = 0, in units of the typical h
                 scale = np.sqrt(hats.e[:, 1, None])
                 residual = np.hstack([residual, hats.e[:, 3:] / scale])
                 matrix = np.concatenate([matrix, -hats.de[:, 3:] / scale[..., None]], axis=1)
@@ -89,7 +89,6 @@ class Outcome:
     residual: Array
     quadrature_error: Array
     iterations: Integers
-    level: Integers
     e: Array
     data_loss: Array
 
@@ -207,7 +206,6 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
         residual=found.residual,
         quadrature_error=np.full(points, np.inf),
         iterations=found.iterations,
-        level=np.zeros(points, dtype=np.intp),
         e=np.full((points, 3), np.nan),
         data_loss=np.full(points, np.nan),
     )
@@ -226,10 +224,10 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
                 outcome.quadrature_error[waiting] = np.maximum(error, lost)
             outcome.residual[waiting] = largest(turn.residual)
             outcome.iterations[waiting] += 1
-            outcome.level[waiting] = level
             outcome.e[waiting], outcome.data_loss[waiting] = turn.hats.e[:, :3], turn.hats.data_loss
             accurate = error <= ACCURATE
-            certified = accurate & (outcome.quadrature_error[waiting] <= TOLERANCE) & (level > 1)
+            within = np.maximum(outcome.quadrature_error, outcome.residual)[waiting] <= TOLERANCE
+            certified = accurate & within & (level > 1)
             outcome.status[waiting] = np.where(certified, Status.CONVERGED, Status.QUADRATURE)
             outcome.x[waiting[~accurate]] += np.where(np.isfinite(step), step, 0.0)[~accurate]
             # Newton squares its error: on the way up the next turn can be left to the next level

@@ -1,0 +1,149 @@
+"""What a loss declares, what follows from it, and the check that the declaration is true."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.numerics.roots import increasing_root
+from hiddenmanifold.registry import Task, sampled
+
+Array = NDArray[np.float64]
+
+
+class Loss:
+    r"""Base of all losses: a convex :math:`\rho(s)` of the shortfall (see the module's docstring).
+
+    Attributes
+    ----------
+    anchor : float
+        The margin at which the shortfall vanishes.
+    kinks : tuple of float
+        Shortfalls where :math:`\rho'` or :math:`\rho''` jumps, in increasing order.
+    scale : float or None
+        Length over which :math:`\rho''` bends; None promises that it is constant between kinks.
+    tasks : frozenset of Task
+        Tasks in which the loss makes sense.
+    even : bool
+        Whether :math:`\rho(-s) = \rho(s)`.
+    """
+
+    anchor: float = 1.0
+    kinks: tuple[float, ...] = ()
+    scale: float | None = 1.0
+    tasks: frozenset[Task] = frozenset({Task.CLASSIFICATION})
+    even: bool = False
+
+    def value(self, s: Array) -> Array:
+        r""":math:`\rho(s)`."""
+        raise NotImplementedError
+
+    def derivative(self, s: Array) -> Array:
+        r""":math:`\rho'(s)`, of either side at a kink."""
+        raise NotImplementedError
+
+    def second_derivative(self, s: Array) -> Array:
+        r""":math:`\rho''(s)`, without the Dirac masses at kinks."""
+        raise NotImplementedError
+
+    @cached_property
+    def knots(self) -> tuple[Array, Array, Array, Array]:
+        r"""Shortfalls that cut the line into pieces, :math:`\rho'` below and above, :math:`\rho''`.
+
+        The kinks, and for a loss that bends smoothly a ladder of step `4 scale` around the
+        centre: between two knots the loss is resolved by a dozen Gauss–Legendre nodes.
+        """
+        s = np.array(sorted({*self.kinks, *self._ladder()} or {0.0}))
+        below, above = self.derivative(s), self.derivative(s)
+        at = np.isin(s, self.kinks)
+        below[at] = self.derivative(np.nextafter(s[at], -np.inf))
+        above[at] = self.derivative(np.nextafter(s[at], np.inf))
+        above = np.where(
+            above - below > 1e-12 * (np.abs(above) + np.abs(below) + 1.0), above, below
+        )
+        return s, below, above, self.second_derivative(s)
+
+    def _ladder(self) -> tuple[float, ...]:
+        if self.scale is None:
+            return ()
+        return tuple(self.scale * step for step in range(-40, 41, 4))
+
+    def proximal(self, u: Array, V: Array, tolerance: Array | float = 0.0) -> Array:
+        r"""Proximal point: the `s` with :math:`s + V \rho'(s) \ni u`.
+
+        Parameters
+        ----------
+        u, V : arrays that broadcast
+            Where to evaluate, and the positive width :math:`V`.
+        tolerance : array or float
+            Accepted error of :math:`s + V \rho'(s)`; 0 means to rounding.
+        """
+        s_knot, left, right, _ = self.knots
+        u, V = np.asarray(u, dtype=float), np.asarray(V, dtype=float)
+        enter, leave = s_knot + V[..., None] * left, s_knot + V[..., None] * right
+        V = np.broadcast_to(V, np.broadcast_shapes(u.shape, V.shape))
+        # piece j lies between knots j-1 and j; the outer two are bounded by monotonicity of rho'
+        piece = (enter <= u[..., None]).sum(-1)
+        low = np.where(piece > 0, s_knot[np.maximum(piece - 1, 0)], u - V * left[0])
+        last = len(s_knot)
+        high = np.where(piece < last, s_knot[np.minimum(piece, last - 1)], u - V * right[-1])
+        jumps = np.append(False, right > left)
+        on_kink = jumps[piece]
+        if on_kink.any():
+            leave = np.broadcast_to(leave, (*piece.shape, last))
+            on_kink &= (
+                u <= np.take_along_axis(leave, np.maximum(piece - 1, 0)[..., None], -1)[..., 0]
+            )
+        return increasing_root(
+            lambda s, v: (s + v * self.derivative(s), 1.0 + v * self.second_derivative(s)),
+            np.broadcast_to(u, V.shape),
+            (low, np.where(on_kink, low, np.maximum(high, low))),
+            V,
+            tolerance,
+        )
+
+
+def check_loss(loss: Loss) -> None:
+    """Refuse a loss that is not finite, not convex, or not what it declares itself to be.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming the function that is wrong, and where.
+    """
+    width = loss.scale or max((abs(kink) for kink in loss.kinks), default=1.0) or 1.0
+    step = 1e-4 * width
+    s = width * np.linspace(-30.0, 30.0, 2401)
+    s = s[np.abs(s[:, None] - np.array([*loss.kinks, np.inf])).min(1) > 2 * step]
+    value, slope, bend = (
+        sampled(name, getattr(loss, name), s)
+        for name in ("value", "derivative", "second_derivative")
+    )
+    if bend.min() < 0 or np.diff(slope).min() < -1e-12 * (1.0 + np.abs(slope).max()):
+        raise InvalidArgumentError(
+            "second_derivative",
+            f"{bend.min():g} at shortfall {s[np.argmin(bend)]:.4g}",
+            "non-negative everywhere: the theory needs a convex loss, whose slope never falls",
+        )
+    for name, of, derivative in (
+        ("derivative", "value", slope),
+        ("second_derivative", "derivative", bend),
+    ):
+        function = getattr(loss, of)
+        error = np.abs((function(s + step) - function(s - step)) / (2 * step) - derivative)
+        allowed = 1e-4 * (1.0 + np.abs(derivative)) / min(1.0, width)
+        if (error > allowed).any():
+            worst = s[np.argmax(error - allowed)]
+            raise InvalidArgumentError(
+                name,
+                f"off by {error.max():.3g} at shortfall {worst:.4g}",
+                f"the derivative of {of} (declare kinks, if there are any)",
+            )
+    pieces = np.searchsorted(loss.kinks, s)
+    if loss.scale is None and any(np.ptp(bend[pieces == k]) > 1e-9 for k in np.unique(pieces)):
+        raise InvalidArgumentError(
+            "scale", None, "a length: the second derivative is not constant between the kinks"
+        )

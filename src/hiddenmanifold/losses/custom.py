@@ -1,0 +1,84 @@
+"""Any convex loss, given by its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.losses.base import Loss, check_loss
+from hiddenmanifold.registry import Task, check_kinks, check_number
+
+Array = NDArray[np.float64]
+
+_SIGNS = {"margin": -1.0, "residual": 1.0}
+
+
+@dataclass(frozen=True, init=False)
+class Custom(Loss):
+    r"""Any convex loss, given by vectorised functions.
+
+    Parameters
+    ----------
+    value, derivative, second_derivative : callable
+        The loss and its derivatives.
+    of : {"margin", "residual"}
+        What they are functions of: the margin :math:`y f` (classification only), or the residual
+        :math:`y - f` (in classification taken at :math:`1 - y f`).
+    kinks : tuple of float
+        Margins or residuals where the first or second derivative jumps.
+    scale : float
+        Length over which the second derivative bends.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the functions are not finite, do not match one another, or are not convex.
+    """
+
+    functions: tuple[Callable[[Array], Array], ...]
+    of: str
+    kinks: tuple[float, ...]
+    scale: float
+
+    def __init__(
+        self,
+        value: Callable[[Array], Array],
+        derivative: Callable[[Array], Array],
+        second_derivative: Callable[[Array], Array],
+        *,
+        of: Literal["margin", "residual"] = "margin",
+        kinks: tuple[float, ...] = (),
+        scale: float = 1.0,
+    ) -> None:
+        if of not in ("margin", "residual"):
+            raise InvalidArgumentError("of", of, "'margin' or 'residual'")
+        check_number("scale", scale, 0.0, open_low=True)
+        for name, content in {
+            "functions": (value, derivative, second_derivative),
+            "of": of,
+            "kinks": tuple(sorted(_SIGNS[of] * kink for kink in check_kinks(kinks))),
+            "scale": float(scale),
+            "anchor": 0.0 if of == "margin" else 1.0,
+            "tasks": frozenset(Task) if of == "residual" else frozenset({Task.CLASSIFICATION}),
+        }.items():
+            object.__setattr__(self, name, content)
+        check_loss(self)
+
+    @property
+    def sign(self) -> float:
+        """-1 if the functions are of the margin, which the shortfall runs against."""
+        return _SIGNS[self.of]
+
+    def value(self, s: Array) -> Array:
+        return self.functions[0](self.sign * s)
+
+    def derivative(self, s: Array) -> Array:
+        return self.sign * self.functions[1](self.sign * s)
+
+    def second_derivative(self, s: Array) -> Array:
+        return self.functions[2](self.sign * s)
