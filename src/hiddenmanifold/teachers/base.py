@@ -63,6 +63,8 @@ class BinaryTeacher(Teacher):
     """Base of the rules with labels ±1."""
 
     task: ClassVar[Task] = Task.CLASSIFICATION
+    resolved: ClassVar[bool] = True
+    """Whether the landmarks capture every length over which the label law varies."""
 
     probability: Callable[[Array], Array]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ class Custom(BinaryTeacher):
         If the probability is not one, is constant, or its averages do not settle to 1e-12.
     """
 
+    resolved: ClassVar[bool] = False
     probability: Callable[[Array], Array]
     kinks: tuple[float, ...] = ()
     rho: float = 1.0
@@ -96,7 +98,13 @@ class Custom(BinaryTeacher):
         grid = self._grid
         above = self.probability(grid) > 0.5
         changes = np.flatnonzero(above[1:] != above[:-1])
-        roots = (_change(excess, grid[i], grid[i + 1]) for i in changes)
+        roots: list[float] = []
+        for i in changes:
+            root = _change(excess, grid[i], grid[i + 1])
+            if roots and root == roots[-1]:  # 1/2 is touched, not crossed
+                roots.pop()
+            else:
+                roots.append(root)
         return Steps(tuple(roots), 1 if above[0] else -1, self.rho)
 
     @cached_property

@@ -104,6 +104,8 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
             "V_w": o.V_w,
             "intercept": problem.channel.intercept(outcome.x),
         }
+    unsettled = np.isnan(found["generalisation_error"]) & (outcome.status == Status.CONVERGED)
+    outcome.status[unsettled] = Status.QUADRATURE
     failed = outcome.status != Status.CONVERGED
     for values in found.values():
         values[failed] = np.nan

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
@@ -32,7 +33,7 @@ from hiddenmanifold.theory.spectral import Overlaps
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-COLLAPSED = 1e-40
+COLLAPSED = 1e-100
 """A variance below this counts as zero.
 
 Two phases have no regular saddle point: the best predictor is a constant (hinge with a free
@@ -311,8 +312,13 @@ def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
     from scipy import optimize
 
     span = 1.0
-    while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
-        span *= 2.0
+    with np.errstate(over="ignore"):
+        while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
+            span *= 2.0
+            if span > 1e9 or not np.isfinite(slope(span, 1.0) - slope(-span, 1.0)):
+                raise InvalidArgumentError(
+                    "intercept", "free", f"fixed: for {teacher} no constant minimises {loss}"
+                )
     root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
     return root
 

@@ -31,20 +31,20 @@ class SquareBinaryChannel(BinaryChannel):
     batch = BATCH
 
     @cached_property
-    def label_moments(self) -> tuple[float, float]:
-        """Mean of the label, and c."""
+    def label_moments(self) -> tuple[float, float, float]:
+        """Mean of the label, its mean square around the intercept, and c."""
         plus, minus, slope = self.teacher.at_rest
-        return plus - minus, 2 * slope
+        return plus - minus, 4 * plus * minus if self.free_intercept else 1.0, 2 * slope
 
     def intercept(self, x: Array) -> Array:
         return np.full(len(x), self.label_moments[0] if self.free_intercept else 0.0)
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
-        mean, c = self.label_moments
+        _, variance, c = self.label_moments
         rho, V, Q = self.teacher.rho, np.exp(x[:, 0]), np.exp(x[:, 1])
         M = np.sqrt(rho * Q) * np.tanh(x[:, 2])
         dM = np.sqrt(rho * Q) / np.cosh(x[:, 2]) ** 2
-        r = 1.0 - (mean**2 if self.free_intercept else 0.0) + Q - 2 * M * c
+        r = variance + Q - 2 * M * c
         return square_hats(V, r, np.array([Q - M * c, -2 * c * dM]), c)
 
 

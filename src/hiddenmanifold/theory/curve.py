@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import gauss_legendre
+from hiddenmanifold.numerics.roots import increasing_root
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -101,9 +102,10 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve
         if narrow.any():  # u - mean would lose its digits: run over u
             v = V[narrow]
             zeta[narrow] = along = (start + width * x)[narrow]
-            points[narrow] = at = _nearly_straight(
-                loss, points[narrow], mean[narrow] + deviation[narrow] * along, v
-            )
+            u = mean[narrow] + deviation[narrow] * along
+            low, high = (points[narrow][:, [end]] for end in (0, -1))
+            margin = np.abs(high - low) + 1e-15 * np.abs(high)  # the ends are known to rounding
+            points[narrow] = at = _proximal_between(loss, u, (low - margin, high + margin), v)
             h[narrow], curvature = loss.derivative(at), loss.second_derivative(at)
             mass[narrow] = (width * w)[narrow]
             bend[narrow] = mass[narrow] * curvature / (1.0 + v * curvature)
@@ -153,8 +155,12 @@ def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array,
     return zeta, s, enter, leave
 
 
-def _nearly_straight(loss: Loss, s: Array, u: Array, V: Array) -> Array:
-    """Proximal points of `u` close to `s`, where two corrections reach rounding."""
-    for _ in range(2):
-        s = s - (s + V * loss.derivative(s) - u) / (1.0 + V * loss.second_derivative(s))
-    return s
+def _proximal_between(loss: Loss, u: Array, bracket: tuple[Array, Array], V: Array) -> Array:
+    """Proximal points of `u` inside narrow brackets."""
+    low, high, V = (np.broadcast_to(a, u.shape) for a in (*bracket, V))
+    return increasing_root(
+        lambda s, v: (s + v * loss.derivative(s), 1.0 + v * loss.second_derivative(s)),
+        u,
+        (low, high),
+        V,
+    )

@@ -13,9 +13,13 @@ from hiddenmanifold.theory.curve import FAN, REACH
 
 Array = NDArray[np.float64]
 
+FINEST = 9
+
 
 def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array]) -> Array:
     r"""Probability :math:`\sum_y E_\xi[1(\xi < \text{cut}_y) Z_y(k\xi)]` of the wrong side.
+
+    Panels are halved until they settle if the teacher's landmarks may miss some structure.
 
     Parameters
     ----------
@@ -25,9 +29,34 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
         Slope and remaining variance of the teacher's field given the prediction.
     cuts : dict
         For each label, the standardised field along it below which a sample counts as wrong.
+
+    Returns
+    -------
+    array (points,)
+        NaN where the integral did not settle.
     """
+    total = _misclassified(teacher, k, V0, cuts, 0)
+    if teacher.resolved:
+        return total
+    todo = np.arange(len(k))
+    for halvings in range(1, FINEST + 1):
+        finer = _misclassified(
+            teacher, k[todo], V0[todo], {y: cut[todo] for y, cut in cuts.items()}, halvings
+        )
+        moved = ~(np.abs(finer - total[todo]) <= 1e-11 * finer)
+        total[todo] = finer
+        todo = todo[moved]
+        if not todo.size:
+            return total
+    total[todo] = np.nan
+    return total
+
+
+def _misclassified(
+    teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array], halvings: int
+) -> Array:
     total = np.zeros(len(k))
-    x, w = gauss_legendre(20, 0)
+    x, w = gauss_legendre(20, halvings)
     for y, cut in cuts.items():
         high = np.clip(cut, -37.0, REACH)[:, None]
         low = np.minimum(-REACH, high - 6.0)
