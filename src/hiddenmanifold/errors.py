@@ -25,7 +25,12 @@ class InvalidArgumentError(HiddenManifoldError, ValueError):
     def __init__(self, argument: str, value: object, allowed: str) -> None:
         self.argument = argument
         self.value = value
+        self.allowed = allowed
         super().__init__(f"{argument} = {_shorten(value)} is not allowed: it must be {allowed}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # a worker process sends it back; its value may be a function that cannot travel
+        return type(self), (self.argument, _Shown(_shorten(self.value)), self.allowed)
 
 
 class IncompatibleIngredientsError(HiddenManifoldError, ValueError):
@@ -38,6 +43,12 @@ class ConvergenceError(HiddenManifoldError, RuntimeError):
     def __init__(self, message: str, partial: Any = None) -> None:
         self.partial = partial
         super().__init__(message)
+
+
+class _Shown(str):
+    """A value that was already turned into text, and is shown as it is."""
+
+    __repr__ = str.__str__
 
 
 def _shorten(value: object, limit: int = 80) -> str:

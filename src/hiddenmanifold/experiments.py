@@ -17,7 +17,7 @@ from .results import check_aligned, dataset, labelled, ratios_of
 from .simulation.data import Sizes
 from .simulation.executors import local_executor, run_all
 from .simulation.experiment import Trial
-from .simulation.fit import GOOD
+from .simulation.fit import ACCEPTED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +41,7 @@ def simulate(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
-    d: int = 256,
+    d: int | None = None,
     seeds: int = 30,
     n_test: int = 4000,
     data: Literal["original", "equivalent"] = "original",
@@ -60,8 +60,8 @@ def simulate(
     regularisation : array_like or DataArray
         The λ of the objective, positive. All values of a vector share the same data.
     d : int
-        Latent dimension (that of F, for a `Matrix`); n and p follow from the ratios, rounded to
-        whole numbers.
+        Latent dimension, by default 256, or that of F for a `Matrix`; n and p follow from the
+        ratios, rounded to whole numbers.
     seeds : int
         Independent draws of F, the teacher and the samples.
     n_test : int
@@ -97,8 +97,10 @@ def simulate(
         raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
     if data not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    if isinstance(model.projection, Matrix):
-        d = model.projection.shape[0]
+    rows = model.projection.shape[0] if isinstance(model.projection, Matrix) else None
+    d = d if d is not None else rows or 256
+    if rows not in (None, d):
+        raise InvalidArgumentError("d", d, f"{rows}, the number of rows of F")
     d, seeds, n_test = (
         check_count(name, value) for name, value in (("d", d), ("seeds", seeds), ("n_test", n_test))
     )
@@ -107,6 +109,9 @@ def simulate(
     coordinates, alpha, gamma = ratios_of(model, ratios)
     lam = labelled("regularisation", regularisation)
     check_aligned({**coordinates, "regularisation": lam})
+    for name, values in {**coordinates, "regularisation": lam}.items():
+        if own := {"seed", "n", "p", "d"}.intersection(map(str, values.dims)):
+            raise InvalidArgumentError(name, f"with a dimension {own.pop()!r}", "named otherwise")
     alpha, gamma = xr.broadcast(alpha, gamma)
     extra = [dim for dim in lam.dims if dim in alpha.dims]
     path = () if extra else lam.dims
@@ -191,7 +196,7 @@ def _bar(total: int) -> Any:
 def summary(ds: xr.Dataset) -> xr.Dataset:
     """Mean and standard error over the seeds of every simulated quantity.
 
-    Fits that are farther than 1e-10 from their optimum are left out, and counted in `dropped`.
+    Fits that are farther than 1e-7 from their optimum are left out, and counted in `dropped`.
 
     Parameters
     ----------
@@ -200,7 +205,7 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     """
     if "seed" not in ds.dims or "optimality" not in ds:
         raise InvalidArgumentError("ds", ds, "a dataset returned by simulate")
-    good = ds.optimality <= GOOD
+    good = ds.optimality <= ACCEPTED
     used = ds.where(good)
     out = used.mean("seed", keep_attrs=True).drop_vars(["optimality", "seconds"])
     count = used.generalisation_error.notnull().sum("seed")

@@ -41,10 +41,11 @@ class Dense:
 
 @dataclass(frozen=True)
 class FastOrthogonal:
-    r"""The first d rows and p columns of :math:`\text{scale}\cdot U`, U a randomised transform.
+    r"""The rows `places` and the first p columns of :math:`\text{scale}\cdot U`.
 
     U is orthogonal of size max(d, p): in each layer random signs, the transform, a random
-    permutation. Its product with a vector costs O(N log N).
+    permutation. Its product with a vector costs O(N log N). The d rows are drawn at random: the
+    first ones of a Hadamard matrix would give columns that are copies of one another.
     """
 
     d: int
@@ -52,27 +53,23 @@ class FastOrthogonal:
     scale: float
     kind: Literal["hadamard", "dct"]
     layers: tuple[tuple[Array, NDArray[np.intp]], ...]
+    places: NDArray[np.intp]
 
     def left(self, rows: Array) -> Array:
-        x = self._padded(rows, self.d)
+        x = np.zeros((len(rows), max(self.d, self.p)))
+        x[:, self.places] = rows
         for signs, permutation in self.layers:
             x = self._transform(x * signs)[:, permutation]
         return self.scale * x[:, : self.p]
 
     def right(self, vector: Array) -> Array:
-        x = self._padded(vector[None], self.p)
+        x = np.zeros((1, max(self.d, self.p)))
+        x[0, : self.p] = vector
         for signs, permutation in reversed(self.layers):
             back = np.empty_like(x)
             back[:, permutation] = x
             x = self._transform(back, transposed=True) * signs
-        return self.scale * x[0, : self.d]
-
-    def _padded(self, rows: Array, width: int) -> Array:
-        size = max(self.d, self.p)
-        if width == size:
-            return rows
-        out = np.zeros((len(rows), size))
-        out[:, :width] = rows
+        out: Array = self.scale * x[0, self.places]
         return out
 
     def _transform(self, rows: Array, transposed: bool = False) -> Array:
@@ -97,7 +94,8 @@ def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> Li
         (rng.choice([-1.0, 1.0], size), rng.permutation(size).astype(np.intp))
         for _ in range(layers)
     )
-    fast = FastOrthogonal(d, p, np.sqrt(size), kind, made)  # type: ignore[arg-type]
+    places = rng.permutation(size)[:d].astype(np.intp)
+    fast = FastOrthogonal(d, p, np.sqrt(size), kind, made, places)  # type: ignore[arg-type]
     return fast if size >= FASTER_FROM[kind, layers] else Dense(fast.left(np.eye(d)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import (
     Executor,
@@ -12,7 +13,7 @@ from concurrent.futures import (
     as_completed,
 )
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,11 @@ def local_executor(trial: Trial, workers: int | None) -> Iterator[Executor | Non
         with ThreadPoolExecutor(workers) as threads:
             yield threads
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread)
+    # forked workers know what was typed into a session, and a script needs no main guard; but
+    # only a process without other threads can be forked safely
+    fork = "fork" in get_all_start_methods() and threading.active_count() == 1
+    context = get_context("fork" if fork else "spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread)
     try:
         yield pool
     finally:

@@ -30,8 +30,13 @@ class Trial:
     def run(self) -> dict[str, Array]:
         """Every measured quantity, arrays over the regularisations."""
         start = time.perf_counter()
-        streams = (np.random.default_rng(child) for child in self.seed.spawn(3))
-        world_rng, train_rng, test_rng = streams
+        # not `spawn`, which counts its calls: a trial gives the same result however often it runs
+        world_rng, train_rng, test_rng = (
+            np.random.default_rng(
+                np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, k))
+            )
+            for k in range(3)
+        )
         world = World.draw(self.model, self.sizes, world_rng, equivalent=self.equivalent)
         train = world.sample(self.sizes.n, train_rng)
         model, lams = self.model, np.array(self.lams)

@@ -1,0 +1,213 @@
+"""Piecewise linear losses: active sets, and an interior-point method where these do not settle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.simulation.problem import (
+    GOOD,
+    MAX_ITERATIONS,
+    Fit,
+    Shortfalls,
+    gap_of,
+    relative,
+)
+
+Array = NDArray[np.float64]
+
+
+def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
+    """Piecewise linear losses with one kink, by a primal-dual interior-point method."""
+    knot, below, above, curvature = loss.knots
+    jump = np.flatnonzero(above > below)
+    if len(jump) != 1 or curvature.any():
+        raise InvalidArgumentError(
+            "loss", loss, "smooth, or piecewise linear with a single kink, to be fitted exactly"
+        )
+    (k,) = jump
+    low, high = float(below[k]), float(above[k])
+    shifted = Shortfalls(data.B, data.t - knot[k], data.v, data.free)
+    K = data.B @ data.B.T
+    fits = []
+    for lam in lams:
+        fit = _active_set(shifted, K, low, high, lam)
+        if fit is None or fit.optimality > GOOD:
+            with np.errstate(all="ignore"):  # the last steps divide by distances that have vanished
+                walked = _interior_point(shifted, K, low, high, lam)
+            fit = min(fit or walked, walked, key=gap_of)
+        fits.append(fit)
+    return fits
+
+
+def _active_set(data: Shortfalls, K: Array, low: float, high: float, lam: float) -> Fit | None:
+    """Guess which dual variables sit on a bound, solve for the others, and guess again.
+
+    Usually a handful of turns; None if a turn cannot be solved or they do not settle.
+    """
+    n = len(data.t)
+    scale = lam * n / K.trace()
+    h, b, last = np.full(n, 0.5 * (low + high)), 0.0, None
+    w = np.zeros(data.B.shape[1])
+    for _ in range(30):
+        guess = h + scale * (data.t - K @ h / lam - b * data.v)
+        active = np.where(guess <= low, low, np.where(guess >= high, high, np.nan))
+        if last is not None and np.array_equal(active, last, equal_nan=True):
+            return _with_gap(data, (low, high), lam, h, b, w=w)
+        solved = _on_bounds(data, K, lam, active)
+        if solved is None:
+            return None
+        (h, b, w), last = solved, active
+    return None
+
+
+def _on_bounds(
+    data: Shortfalls, K: Array, lam: float, active: Array
+) -> tuple[Array, float, Array] | None:
+    """Dual variables, intercept and weights, given which are on which bound (NaN: on none)."""
+    free = np.flatnonzero(np.isnan(active))
+    h = np.nan_to_num(active, nan=0.0)
+    if not free.size:
+        return None if data.free else (h, 0.0, data.B.T @ h / lam)
+    B, v = data.B[free], data.v[free]
+    matrix = K[np.ix_(free, free)]
+    right = lam * data.t[free] - B @ (data.B.T @ h)
+    b = 0.0
+    try:
+        factor = linalg.cho_factor(matrix, check_finite=False)
+        x = linalg.cho_solve(factor, right, check_finite=False)
+        if data.free:
+            side = lam * linalg.cho_solve(factor, v, check_finite=False)
+            b = float((v @ x + data.v @ h) / (v @ side))
+            x = x - b * side
+        h[free] = x
+        w = data.B.T @ h / lam
+        for _ in range(2):  # rounding of h is magnified by 1/λ: put it right in w
+            short = data.t[free] - B @ w - b * v
+            w = w + B.T @ linalg.cho_solve(factor, short, check_finite=False)
+        return h, b, w
+    except (
+        linalg.LinAlgError
+    ):  # as many free samples as weights: with the intercept it can be solved
+        border = lam * v[:, None] if data.free else np.zeros((len(v), 0))
+        corner = np.zeros((border.shape[1], border.shape[1]))
+        bordered = np.block([[matrix, border], [border.T / lam, corner]])
+        right = np.append(right, -(data.v @ h)) if data.free else right
+        solution = np.linalg.lstsq(bordered, right, rcond=None)[0]
+        x, b = solution[: len(v)], float(solution[-1]) if data.free else 0.0
+    h[free] = x
+    return h, b, data.B.T @ h / lam
+
+
+def _interior_point(data: Shortfalls, K: Array, low: float, high: float, lam: float) -> Fit:
+    """Minimise h·Kh/2λ - t·h over low ≤ h ≤ high (v·h = 0 with an intercept), by Mehrotra's method.
+
+    The shortfalls at the optimum are the differences of the two multipliers. Which samples sit on
+    a bound is known long before the last digits: the free ones are then solved for exactly.
+    """
+    n = len(data.t)
+    h = np.full(n, 0.5 * (low + high))
+    # the distances to the bounds are unknowns of their own: they go far below rounding of h
+    to_low, to_high = h - low, high - h
+    b, lower, upper = 0.0, np.ones(n), np.ones(n)
+    best = _with_gap(data, (low, high), lam, h, b)
+    for _ in range(MAX_ITERATIONS):
+        theta = lower / to_low + upper / to_high
+        try:
+            solve = _kkt_solver(data, K, theta, lam)
+        except linalg.LinAlgError:  # rounding has the last word
+            break
+        r_dual = data(data.B.T @ h / lam, b) + lower - upper
+        mu = float(lower @ to_low + upper @ to_high) / (2 * n)
+        push_low, push_high = np.zeros(n), np.zeros(n)
+        for attempt in range(2):  # predictor, then corrector
+            right = r_dual - lower + upper + push_low / to_low - push_high / to_high
+            dh, db = solve(right, -float(data.v @ h))
+            dl = (push_low - lower * dh) / to_low - lower
+            du = (push_high + upper * dh) / to_high - upper
+            size = _longest(((to_low, dh), (to_high, -dh), (lower, dl), (upper, du)))
+            if attempt == 0:
+                left = (lower + size * dl) @ (to_low + size * dh)
+                left += (upper + size * du) @ (to_high - size * dh)
+                centre = mu * (left / (2 * n * mu)) ** 3
+                push_low, push_high = centre - dl * dh, centre + du * dh
+        size = min(1.0, 0.995 * size)
+        h, b = h + size * dh, b + size * db
+        to_low, to_high = to_low + size * dh, to_high - size * dh
+        lower, upper = lower + size * dl, upper + size * du
+        if not (np.isfinite(h).all() and np.isfinite(b)):
+            break
+        found = _with_gap(data, (low, high), lam, h, b)
+        if found.optimality < 1e-4:
+            active = np.where(to_low < lower, low, np.where(to_high < upper, high, np.nan))
+            solved = _on_bounds(data, K, lam, active)
+            if solved is not None:
+                found = min(
+                    found, _with_gap(data, (low, high), lam, *solved[:2], w=solved[2]), key=gap_of
+                )
+        stalled = found.optimality > 0.5 * best.optimality and best.optimality < GOOD
+        best = min(best, found, key=gap_of)
+        if best.optimality <= 1e-4 * GOOD or stalled:
+            break
+    return best
+
+
+def _with_gap(
+    data: Shortfalls,
+    box: tuple[float, float],
+    lam: float,
+    h: Array,
+    b: float,
+    *,
+    w: Array | None = None,
+) -> Fit:
+    """The fit that follows from dual variables h, with its relative duality gap."""
+    low, high = box
+    w = data.B.T @ h / lam if w is None else w
+    s = data(w, b)
+    objective = float(np.maximum(low * s, high * s).sum()) + 0.5 * lam * float(w @ w)
+    # P - D is a sum of terms that vanish one by one at the optimum
+    gap = float(np.where(s > 0, (high - h) * s, (low - h) * s).clip(0.0).sum())
+    outside = np.maximum(low - h, 0.0).sum() + np.maximum(h - high, 0.0).sum()
+    slack = abs(b * (data.v @ h)) + outside * np.abs(s).max()
+    return Fit(w, b, objective, relative(gap + slack, objective, data))
+
+
+def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:
+    """Longest step, at most one, that keeps every quantity positive."""
+    size = 1.0
+    for value, change in pairs:
+        falling = change < 0
+        if falling.any():
+            size = min(size, float((-value[falling] / change[falling]).min()))
+    return size
+
+
+def _kkt_solver(
+    data: Shortfalls, K: Array, theta: Array, lam: float
+) -> Callable[[Array, float], tuple[Array, float]]:
+    """Solver of (K/λ + Θ) x + β v = r, v·x = q."""
+    root = 1.0 / np.sqrt(theta)  # scaled so that no eigenvalue is below one
+    matrix = (root[:, None] * (K / lam)) * root
+    matrix[np.diag_indices_from(matrix)] += 1.0
+    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+
+    def inverse(r: Array) -> Array:
+        out: Array = root * linalg.cho_solve(factor, root * r, check_finite=False)
+        return out
+
+    v, along = data.v, inverse(data.v) if data.free else None
+
+    def solve(r: Array, q: float) -> tuple[Array, float]:
+        x = inverse(r)
+        if along is None:
+            return x, 0.0
+        beta = float((v @ x - q) / (v @ along))
+        return x - beta * along, beta
+
+    return solve
