@@ -11,6 +11,7 @@ import textbook
 from configurations import custom_loss, random_model, random_points
 
 import hiddenmanifold as hm
+import simulation
 
 REGULARISATION = 1e-4
 
@@ -25,6 +26,7 @@ def main() -> None:
     other_losses(rate)
     growth()
     robustness()
+    simulation.main()
 
 
 def model(loss="logistic") -> hm.Model:

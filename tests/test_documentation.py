@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 def test_the_readme_examples_run_one_after_another():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert len(blocks) >= 3
-    names = {"__name__": "__main__"}
+    names = {}
     for block in blocks:
         exec(block, names)
     assert names["ds"].sizes == {"p_over_n": 2, "regularisation": 2}

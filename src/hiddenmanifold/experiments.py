@@ -163,12 +163,13 @@ def _collect(
 ) -> dict[str, Any]:
     """Results of all trials in their order; NaN for those that a Ctrl-C left unfinished."""
     results: dict[int, dict[str, Any]] = {}
-    bar = _bar(len(trials)) if progress else None
+    bar = None
     try:
         with local_executor(trials[0][1], 1 if executor or len(trials) == 1 else workers) as local:
             for number, result in run_all(trials, executor or local):
                 results[number] = result
-                if bar:
+                if progress:  # not before the workers are there: a bar has a thread of its own
+                    bar = bar or _bar(len(trials))
                     bar.advance(bar.task_ids[0])
     except KeyboardInterrupt:
         if not results:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import (
@@ -13,7 +14,7 @@ from concurrent.futures import (
     as_completed,
 )
 from contextlib import contextmanager
-from multiprocessing import get_all_start_methods, get_context
+from multiprocessing import get_context
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,26 +38,35 @@ def _run(trial: Trial) -> Result:
 
 @contextmanager
 def local_executor(trial: Trial, workers: int | None) -> Iterator[Executor | None]:
-    """Processes for a model that can be sent to them, threads otherwise, None for one worker."""
+    """Forked processes where that is safe, threads otherwise, None for one worker.
+
+    A forked worker knows what was typed into a session, and a script needs no main guard; but only
+    a process without other threads can be forked, and only what can be pickled can be sent.
+    """
     workers = workers or os.cpu_count() or 1
     if workers == 1:
         yield None
-        return
-    try:
-        pickle.dumps(trial)
-    except Exception:  # a lambda in a custom ingredient: stay in this process
+    elif _can_fork() and _can_travel(trial):
+        pool = ProcessPoolExecutor(workers, get_context("fork"), initializer=_one_thread)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    else:
         with ThreadPoolExecutor(workers) as threads:
             yield threads
-        return
-    # forked workers know what was typed into a session, and a script needs no main guard; but
-    # only a process without other threads can be forked safely
-    fork = "fork" in get_all_start_methods() and threading.active_count() == 1
-    context = get_context("fork" if fork else "spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread)
+
+
+def _can_fork() -> bool:
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def _can_travel(trial: Trial) -> bool:
     try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pickle.dumps(trial)
+    except Exception:  # a lambda in a custom ingredient
+        return False
+    return True
 
 
 def run_all(

@@ -99,9 +99,13 @@ def _on_bounds(
         bordered = np.block([[matrix, border], [border.T / lam, corner]])
         right = np.append(right, -(data.v @ h)) if data.free else right
         solution = np.linalg.lstsq(bordered, right, rcond=None)[0]
-        x, b = solution[: len(v)], float(solution[-1]) if data.free else 0.0
-    h[free] = x
-    return h, b, data.B.T @ h / lam
+        h[free], b = solution[: len(v)], float(solution[-1]) if data.free else 0.0
+    w = data.B.T @ h / lam
+    columns = np.column_stack([B, v]) if data.free else B
+    put_right = np.linalg.lstsq(columns, data.t[free] - B @ w - b * v, rcond=None)[0]
+    if data.free:
+        b += float(put_right[-1])
+    return h, b, w + put_right[: len(w)]
 
 
 def _interior_point(data: Shortfalls, K: Array, low: float, high: float, lam: float) -> Fit:
