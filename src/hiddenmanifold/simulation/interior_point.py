@@ -79,6 +79,8 @@ def _on_bounds(
     right = lam * data.t[free] - B @ (data.B.T @ h)
     b = 0.0
     try:
+        if len(free) > B.shape[1]:
+            raise linalg.LinAlgError  # rank-deficient, though rounding may hide it
         factor = linalg.cho_factor(matrix, check_finite=False)
         x = linalg.cho_solve(factor, right, check_finite=False)
         if data.free:
