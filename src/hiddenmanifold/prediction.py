@@ -49,7 +49,7 @@ def predict(
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional
-        Threads used for large grids; by default one per core.
+        Processes used for large grids; by default one per core.
 
     Returns
     -------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import (
     Executor,
@@ -19,6 +17,7 @@ from multiprocessing import get_context
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.numerics.processes import can_fork
 from hiddenmanifold.simulation.experiment import Trial
 
 Array = NDArray[np.float64]
@@ -40,13 +39,12 @@ def _run(trial: Trial) -> Result:
 def local_executor(trial: Trial, workers: int | None) -> Iterator[Executor | None]:
     """Forked processes where that is safe, threads otherwise, None for one worker.
 
-    A forked worker knows what was typed into a session, and a script needs no main guard; but only
-    a process without other threads can be forked, and only what can be pickled can be sent.
+    Trials are sent to the workers one by one, so they must be such as can be pickled.
     """
     workers = workers or os.cpu_count() or 1
     if workers == 1:
         yield None
-    elif _can_fork() and _can_travel(trial):
+    elif can_fork() and _can_travel(trial):
         pool = ProcessPoolExecutor(workers, get_context("fork"), initializer=_one_thread)
         try:
             yield pool
@@ -55,10 +53,6 @@ def local_executor(trial: Trial, workers: int | None) -> Iterator[Executor | Non
     else:
         with ThreadPoolExecutor(workers) as threads:
             yield threads
-
-
-def _can_fork() -> bool:
-    return sys.platform == "linux" and threading.active_count() == 1
 
 
 def _can_travel(trial: Trial) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hiddenmanifold.errors import IncompatibleIngredientsError
 from hiddenmanifold.losses import Square
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.numerics.processes import can_fork
 from hiddenmanifold.teachers import BinaryTeacher, Linear
 from hiddenmanifold.theory import observables
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
@@ -22,9 +24,6 @@ from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, sol
 from hiddenmanifold.theory.spectral import Features, Overlaps, Ratios, overlaps
 
 Columns = dict[str, NDArray[Any]]
-
-SHARED = 1024
-"""Points from which on the work is shared between workers."""
 
 
 def channel_of(model: Model) -> Channel:
@@ -56,7 +55,7 @@ def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Col
     ratios : Ratios
         Flat arrays alpha, gamma, lam of one length.
     workers : int, optional
-        Threads; by default one per core.
+        Processes (threads, where forking is not safe); by default one per core.
     """
     channel, features = channel_of(model), features_of(model)
     workers = workers or os.cpu_count() or 1
@@ -67,14 +66,11 @@ def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Col
             return _quantities(model, problem, solver(problem))
 
         parts_needed = -(-len(index) // channel.batch)
-        if len(index) >= SHARED:  # an equal number for every worker
+        shared = workers > 1 and 2 * len(index) >= channel.batch  # less is not worth a fork
+        if shared:  # an equal number for every worker
             parts_needed = -(-parts_needed // workers) * workers
         chunks = np.array_split(index, parts_needed)
-        if workers == 1 or len(chunks) == 1:
-            parts = [part(chunk) for chunk in chunks]
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                parts = list(pool.map(part, chunks))
+        parts = in_parallel(part, chunks, workers) if shared else [part(chunk) for chunk in chunks]
         return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
     found = run(solve, np.arange(len(ratios.lam)))
@@ -84,6 +80,33 @@ def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Col
         for name, values in found.items():
             values[lost] = rescued[name] + (values[lost] if name == "iterations" else 0)
     return found
+
+
+def in_parallel(
+    part: Callable[[NDArray[np.intp]], Columns], chunks: list[NDArray[np.intp]], workers: int
+) -> list[Columns]:
+    """Map chunks on forked processes, or on threads where forking is not safe.
+
+    Threads gain little: the arrays are small enough for the cache, so that the interpreter's lock
+    changes hands too often.
+    """
+    if not can_fork():
+        with ThreadPoolExecutor(workers) as threads:
+            return list(threads.map(part, chunks))
+    context = get_context("fork")  # hands `part` over as it is: a lambda in it need not be sent
+    with ProcessPoolExecutor(workers, context, initializer=_inherit, initargs=(part,)) as pool:
+        return list(pool.map(_inherited, chunks))
+
+
+_work: list[Callable[[NDArray[np.intp]], Columns]] = []
+
+
+def _inherit(part: Callable[[NDArray[np.intp]], Columns]) -> None:
+    _work[:] = [part]
+
+
+def _inherited(chunk: NDArray[np.intp]) -> Columns:
+    return _work[0](chunk)
 
 
 def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns:

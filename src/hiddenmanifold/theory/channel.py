@@ -41,7 +41,7 @@ intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered 
 loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
 stops the fall where it no longer matters.
 """
-BLOCK = 256
+BLOCK = 512
 """Points whose nodes are handled together."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
