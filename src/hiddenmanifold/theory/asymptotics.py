@@ -65,11 +65,9 @@ def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Col
             problem = SaddlePoint(channel, features, ratios[chunk])
             return _quantities(model, problem, solver(problem))
 
-        parts_needed = -(-len(index) // channel.batch)
-        shared = workers > 1 and 2 * len(index) >= channel.batch  # less is not worth a fork
-        if shared:  # an equal number for every worker
-            parts_needed = -(-parts_needed // workers) * workers
-        chunks = np.array_split(index, parts_needed)
+        # the same chunks whatever the number of workers, so that results are the same to the bit
+        chunks = np.array_split(index, -(-len(index) // channel.batch))
+        shared = workers > 1 and len(chunks) > 1
         parts = in_parallel(part, chunks, workers) if shared else [part(chunk) for chunk in chunks]
         return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 

@@ -140,7 +140,7 @@ class Channel:
     overlap_unknowns: ClassVar[int]
     """How many unknowns are overlaps; the rest is the intercept."""
     longest_steps: ClassVar[tuple[float, ...]]
-    batch: ClassVar[int] = 4096
+    batch: ClassVar[int] = 1280
     """Points to solve together; this bounds the memory."""
 
     @property

@@ -12,7 +12,7 @@ from hiddenmanifold.theory.channel import BinaryChannel, Hats, LinearChannel
 
 Array = NDArray[np.float64]
 
-BATCH = 16384
+BATCH = 8192
 """Points to solve together; without nodes they can be more than on panels."""
 
 
