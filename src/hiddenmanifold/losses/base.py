@@ -97,10 +97,21 @@ class Loss:
             on_kink &= (
                 u <= np.take_along_axis(leave, np.maximum(piece - 1, 0)[..., None], -1)[..., 0]
             )
+        bracket = low, np.where(on_kink, low, np.maximum(high, low))
+        return self.proximal_between(np.broadcast_to(u, V.shape), bracket, V, tolerance)
+
+    def proximal_between(
+        self,
+        u: Array,
+        bracket: tuple[Array, Array],
+        V: Array,
+        tolerance: Array | float = 0.0,
+    ) -> Array:
+        """Proximal points that are known to lie in brackets, arrays of the shape of `u`."""
         return increasing_root(
             lambda s, v: (s + v * self.derivative(s), 1.0 + v * self.second_derivative(s)),
-            np.broadcast_to(u, V.shape),
-            (low, np.where(on_kink, low, np.maximum(high, low))),
+            u,
+            bracket,
             V,
             tolerance,
         )

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import gauss_legendre
-from hiddenmanifold.numerics.roots import increasing_root
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -105,7 +104,8 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve
             u = mean[narrow] + deviation[narrow] * along
             low, high = (points[narrow][:, [end]] for end in (0, -1))
             margin = np.abs(high - low) + 1e-15 * np.abs(high)  # the ends are known to rounding
-            points[narrow] = at = _proximal_between(loss, u, (low - margin, high + margin), v)
+            low, high, V_u = (np.broadcast_to(a, u.shape) for a in (low - margin, high + margin, v))
+            points[narrow] = at = loss.proximal_between(u, (low, high), V_u)
             h[narrow], curvature = loss.derivative(at), loss.second_derivative(at)
             mass[narrow] = (width * w)[narrow]
             bend[narrow] = mass[narrow] * curvature / (1.0 + v * curvature)
@@ -153,14 +153,3 @@ def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array,
     order = np.argsort(zeta, axis=1)
     zeta, s = np.take_along_axis(zeta, order, 1), np.take_along_axis(s, order, 1)
     return zeta, s, enter, leave
-
-
-def _proximal_between(loss: Loss, u: Array, bracket: tuple[Array, Array], V: Array) -> Array:
-    """Proximal points of `u` inside narrow brackets."""
-    low, high, V = (np.broadcast_to(a, u.shape) for a in (*bracket, V))
-    return increasing_root(
-        lambda s, v: (s + v * loss.derivative(s), 1.0 + v * loss.second_derivative(s)),
-        u,
-        (low, high),
-        V,
-    )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hiddenmanifold.numerics.newton import Solution, Status, largest, newton, newton_step
 from hiddenmanifold.theory.channel import Channel, Hats
 from hiddenmanifold.theory.curve import RULES
-from hiddenmanifold.theory.spectral import Features, Overlaps, Ratios, overlaps
+from hiddenmanifold.theory.spectral import Features, Ratios, overlaps
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -58,7 +58,7 @@ class SaddlePoint:
                 residual = np.hstack([residual, hats.e[:, 3:] / scale])
                 matrix = np.concatenate([matrix, -hats.de[:, 3:] / scale[..., None]], axis=1)
                 weight[:, n:] = np.minimum(1.0, np.abs(matrix[:, n:, n]))
-        return Closure(residual, matrix, weight, hats, found)
+        return Closure(residual, matrix, weight, hats)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,6 @@ class Closure:
     matrix: Array
     weight: Array
     hats: Hats
-    overlaps: Overlaps
 
 
 @dataclass
