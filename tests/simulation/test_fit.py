@@ -370,3 +370,13 @@ def test_a_custom_piecewise_linear_loss_with_one_kink_is_fitted():
     assert fit.optimality <= attainable(fit, y)
     below = (y < X @ fit.w / np.sqrt(20) + fit.b - 1e-9).mean()
     assert below <= 0.8  # the fitted quantile
+
+
+@pytest.mark.parametrize(("n", "p"), [(100, 100), (300, 100)])
+def test_ridge_with_a_singular_gram_matrix(n, p):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, 20)) @ rng.standard_normal((20, p))
+    y = X @ rng.standard_normal(p) + rng.standard_normal(n)
+    (fit,) = fit_path(REGISTRY["square"](), REGRESSION, X, y, np.array([1e-16]))
+    shortest = np.linalg.lstsq(X, y, rcond=1e-10)[0]
+    np.testing.assert_allclose(X @ fit.w / np.sqrt(p), X @ shortest, atol=1e-6)

@@ -76,15 +76,28 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
         A, r = A - centre, r - mean
     wide = A.shape[1] > A.shape[0]
     gram, target = (A @ A.T, r) if wide else (A.T @ A, A.T @ r)
-    if len(lams) > FEW:
-        values, U = np.linalg.eigh(gram)
-        rotated = U.T @ target
     fits = []
-    for lam in lams:
-        if len(lams) > FEW:
-            x = U @ (rotated / (np.maximum(values, 0.0) + lam))
-        else:
-            x = linalg.solve(gram + lam * np.eye(len(gram)), target, assume_a="pos")
+    for lam, x in zip(lams, _shifted_solutions(gram, target, lams), strict=True):
         w = A.T @ x if wide else x
         fits.append(certified(loss, data, lam, w, float(mean - centre @ w)))
     return fits
+
+
+def _shifted_solutions(gram: Array, target: Array, lams: Array) -> list[Array]:
+    """Solutions of (gram + λ) x = target, by Cholesky if they are few and it succeeds."""
+    try:
+        if len(lams) <= FEW:
+            return [_cholesky_solution(gram, target, lam) for lam in lams]
+    except linalg.LinAlgError:
+        pass  # numerically singular
+    values, U = np.linalg.eigh(gram)
+    rotated = U.T @ target
+    return [U @ (rotated / (np.maximum(values, 0.0) + lam)) for lam in lams]
+
+
+def _cholesky_solution(gram: Array, target: Array, lam: float) -> Array:
+    matrix = gram.copy()
+    matrix[np.diag_indices_from(matrix)] += lam
+    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+    x: Array = linalg.cho_solve(factor, target, check_finite=False)
+    return x

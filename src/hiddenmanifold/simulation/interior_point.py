@@ -20,6 +20,8 @@ from hiddenmanifold.simulation.problem import (
 )
 
 Array = NDArray[np.float64]
+Inverse = Callable[[Shortfalls, Array, float], Callable[[Array], Array]]
+"""From the data, Θ and λ to x ↦ (BBᵀ/λ + Θ)⁻¹x."""
 
 
 def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
@@ -33,99 +35,127 @@ def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     (k,) = jump
     low, high = float(below[k]), float(above[k])
     shifted = Shortfalls(data.B, data.t - knot[k], data.v, data.free)
-    K = data.B @ data.B.T
-    fits = []
-    for lam in lams:
-        fit = _active_set(shifted, K, low, high, lam)
-        if fit is None or fit.optimality > GOOD:
-            with np.errstate(all="ignore"):  # the last steps divide by distances that have vanished
-                walked = _interior_point(shifted, K, low, high, lam)
-            fit = min(fit or walked, walked, key=gap_of)
-        fits.append(fit)
-    return fits
+    return [_fit(shifted, (low, high), lam) for lam in lams]
 
 
-def _active_set(data: Shortfalls, K: Array, low: float, high: float, lam: float) -> Fit | None:
+def _fit(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit:
+    """Try the cheapest method that may do, then the next."""
+    ways: list[Callable[[], Fit | None]] = [lambda: _active_set(data, box, lam)]
+    if data.tall:
+        ways.append(lambda: _interior_point(data, box, lam, _by_weights))
+    ways.append(lambda: _interior_point(data, box, lam, _by_samples))
+    found: list[Fit] = []
+    for way in ways:
+        with np.errstate(all="ignore"):  # the last steps divide by distances that have vanished
+            fit = way()
+        if fit is not None:
+            found.append(fit)
+            if fit.optimality <= GOOD:
+                break
+    return min(found, key=gap_of)
+
+
+def _active_set(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit | None:
     """Guess which dual variables sit on a bound, solve for the others, and guess again.
 
-    Usually a handful of turns; None if a turn cannot be solved or they do not settle.
+    Usually a handful of turns; None if a turn leaves more of them free than weights could hold,
+    if it cannot be solved, or if the turns do not settle.
     """
-    n = len(data.t)
-    scale = lam * n / K.trace()
+    n, p = data.B.shape
+    low, high = box
+    scale = lam * n / np.einsum("ij,ij->", data.B, data.B)
     h, b, last = np.full(n, 0.5 * (low + high)), 0.0, None
-    w = np.zeros(data.B.shape[1])
     for _ in range(30):
-        guess = h + scale * (data.t - K @ h / lam - b * data.v)
+        guess = h + scale * (data.t - data.through_weights(h) / lam - b * data.v)
         active = np.where(guess <= low, low, np.where(guess >= high, high, np.nan))
         if last is not None and np.array_equal(active, last, equal_nan=True):
-            return _with_gap(data, (low, high), lam, h, b, w=w)
-        solved = _on_bounds(data, K, lam, active)
+            return _settled(data, box, lam, active)
+        if np.isnan(active).sum() > p:
+            return None
+        solved = _on_bounds(data, lam, active)
         if solved is None:
             return None
-        (h, b, w), last = solved, active
+        (h, b), last = solved, active
     return None
 
 
-def _on_bounds(
-    data: Shortfalls, K: Array, lam: float, active: Array
-) -> tuple[Array, float, Array] | None:
-    """Dual variables, intercept and weights, given which are on which bound (NaN: on none)."""
+def _on_bounds(data: Shortfalls, lam: float, active: Array) -> tuple[Array, float] | None:
+    """Dual variables and intercept, given which are on which bound (NaN: on none)."""
     free = np.flatnonzero(np.isnan(active))
     h = np.nan_to_num(active, nan=0.0)
     if not free.size:
-        return None if data.free else (h, 0.0, data.B.T @ h / lam)
-    B, v = data.B[free], data.v[free]
-    matrix = K[np.ix_(free, free)]
-    right = lam * data.t[free] - B @ (data.B.T @ h)
-    b = 0.0
+        return None if data.free else (h, 0.0)
+    v = data.v[free]
+    matrix = data.gram_of(free)
+    right = lam * data.t[free] - data.through_weights(h)[free]
     try:
-        if len(free) > B.shape[1]:
+        if len(free) > data.B.shape[1]:
             raise linalg.LinAlgError  # rank-deficient, though rounding may hide it
         factor = linalg.cho_factor(matrix, check_finite=False)
-        x = linalg.cho_solve(factor, right, check_finite=False)
-        if data.free:
-            side = lam * linalg.cho_solve(factor, v, check_finite=False)
-            b = float((v @ x + data.v @ h) / (v @ side))
-            x = x - b * side
-        h[free] = x
-        w = data.B.T @ h / lam
-        for _ in range(2):  # rounding of h is magnified by 1/λ: put it right in w
-            short = data.t[free] - B @ w - b * v
-            w = w + B.T @ linalg.cho_solve(factor, short, check_finite=False)
-        return h, b, w
-    except (
-        linalg.LinAlgError
-    ):  # as many free samples as weights: with the intercept it can be solved
+        h[free] = linalg.cho_solve(factor, right, check_finite=False)
+        if not data.free:
+            return h, 0.0
+        side = lam * linalg.cho_solve(factor, v, check_finite=False)
+        b = float(data.v @ h / (v @ side))
+        h[free] -= b * side
+        return h, b
+    except linalg.LinAlgError:
+        # as many free samples as weights: with the intercept it can be solved
         border = lam * v[:, None] if data.free else np.zeros((len(v), 0))
         corner = np.zeros((border.shape[1], border.shape[1]))
         bordered = np.block([[matrix, border], [border.T / lam, corner]])
         right = np.append(right, -(data.v @ h)) if data.free else right
         solution = np.linalg.lstsq(bordered, right, rcond=None)[0]
-        h[free], b = solution[: len(v)], float(solution[-1]) if data.free else 0.0
+        h[free] = solution[: len(v)]
+        return h, float(solution[-1]) if data.free else 0.0
+
+
+def _settled(data: Shortfalls, box: tuple[float, float], lam: float, active: Array) -> Fit | None:
+    """The fit with given samples on given bounds, and the free ones exactly on the kink.
+
+    Rounding of the dual variables is magnified by 1/λ in the weights, hence the last correction,
+    the smallest that does it.
+    """
+    solved = _on_bounds(data, lam, active)
+    if solved is None:
+        return None
+    h, b = solved
     w = data.B.T @ h / lam
-    columns = np.column_stack([B, v]) if data.free else B
-    put_right = np.linalg.lstsq(columns, data.t[free] - B @ w - b * v, rcond=None)[0]
-    if data.free:
-        b += float(put_right[-1])
-    return h, b, w + put_right[: len(w)]
+    free = np.flatnonzero(np.isnan(active))
+    B, v = data.B[free], data.v[free]
+    try:
+        if len(free) > len(w):
+            raise linalg.LinAlgError
+        factor = linalg.cho_factor(data.gram_of(free), check_finite=False)
+        for _ in range(2):
+            short = data.t[free] - B @ w - b * v
+            w = w + B.T @ linalg.cho_solve(factor, short, check_finite=False)
+    except linalg.LinAlgError:
+        columns = np.column_stack([B, v]) if data.free else B
+        change = np.linalg.lstsq(columns, data.t[free] - B @ w - b * v, rcond=None)[0]
+        w = w + change[: len(w)]
+        b += float(change[-1]) if data.free else 0.0
+    return _with_gap(data, box, lam, (h, b), w)
 
 
-def _interior_point(data: Shortfalls, K: Array, low: float, high: float, lam: float) -> Fit:
+def _interior_point(
+    data: Shortfalls, box: tuple[float, float], lam: float, inverse: Inverse
+) -> Fit:
     """Minimise h·Kh/2λ - t·h over low ≤ h ≤ high (v·h = 0 with an intercept), by Mehrotra's method.
 
     The shortfalls at the optimum are the differences of the two multipliers. Which samples sit on
     a bound is known long before the last digits: the free ones are then solved for exactly.
     """
-    n = len(data.t)
+    n, (low, high) = len(data.t), box
     h = np.full(n, 0.5 * (low + high))
     # the distances to the bounds are unknowns of their own: they go far below rounding of h
     to_low, to_high = h - low, high - h
     b, lower, upper = 0.0, np.ones(n), np.ones(n)
-    best = _with_gap(data, (low, high), lam, h, b)
+    best = _with_gap(data, box, lam, (h, b))
     for _ in range(MAX_ITERATIONS):
         theta = lower / to_low + upper / to_high
         try:
-            solve = _kkt_solver(data, K, theta, lam)
+            solve = _kkt_solver(data, inverse(data, theta, lam))
         except linalg.LinAlgError:  # rounding has the last word
             break
         r_dual = data(data.B.T @ h / lam, b) + lower - upper
@@ -148,14 +178,10 @@ def _interior_point(data: Shortfalls, K: Array, low: float, high: float, lam: fl
         lower, upper = lower + size * dl, upper + size * du
         if not (np.isfinite(h).all() and np.isfinite(b)):
             break
-        found = _with_gap(data, (low, high), lam, h, b)
+        found = _with_gap(data, box, lam, (h, b))
         if found.optimality < 1e-4:
             active = np.where(to_low < lower, low, np.where(to_high < upper, high, np.nan))
-            solved = _on_bounds(data, K, lam, active)
-            if solved is not None:
-                found = min(
-                    found, _with_gap(data, (low, high), lam, *solved[:2], w=solved[2]), key=gap_of
-                )
+            found = min(found, _settled(data, box, lam, active) or found, key=gap_of)
         stalled = found.optimality > 0.5 * best.optimality and best.optimality < GOOD
         best = min(best, found, key=gap_of)
         if best.optimality <= 1e-4 * GOOD or stalled:
@@ -167,12 +193,11 @@ def _with_gap(
     data: Shortfalls,
     box: tuple[float, float],
     lam: float,
-    h: Array,
-    b: float,
-    *,
+    dual: tuple[Array, float],
     w: Array | None = None,
 ) -> Fit:
-    """The fit that follows from dual variables h, with its relative duality gap."""
+    """The fit that follows from dual variables and intercept, with its relative duality gap."""
+    h, b = dual
     low, high = box
     w = data.B.T @ h / lam if w is None else w
     s = data(w, b)
@@ -195,18 +220,9 @@ def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:
 
 
 def _kkt_solver(
-    data: Shortfalls, K: Array, theta: Array, lam: float
+    data: Shortfalls, inverse: Callable[[Array], Array]
 ) -> Callable[[Array, float], tuple[Array, float]]:
-    """Solver of (K/λ + Θ) x + β v = r, v·x = q."""
-    root = 1.0 / np.sqrt(theta)  # scaled so that no eigenvalue is below one
-    matrix = (root[:, None] * (K / lam)) * root
-    matrix[np.diag_indices_from(matrix)] += 1.0
-    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
-
-    def inverse(r: Array) -> Array:
-        out: Array = root * linalg.cho_solve(factor, root * r, check_finite=False)
-        return out
-
+    """Solver of (BBᵀ/λ + Θ) x + β v = r, v·x = q, given the inverse of the matrix."""
     v, along = data.v, inverse(data.v) if data.free else None
 
     def solve(r: Array, q: float) -> tuple[Array, float]:
@@ -217,3 +233,38 @@ def _kkt_solver(
         return x - beta * along, beta
 
     return solve
+
+
+def _by_samples(data: Shortfalls, theta: Array, lam: float) -> Callable[[Array], Array]:
+    """Inverse of BBᵀ/λ + Θ by a factorisation of it, scaled so that no eigenvalue is below one."""
+    root = 1.0 / np.sqrt(theta)
+    matrix = (root[:, None] * (data.gram / lam)) * root
+    matrix[np.diag_indices_from(matrix)] += 1.0
+    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+
+    def inverse(r: Array) -> Array:
+        x: Array = root * linalg.cho_solve(factor, root * r, check_finite=False)
+        return x
+
+    return inverse
+
+
+def _by_weights(data: Shortfalls, theta: Array, lam: float) -> Callable[[Array], Array]:
+    """Inverse of BBᵀ/λ + Θ by Woodbury's identity; what cancels in it is put right."""
+    scaled = data.B / np.sqrt(theta)[:, None]
+    matrix = scaled.T @ scaled
+    matrix[np.diag_indices_from(matrix)] += lam
+    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+
+    def rough(r: Array) -> Array:
+        w = linalg.cho_solve(factor, data.B.T @ (r / theta), check_finite=False)
+        x: Array = (r - data.B @ w) / theta
+        return x
+
+    def inverse(r: Array) -> Array:
+        x = rough(r)
+        for _ in range(2):
+            x = x + rough(r - data.through_weights(x) / lam - theta * x)
+        return x
+
+    return inverse

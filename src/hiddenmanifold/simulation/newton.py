@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -203,16 +202,11 @@ class Dual:
 
     data: Shortfalls
 
-    @cached_property
-    def K(self) -> Array:
-        """The Gram matrix BBᵀ."""
-        return self.data.B @ self.data.B.T
-
     def fields(self, x: Array) -> Array:
-        return self.K @ x
+        return self.data.gram @ x
 
     def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
-        return float(x @ (self.K @ y if fields_of_y is None else fields_of_y))
+        return float(x @ (self.data.gram @ y if fields_of_y is None else fields_of_y))
 
     def gradient(self, lam: float, x: Array, h: Array) -> Array:
         return lam * x - h
@@ -221,7 +215,7 @@ class Dual:
         return self.data.B.T @ x
 
     def newton_step(self, lam: float, g: Array, g_b: float, bend: Array) -> tuple[Array, float]:
-        K, v, root = self.K, self.data.v, np.sqrt(bend)
+        K, v, root = self.data.gram, self.data.v, np.sqrt(bend)
         matrix = (root[:, None] * K) * root
         matrix[np.diag_indices_from(matrix)] += lam
         factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)

@@ -12,6 +12,7 @@ convexity :math:`|\lambda w - B^\top h|^2/2\lambda` for smooth losses, the duali
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,24 @@ class Shortfalls:
 
     def __call__(self, w: Array, b: float) -> Array:
         return self.t - self.B @ w - b * self.v
+
+    @property
+    def tall(self) -> bool:
+        """Whether there are more samples than weights."""
+        return len(self.B) > len(self.B.T)
+
+    @cached_property
+    def gram(self) -> Array:
+        """BBᵀ."""
+        return self.B @ self.B.T
+
+    def gram_of(self, rows: NDArray[np.intp]) -> Array:
+        """The block of BBᵀ of some samples."""
+        return self.B[rows] @ self.B[rows].T if self.tall else self.gram[np.ix_(rows, rows)]
+
+    def through_weights(self, h: Array) -> Array:
+        """BBᵀh, by the cheaper way."""
+        return self.B @ (self.B.T @ h) if self.tall else self.gram @ h
 
 
 def gap_of(fit: Fit) -> float:
