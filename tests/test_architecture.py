@@ -26,7 +26,8 @@ LAYERS = (
     ("model",),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("results",),
-    ("prediction",),
+    ("prediction", "thresholds", "bayes"),
+    ("optima",),
     ("experiments",),
     ("plotting",),
     ("figures",),

@@ -14,7 +14,9 @@ from .errors import (
 from .experiments import compare, simulate, summary
 from .model import Model, to_ridge_alpha, to_sklearn_C
 from .numerics.newton import Status
-from .prediction import predict
+from .optima import features_needed, interpolation_peak
+from .prediction import predict, sensitivity
+from .thresholds import separability_threshold
 
 __all__ = [
     "ConvergenceError",
@@ -25,9 +27,13 @@ __all__ = [
     "Status",
     "activations",
     "compare",
+    "features_needed",
+    "interpolation_peak",
     "losses",
     "predict",
     "projections",
+    "sensitivity",
+    "separability_threshold",
     "simulate",
     "summary",
     "teachers",

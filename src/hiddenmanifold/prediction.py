@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +15,9 @@ from .numerics.newton import Status
 from .registry import check_count
 from .results import check_aligned, dataset, labelled, ratios_of
 from .theory.asymptotics import asymptotics
+from .theory.limits import HUGE
+from .theory.optimal import Objective, optimal_regularisation
+from .theory.sensitivity import PARAMETERS
 from .theory.spectral import Ratios
 
 if TYPE_CHECKING:
@@ -24,13 +29,15 @@ THEORY = {"method": "saddle-point equations of Gerace et al. 2020, for any rho a
 def predict(
     model: Model,
     *,
-    regularisation: ArrayLike | xr.DataArray,
+    regularisation: ArrayLike | xr.DataArray | Literal["optimal"],
     n_over_d: ArrayLike | xr.DataArray | None = None,
     d_over_n: ArrayLike | xr.DataArray | None = None,
     p_over_n: ArrayLike | xr.DataArray | None = None,
     n_over_p: ArrayLike | xr.DataArray | None = None,
     p_over_d: ArrayLike | xr.DataArray | None = None,
     d_over_p: ArrayLike | xr.DataArray | None = None,
+    minimise: Literal["generalisation_error", "clean_error"] = "generalisation_error",
+    bounds: tuple[float, float] = (0.0, np.inf),
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
 ) -> xr.Dataset:
@@ -40,12 +47,21 @@ def predict(
     ----------
     model : Model
         What is learned.
-    regularisation : array_like or DataArray
-        The λ of Σ loss(y, x·w/√p) + (λ/2)|w|², positive.
+    regularisation : array_like, DataArray or "optimal"
+        The λ of Σ loss(y, x·w/√p) + (λ/2)|w|². Zero means the limit λ → 0⁺: the unregularised
+        minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
+        in which w vanishes. "optimal" is the λ of least error at every point, which is then in
+        the dataset as `optimal_regularisation`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly two independent ratios of the numbers of samples n, features p and latent
         dimensions d; one, if the projection fixes d/p. A sequence becomes a dimension of that name
         (several span their outer product); DataArrays broadcast by the names of their dimensions.
+        One of them may be infinite: ``p_over_n=np.inf`` with n/d is the kernel limit,
+        ``n_over_p=np.inf`` with d/p that of infinite data.
+    minimise : {"generalisation_error", "clean_error"}
+        The error that "optimal" makes least.
+    bounds : pair of float
+        The λ among which "optimal" chooses; 0 and inf include the limits.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional
@@ -72,13 +88,6 @@ def predict(
     >>> ds.generalisation_error.values.round(4)
     array([0.3345, 0.1949])
     """
-    if not isinstance(model, Model):
-        raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
-    if on_failure not in ("raise", "keep"):
-        raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
-    workers = None if workers is None else check_count("workers", workers)
-    import xarray as xr
-
     given = {
         "n_over_d": n_over_d,
         "d_over_n": d_over_n,
@@ -87,21 +96,104 @@ def predict(
         "p_over_d": p_over_d,
         "d_over_p": d_over_p,
     }
-    coordinates, alpha, gamma = ratios_of(model, given)
-    coordinates["regularisation"] = lam = labelled("regularisation", regularisation)
-    check_aligned(coordinates)
-    template = xr.broadcast(*coordinates.values())[0]
-    ratios = Ratios(
-        *(
+    workers = None if workers is None else check_count("workers", workers)
+    if not (isinstance(regularisation, str) and regularisation == "optimal"):
+        grid = Grid.of(model, given, regularisation)
+        return checked(grid.dataset(asymptotics(model, grid.ratios, workers)), on_failure)
+    low, high = _checked_bounds(minimise, bounds)
+    grid = Grid.of(model, given)
+    objective = Objective(model, grid.ratios.alpha, grid.ratios.gamma, minimise, workers)
+    lam = optimal_regularisation(objective, low, high)
+    columns = asymptotics(model, replace(grid.ratios, lam=lam), workers)
+    return checked(grid.dataset({"optimal_regularisation": lam, **columns}), on_failure)
+
+
+def sensitivity(
+    model: Model,
+    *,
+    regularisation: ArrayLike | xr.DataArray,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    **ratios: ArrayLike | xr.DataArray,
+) -> xr.Dataset:
+    """How the errors respond to more regularisation, samples or features.
+
+    The derivatives come from the linear system of the last Newton step, not from differences of
+    solutions. By which factor must n grow to halve the error? Roughly by 2 to the power of minus
+    the error over its derivative by log n.
+
+    Parameters
+    ----------
+    model, regularisation, on_failure, workers, **ratios
+        As in `predict`.
+
+    Returns
+    -------
+    xarray.Dataset
+        What `predict` returns, and ``generalisation_error_by_log_regularisation``, ``..._by_log_n``
+        and ``..._by_log_p`` (the others of λ, n, p and d held fixed), and those of `clean_error`.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    >>> ds = hm.sensitivity(model, n_over_d=3.0, p_over_n=3.0, regularisation=1e-4)
+    >>> float(ds.generalisation_error_by_log_n.round(4))
+    -0.067
+    """
+    workers = None if workers is None else check_count("workers", workers)
+    grid = Grid.of(model, ratios, regularisation)
+    columns = asymptotics(model, grid.ratios, workers, slopes=PARAMETERS)
+    return checked(grid.dataset(columns), on_failure)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Labelled points, and the same as flat arrays."""
+
+    model: Model
+    coordinates: dict[str, xr.DataArray]
+    template: xr.DataArray
+    ratios: Ratios
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        given: Mapping[str, Any],
+        regularisation: ArrayLike | xr.DataArray | None = None,
+    ) -> Grid:
+        """The points that ratios and regularisation span."""
+        import xarray as xr
+
+        if not isinstance(model, Model):
+            raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
+        coordinates, alpha, gamma = ratios_of(model, given, HUGE)
+        lam = xr.DataArray(np.nan)
+        if regularisation is not None:
+            lam = labelled("regularisation", regularisation, zero=True, infinite=True)
+            coordinates["regularisation"] = lam
+        check_aligned(coordinates)
+        template = xr.broadcast(*coordinates.values())[0]
+        flat = (
             values.broadcast_like(template).transpose(*template.dims).values.ravel()
             for values in (alpha, gamma, lam)
         )
-    )
-    for name, values in (("n/p", ratios.alpha), ("d/p", ratios.gamma)):
-        if not (np.isfinite(values).all() and values.all()):
-            raise InvalidArgumentError("ratios", f"that give {name} = {values}", "less extreme")
-    columns = asymptotics(model, ratios, workers)
-    ds = dataset(model, coordinates, template, columns, source=THEORY)
+        ratios = Ratios(*flat)
+        for name, values in (("n/p", ratios.alpha), ("d/p", ratios.gamma)):
+            if not (np.isfinite(values).all() and values.all()):
+                raise InvalidArgumentError("ratios", f"that give {name} = {values}", "less extreme")
+        return cls(model, coordinates, template, ratios)
+
+    def dataset(self, columns: Mapping[str, NDArray[Any]]) -> xr.Dataset:
+        """Results at these points, with their names and where they come from."""
+        return dataset(self.model, self.coordinates, self.template, columns, source=THEORY)
+
+
+def checked(ds: xr.Dataset, on_failure: str) -> xr.Dataset:
+    """The dataset, unless a point failed and failures are to be raised."""
+    if on_failure not in ("raise", "keep"):
+        raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
     failed = ds["status"].values != Status.CONVERGED
     if on_failure == "raise" and failed.any():
         raise ConvergenceError(_complaint(ds, failed), partial=ds)
@@ -119,3 +211,16 @@ def _complaint(ds: xr.Dataset, failed: NDArray[np.bool_]) -> str:
         f"{sentence}. The partial dataset is in the `partial` attribute of this exception; "
         "on_failure='keep' returns it instead, with these points as NaN"
     )
+
+
+def _checked_bounds(minimise: str, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The bounds of a search for the optimum, if all that describes it makes sense."""
+    if minimise not in ("generalisation_error", "clean_error"):
+        raise InvalidArgumentError("minimise", minimise, "'generalisation_error' or 'clean_error'")
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not 0 <= low < high:
+        raise InvalidArgumentError("bounds", bounds, "two numbers with 0 <= low < high <= inf")
+    return low, high

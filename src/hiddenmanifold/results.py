@@ -25,6 +25,19 @@ MEANINGS = {
     "V": "κ1² V_s + κ⋆² V_w",
     "Q": "variance of the prediction, κ1² q_s + κ⋆² q_w",
     "M": "covariance of the prediction with the teacher's field, κ1 m_s",
+    "alignment": "correlation of the prediction with the teacher's field, M/√(ρQ)",
+    "margin": "smallest distance y f √p/|w| of a training sample, NaN if they are not all fitted",
+    "Q_normalised": "Q/q_w, finite where w grows without bound",
+    "M_normalised": "M/√q_w, finite where w grows without bound",
+    "q_s_normalised": "q_s/q_w, finite where w grows without bound",
+    "m_s_normalised": "m_s/√q_w, finite where w grows without bound",
+    "intercept_normalised": "b/√q_w, finite where w grows without bound",
+    "optimal_regularisation": "the regularisation of least error; 0 and inf mean the limits",
+    **{
+        f"{error}_by_log_{parameter}": f"derivative of {error} by log {symbol}"
+        for error in ("generalisation_error", "clean_error")
+        for parameter, symbol in (("regularisation", "λ"), ("n", "n"), ("p", "p"))
+    },
     "q_s": "|F w/√p|²/d",
     "q_w": "|w|²/p",
     "m_s": "(F w/√p)·θ/d",
@@ -42,13 +55,20 @@ MEANINGS = {
 }
 
 
-def labelled(name: str, values: ArrayLike | xr.DataArray) -> xr.DataArray:
+def labelled(
+    name: str,
+    values: ArrayLike | xr.DataArray,
+    *,
+    zero: bool = False,
+    infinite: bool = False,
+) -> xr.DataArray:
     """An argument as a labelled array: a vector becomes a dimension of the argument's name.
 
     Raises
     ------
     InvalidArgumentError
-        Unless every value is a positive finite number, in a scalar, a vector or a DataArray.
+        Unless every value is a positive finite number (or `zero` or `infinite`, if these are
+        limits that make sense), in a scalar, a vector or a DataArray.
     """
     import xarray as xr
 
@@ -72,29 +92,42 @@ def labelled(name: str, values: ArrayLike | xr.DataArray) -> xr.DataArray:
         if dim in MEANINGS:
             raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")
     flat = array.values.ravel()
-    wrong = flat[~(np.isfinite(flat) & (flat > 0))]
-    if wrong.size:
-        raise InvalidArgumentError(name, float(wrong[0]), "positive and finite")
+    good = (flat > 0) & (flat < np.inf) | (flat == 0) & zero | (flat == np.inf) & infinite
+    if not good.all():
+        allowed = ("not negative" if zero else "positive") + (
+            ", or inf" if infinite else " and finite"
+        )
+        raise InvalidArgumentError(name, float(flat[~good][0]), allowed)
     if not flat.size:
         raise InvalidArgumentError(name, [], "at least one number")
     return array
 
 
 def ratios_of(
-    model: Model, given: Mapping[str, Any]
+    model: Model, given: Mapping[str, Any], infinity: float | None = None
 ) -> tuple[dict[str, xr.DataArray], xr.DataArray, xr.DataArray]:
-    """The given ratios as labelled arrays, and n/p and d/p that follow from them."""
+    """The given ratios as labelled arrays, and n/p and d/p that follow from them.
+
+    `infinity` is the number that stands for an infinite ratio; without one they are refused.
+    """
     import xarray as xr
 
     if unknown := set(given).difference(RATIOS):
         raise InvalidArgumentError(
             "arguments", ", ".join(sorted(unknown)), "ratios among " + ", ".join(RATIOS)
         )
-    arrays = {name: labelled(name, given[name]) for name in RATIOS if given.get(name) is not None}
+    arrays = {
+        name: labelled(name, given[name], infinite=infinity is not None)
+        for name in RATIOS
+        if given.get(name) is not None
+    }
     fixed = model.projection.fixed_ratio
     to_alpha, to_gamma = exponents(tuple(arrays), fixed)
-    factors = [*arrays.values(), *([xr.DataArray(fixed)] if fixed is not None else [])]
     check_aligned(arrays)
+    if sum(bool(np.isinf(a).any()) for a in arrays.values()) > 1:
+        raise InvalidArgumentError("ratios", " and ".join(arrays), "infinite in one of them only")
+    factors = [a.where(a < np.inf, infinity) for a in arrays.values()]
+    factors += [xr.DataArray(fixed)] if fixed is not None else []
 
     def product(powers: tuple[int, ...]) -> xr.DataArray:
         return math.prod(f**k for f, k in zip(factors, powers, strict=True))  # type: ignore[return-value]

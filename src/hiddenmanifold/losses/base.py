@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -70,6 +71,34 @@ class Loss:
         if self.scale is None:
             return ()
         return tuple(self.scale * step for step in range(-40, 41, 4))
+
+    @cached_property
+    def rest(self) -> tuple[float, float]:
+        """Interval of shortfalls at which the loss is least, of length zero if there is but one.
+
+        Both ends are the same infinity if the least value is only approached there.
+        """
+        far = 40.0 * (self.scale or 1.0) + float(np.abs(self.knots[0]).max())
+
+        def boundary(beyond: Callable[[float], bool], inside: float, outside: float) -> float:
+            """Where `beyond` becomes true, by bisection to the last bit."""
+            while inside != (middle := 0.5 * (inside + outside)) != outside:
+                inside, outside = (inside, middle) if beyond(middle) else (middle, outside)
+            return outside
+
+        def slope(s: float) -> float:
+            return float(self.derivative(np.array([s]))[0])
+
+        if slope(-far) > 0 or slope(far) < 0:
+            end = -np.inf if slope(-far) > 0 else np.inf
+            return end, end
+        low = -np.inf if slope(-far) == 0 else boundary(lambda s: slope(s) < 0, far, -far)
+        high = np.inf if slope(far) == 0 else boundary(lambda s: slope(s) > 0, -far, far)
+        tolerance = 1e-12 * far
+        if abs(high - low) < tolerance:
+            middle = 0.5 * (high + low) if abs(high + low) > tolerance else 0.0
+            return middle, middle
+        return low, 0.0 if abs(high) < tolerance else high
 
     def proximal(self, u: Array, V: Array, tolerance: Array | float = 0.0) -> Array:
         r"""Proximal point: the `s` with :math:`s + V \rho'(s) \ni u`.

@@ -29,6 +29,8 @@ class Status(IntEnum):
     MAX_ITERATIONS = 1
     NON_FINITE = 2
     QUADRATURE = 3
+    THRESHOLD = 4
+    NO_LIMIT = 5
 
     @property
     def sentence(self) -> str:
@@ -42,6 +44,10 @@ _SENTENCES = {
     Status.NON_FINITE: "the equations gave a value that is not finite, so the iteration stopped",
     Status.QUADRATURE: "the integrals did not settle when the quadrature was refined; a function "
     "with undeclared kinks or a very short length scale does this",
+    Status.THRESHOLD: "exactly at the threshold where every training sample can just be fitted, "
+    "the limit of vanishing regularisation is infinite or differs from its two sides",
+    Status.NO_LIMIT: "as regularisation vanishes the weights grow without bound, in a direction "
+    "that depends on how the loss decays; it is known for exponential decay only",
 }
 
 

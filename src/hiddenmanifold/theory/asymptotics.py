@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import Any
@@ -17,12 +17,14 @@ from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.numerics.processes import can_fork
 from hiddenmanifold.teachers import BinaryTeacher, Linear
-from hiddenmanifold.theory import observables
+from hiddenmanifold.theory import limits, observables
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
 from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
-from hiddenmanifold.theory.spectral import Features, Overlaps, Ratios, overlaps
+from hiddenmanifold.theory.sensitivity import slope_along, tangents
+from hiddenmanifold.theory.spectral import Overlaps, Ratios, features_of, overlaps
 
+Array = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 
 
@@ -39,13 +41,9 @@ def channel_of(model: Model) -> Channel:
     return (SquareBinaryChannel if square else BinaryChannel)(teacher, loss, free)
 
 
-def features_of(model: Model) -> Features:
-    """What the spectral side knows of a model."""
-    _, kappa_1, kappa_star = model.activation.kappas
-    return Features(model.projection, kappa_1, kappa_star, model.teacher.rho)
-
-
-def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Columns:
+def asymptotics(
+    model: Model, ratios: Ratios, workers: int | None = None, *, slopes: Sequence[str] = ()
+) -> Columns:
     """Every predicted quantity at each point of flat arrays of ratios.
 
     Parameters
@@ -53,22 +51,41 @@ def asymptotics(model: Model, ratios: Ratios, workers: int | None = None) -> Col
     model : Model
         What is learned.
     ratios : Ratios
-        Flat arrays alpha, gamma, lam of one length.
+        Flat arrays alpha, gamma, lam of one length; lam may be zero or infinite, for the limits.
     workers : int, optional
         Processes (threads, where forking is not safe); by default one per core.
+    slopes : sequence of str
+        Parameters out of `PARAMETERS` by whose logarithm to differentiate the errors.
     """
+    columns: Columns = {}
+    for part in limits.parts(model, ratios):
+        found = _solved(part, workers, slopes)
+        if (ratios.lam == 0).any():
+            found = limits.finished(part, found)
+        for name, values in found.items():
+            columns.setdefault(name, np.zeros(len(ratios.lam), values.dtype))[part.index] = values
+    return limits.settled(columns, limits.reached(ratios))
+
+
+def _solved(part: limits.Part, workers: int | None, slopes: Sequence[str]) -> Columns:
+    """Every predicted quantity at finite parameters."""
+    model, ratios = part.model, part.ratios
     channel, features = channel_of(model), features_of(model)
     workers = workers or os.cpu_count() or 1
 
     def run(solver: Callable[[SaddlePoint], Outcome], index: NDArray[np.intp]) -> Columns:
-        def part(chunk: NDArray[np.intp]) -> Columns:
-            problem = SaddlePoint(channel, features, ratios[chunk])
-            return _quantities(model, problem, solver(problem))
+        def solved(chunk: NDArray[np.intp]) -> Columns:
+            problem = SaddlePoint(channel, features, ratios[chunk], part.fitted)
+            outcome = solver(problem)
+            found = _quantities(model, problem, outcome)
+            return {**found, **_slopes(model, problem, outcome, slopes)} if slopes else found
 
         # the same chunks whatever the number of workers, so that results are the same to the bit
         chunks = np.array_split(index, -(-len(index) // channel.batch))
         shared = workers > 1 and len(chunks) > 1
-        parts = in_parallel(part, chunks, workers) if shared else [part(chunk) for chunk in chunks]
+        parts = (
+            in_parallel(solved, chunks, workers) if shared else [solved(chunk) for chunk in chunks]
+        )
         return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
     found = run(solve, np.arange(len(ratios.lam)))
@@ -115,6 +132,7 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
         found = {
             **_errors(model, problem.channel, outcome, o),
             "training_loss": outcome.data_loss + 0.5 * ratios.lam * o.q_w / ratios.alpha,
+            "alignment": o.M / np.sqrt(o.M**2 + o.deficit),
             "V": o.V,
             "Q": o.Q,
             "M": o.M,
@@ -141,17 +159,50 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
 
 def _errors(model: Model, channel: Channel, outcome: Outcome, o: Overlaps) -> Columns:
     """Test errors against noisy and clean labels, and the training error of a classifier."""
-    teacher, b = model.teacher, channel.intercept(outcome.x)
-    if isinstance(teacher, Linear):
-        clean = o.excess + b**2
+    teacher, x = model.teacher, outcome.x
+    if isinstance(teacher, Linear):  # the overlaps know the excess below rounding of the noise
+        clean = o.excess + channel.intercept(x) ** 2
         return {"generalisation_error": clean + teacher.noise, "clean_error": clean}
     assert isinstance(teacher, BinaryTeacher)
-    a, V, deviation = outcome.x[:, 2], np.exp(outcome.x[:, 0]), np.exp(0.5 * outcome.x[:, 1])
-    k, V0 = np.sqrt(teacher.rho) * np.tanh(a), teacher.rho / np.cosh(a) ** 2
+    k, V0, deviation, b = _standardised(teacher, channel, x)
+    training = observables.training_error(
+        teacher, model.loss, V=np.exp(x[:, 0]), deviation=deviation, k=k, V0=V0, intercept=b
+    )
+    return {**_test_errors(model, channel, x), "training_error": training}
+
+
+def _test_errors(model: Model, channel: Channel, x: Array) -> Columns:
+    """Test errors as functions of the unknowns alone."""
+    teacher = model.teacher
+    if isinstance(teacher, Linear):
+        error = np.exp(x[:, 1]) + channel.intercept(x) ** 2
+        return {"generalisation_error": error, "clean_error": error - teacher.noise}
+    assert isinstance(teacher, BinaryTeacher)
+    k, V0, deviation, b = _standardised(teacher, channel, x)
     return {
         "generalisation_error": observables.test_error(teacher, k, V0, b / deviation),
         "clean_error": observables.test_error(teacher.clean, k, V0, b / deviation),
-        "training_error": observables.training_error(
-            teacher, model.loss, V=V, deviation=deviation, k=k, V0=V0, intercept=b
-        ),
     }
+
+
+def _standardised(
+    teacher: BinaryTeacher, channel: Channel, x: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Slope and variance of the teacher's field given the prediction, its deviation and mean."""
+    k, V0 = np.sqrt(teacher.rho) * np.tanh(x[:, 2]), teacher.rho / np.cosh(x[:, 2]) ** 2
+    return k, V0, np.exp(0.5 * x[:, 1]), channel.intercept(x)
+
+
+def _slopes(
+    model: Model, problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]
+) -> Columns:
+    """Derivatives of the test errors by the logarithm of each parameter."""
+    found = {}
+    with np.errstate(all="ignore"):
+        for parameter, along in tangents(problem, outcome.x, parameters).items():
+            for name, values in slope_along(
+                lambda x: _test_errors(model, problem.channel, x), outcome.x, along
+            ).items():
+                values[outcome.status != Status.CONVERGED] = np.nan
+                found[f"{name}_by_log_{parameter}"] = values
+    return found

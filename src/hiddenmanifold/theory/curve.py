@@ -142,7 +142,8 @@ def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array,
     knot, below, above, curvature = loss.knots
     jump = above > below
     enter, leave = ((knot + V * slope - mean) / deviation for slope in (below, above))
-    needless = ~jump & ((1.0 + V) * curvature < FLAT) & (loss.scale is not None)
+    needless = ~np.isin(knot, loss.kinks) & ((1.0 + V) * curvature < FLAT)
+    needless &= loss.scale is not None
     edges = np.concatenate([np.where(needless, np.inf, enter), leave[:, jump]], axis=1)
     at = np.concatenate([knot, knot[jump]])
     first, last = slice(0, 1), slice(len(FAN) + 1, len(FAN) + 2)

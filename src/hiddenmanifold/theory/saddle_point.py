@@ -17,6 +17,8 @@ Integers = NDArray[np.intp]
 
 START_TOLERANCE = 1e-5
 """Residual at which the roughest quadrature hands over to the finer ones."""
+RESCUE_TOLERANCE = 1e-10
+"""The same for hard points: beside a threshold 1e-5 is reached long before the solution."""
 HANDOVER = 1e-5
 """Newton step after which the first finer quadrature hands over to the next."""
 ACCURATE = 1e-11
@@ -40,6 +42,8 @@ class SaddlePoint:
     channel: Channel
     features: Features
     ratios: Ratios
+    fitted: bool = False
+    """Whether λ is tiny and all samples are known to be fitted, so that V is about 1/λ."""
 
     def close(
         self, x: Array, index: Integers | slice, level: int = 0, with_loss: bool = False
@@ -134,12 +138,13 @@ def _newton(
     problem: SaddlePoint, x: Array, level: int = 0, max_iterations: int = MAX_ITERATIONS
 ) -> Solution:
     """Newton's method on one level of quadrature."""
+    tolerance = RESCUE_TOLERANCE if level == FINER else START_TOLERANCE
 
     def system(x: Array, index: Integers) -> tuple[Array, Array]:
         turn = problem.close(x, index, level)
         return turn.residual, turn.matrix
 
-    return newton(system, x, problem.channel.longest, START_TOLERANCE, max_iterations)
+    return newton(system, x, problem.channel.longest, tolerance, max_iterations)
 
 
 def _first_turn(problem: SaddlePoint) -> Array:
@@ -155,6 +160,8 @@ def _first_V(problem: SaddlePoint) -> Array:
     """V of ridge regression on white features, from which Newton starts for every loss."""
     kappa = problem.features.kappa_1**2 + problem.features.kappa_star**2
     lam, alpha = problem.ratios.lam, problem.ratios.alpha
+    if problem.fitted:
+        return 0.5 * kappa / lam
     with np.errstate(all="ignore"):  # ratios beyond 1e150 overflow, and are reported as such
         B = lam + (alpha - 1.0) * kappa
         R = np.sqrt(B**2 + 4.0 * lam * kappa)

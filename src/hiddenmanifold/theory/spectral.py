@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.model import Model
 from hiddenmanifold.projections import Projection
 
 Array = NDArray[np.float64]
@@ -36,6 +37,12 @@ class Features:
     kappa_1: float
     kappa_star: float
     rho: float
+
+
+def features_of(model: Model) -> Features:
+    """What the spectral side knows of a model."""
+    _, kappa_1, kappa_star = model.activation.kappas
+    return Features(model.projection, kappa_1, kappa_star, model.teacher.rho)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,122 @@
+"""Minima of many functions of one variable at once, given their slopes; none is missed lightly.
+
+Every interval between samples in which the slope turns from negative to positive holds a minimum,
+and one whose cubic interpolant turns inside may. All of them are refined together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Function = Callable[[Integers, Array], tuple[Array, Array]]
+"""From points and a value t for each to the function and its slope by t, NaN where it fails."""
+
+FLAT = 1e-12
+"""Slope, relative to the value, at which a minimum is found."""
+NOISE = 1e-10
+"""Slope, relative to the value, whose sign is not trusted."""
+NARROW = 1e-9
+"""Width of a bracket that is not narrowed further."""
+SHORT = 0.02
+"""Width of the end of a fall onto a plateau that is not searched further."""
+TURNS = 120
+"""Most evaluations spent on one minimum; every third halves its bracket, which suffices."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Values of t at some points, with the function and its slope there: arrays of one length."""
+
+    point: Integers
+    t: Array
+    value: Array
+    slope: Array
+
+    @classmethod
+    def of(cls, function: Function, point: Integers, t: Array) -> Samples:
+        """Evaluate the function, unless there is nothing to evaluate."""
+        empty = np.empty(0), np.empty(0)
+        return cls(point, t, *(function(point, t) if point.size else empty))
+
+    @property
+    def trend(self) -> Array:
+        """Sign of the slope, 0 where it is noise."""
+        sign: Array = np.sign(self.slope) * (np.abs(self.slope) > NOISE * np.abs(self.value))
+        return sign
+
+    def __getitem__(self, some: Integers | NDArray[np.bool_]) -> Samples:
+        return Samples(self.point[some], self.t[some], self.value[some], self.slope[some])
+
+    def __add__(self, other: Samples) -> Samples:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Samples(*(np.concatenate(pair) for pair in pairs))
+
+    def ordered(self) -> Samples:
+        """By point, then by t."""
+        return self[np.lexsort((self.t, self.point))]
+
+    def pairs(self) -> tuple[Samples, Samples]:
+        """Neighbours in t of the same point, lower and upper."""
+        same = np.flatnonzero(self.point[1:] == self.point[:-1])
+        return self[same], self[same + 1]
+
+
+def hidden_turns(function: Function, scan: Samples) -> Samples:
+    """Samples inside intervals that may hide a minimum: both slopes agree, the cubic's does not."""
+    left, right = scan.pairs()
+    width = right.t - left.t
+    mean = (right.value - left.value) / width
+    # slope of the cubic at the fraction f of the interval: a f² + b f + left.slope
+    a = 3.0 * (left.slope + right.slope - 2.0 * mean)
+    b = 6.0 * mean - 4.0 * left.slope - 2.0 * right.slope
+    with np.errstate(divide="ignore", invalid="ignore"):
+        f = -0.5 * b / a
+        turns = (left.slope - 0.25 * b**2 / a) * left.slope < 0
+    hidden = turns & (left.trend * right.trend >= 0) & (f > 0) & (f < 1)
+    return Samples.of(function, left.point[hidden], (left.t + f * width)[hidden])
+
+
+def refined_minima(function: Function, left: Samples, right: Samples) -> Samples:
+    """Minima between samples of negative and positive slope, by the rule of Anderson and Björck.
+
+    A fall that ends on a plateau may undershoot it: such intervals are halved until the slope
+    turns, or until they are too short to matter.
+    """
+    inside = (left.trend < 0) & (right.trend >= 0)
+    left, right = left[inside], right[inside]
+    found = left[np.zeros(0, dtype=np.intp)]
+    low, high = left.slope, right.slope  # reduced at an end that stays twice in a row
+    was_rising, plateau = np.full(len(left.t), np.nan), right.trend == 0
+    for turn in range(TURNS):
+        if not left.t.size:
+            break
+        share = np.where(plateau | (turn % 3 == 2), 0.5, low / (low - high))
+        middle = Samples.of(function, left.point, left.t + share * (right.t - left.t))
+        rising = (middle.slope > 0) | (plateau & (middle.trend == 0))
+        replaced = np.where(rising, high, low)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reduction = 1.0 - middle.slope / replaced
+        reduction = np.where(reduction > 0, reduction, 0.5)
+        kept = np.where(rising, low, high) * np.where(rising == was_rising, reduction, 1.0)
+        low, high = np.where(rising, kept, middle.slope), np.where(rising, middle.slope, kept)
+        left, right = _chosen(rising, left, middle), _chosen(rising, middle, right)
+        plateau &= middle.trend <= 0
+        failed = np.isnan(middle.slope)
+        flat = ~plateau & (np.abs(middle.slope) <= FLAT * np.abs(middle.value))
+        done = flat | (right.t - left.t < np.where(plateau, SHORT, NARROW)) | failed
+        found += middle[done & ~failed]
+        left, right, plateau = left[~done], right[~done], plateau[~done]
+        low, high, was_rising = low[~done], high[~done], rising[~done].astype(float)
+    return found
+
+
+def _chosen(first: NDArray[np.bool_], a: Samples, b: Samples) -> Samples:
+    """Samples of `a` where `first`, else of `b`."""
+    pairs = zip(vars(a).values(), vars(b).values(), strict=True)
+    return Samples(*(np.where(first, x, y) for x, y in pairs))

@@ -1,0 +1,187 @@
+r"""The limits :math:`\lambda \to 0^+` and :math:`\lambda \to \infty`, and infinite ratios.
+
+A limit is computed where the distance from it is far below rounding: :math:`\lambda = 10^{-60}`
+for :math:`0^+`, a ratio :math:`10^{40}` for infinity. The unknowns are logarithms and every overlap
+is a sum of positive terms, so this costs no digits, and one set of equations serves all.
+
+What is not analytic in :math:`\lambda` is known beforehand. With enough features every training
+sample reaches the least value of its loss, and :math:`0^+` selects the shortest such `w`: it solves
+:math:`y = f` (losses with one minimum) or :math:`yf \ge 1` (hinges), whatever the loss, so the
+square and the hinge loss stand in. A loss that only approaches its least value, exponentially as
+the logistic one, lets `w` grow without bound in the direction of the latter, the largest margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.losses import Hinge, Loss, Square
+from hiddenmanifold.model import Model
+from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.registry import Task
+from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.theory.separability import fractions, least, rank
+from hiddenmanifold.theory.spectral import Ratios, features_of
+
+Array = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
+
+TINY = 1e-60
+"""Regularisation that stands for the limit 0⁺."""
+HUGE = 1e40
+"""Ratio or regularisation that stands for infinity."""
+NEGLIGIBLE = 1e-18
+"""In a limit, what is smaller than this is zero, and what is larger than its inverse infinite."""
+POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
+"""Overlaps that follow the length of w, and how."""
+CERTIFICATES = {"status", "residual", "quadrature_error", "iterations"}
+ON_THE_LINE = 1e-9
+"""Relative distance from a threshold that cannot be told from zero."""
+
+
+class Phase(Enum):
+    """How the training samples stand at the minimum, and which loss solves for it."""
+
+    GENERIC = "own loss"
+    INTERPOLATING = "every sample at the one minimum of its loss"
+    SEPARATED = "every sample beyond its margin"
+    DIVERGING = "every sample on its side, and w grows without bound"
+    THRESHOLD = "between two phases"
+    UNKNOWN = "w grows without bound, in a direction that depends on the tail of the loss"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Points of a batch that one model at finite parameters stands in for."""
+
+    index: NDArray[np.intp]
+    model: Model
+    ratios: Ratios
+    phase: Phase = Phase.GENERIC
+    scale: float = 1.0
+    """The predictions of the model are these times those of the stand-in."""
+
+    @property
+    def fitted(self) -> bool:
+        """Whether every training sample is known to reach the least value of its loss."""
+        return self.phase in (Phase.INTERPOLATING, Phase.SEPARATED, Phase.DIVERGING)
+
+
+def parts(model: Model, ratios: Ratios) -> Iterator[Part]:
+    """Split a batch into parts of one phase, each with what stands in for it."""
+    positive = np.flatnonzero(ratios.lam != 0)
+    if positive.size:
+        some = ratios[positive]
+        yield Part(positive, model, Ratios(some.alpha, some.gamma, np.minimum(some.lam, HUGE)))
+    zero = np.flatnonzero(ratios.lam == 0)
+    if not zero.size:
+        return
+    fitted, scale = fitted_phase(model)
+    distance = _distance(model, ratios[zero], fitted)
+    choices = (
+        (distance > ON_THE_LINE, fitted, _stand_in(model, fitted)),
+        (distance < -ON_THE_LINE, Phase.GENERIC, model),
+        (np.abs(distance) <= ON_THE_LINE, Phase.THRESHOLD, model),
+    )
+    for chosen, phase, stand_in in choices:
+        if chosen.any():
+            some = ratios[index := zero[chosen]]
+            at = Ratios(some.alpha, some.gamma, np.full(len(index), TINY))
+            yield Part(index, stand_in, at, phase, 1.0 if phase is Phase.GENERIC else scale)
+
+
+def fitted_phase(model: Model) -> tuple[Phase, float]:
+    """The phase of a model with enough features for its samples, and the margin all then have."""
+    loss = model.loss
+    low, high = loss.rest
+    if high == -np.inf:
+        return (Phase.DIVERGING if _exponential(loss) else Phase.UNKNOWN), np.inf
+    if model.task is Task.REGRESSION:
+        return (Phase.INTERPOLATING, 1.0) if low == high == 0 else (Phase.GENERIC, 1.0)
+    margin = loss.anchor - high
+    if margin > 0 and low in (-np.inf, high):
+        return (Phase.SEPARATED if low == -np.inf else Phase.INTERPOLATING), margin
+    return Phase.GENERIC, 1.0
+
+
+def _exponential(loss: Loss) -> bool:
+    """Whether the loss decays exponentially as the shortfall goes to minus infinity."""
+    near, far = loss.value(-40.0 * (loss.scale or 1.0) * np.array([1.0, 1.1]))
+    return bool(far < 0.1 * near)
+
+
+def _distance(model: Model, ratios: Ratios, fitted: Phase) -> Array:
+    """Logarithm of the number of features over that at the threshold; -inf if there is none."""
+    features = features_of(model)
+    with np.errstate(divide="ignore"):
+        available = np.log(rank(features, ratios.gamma) / ratios.alpha)
+        if fitted is Phase.INTERPOLATING:
+            return available
+        if fitted is Phase.GENERIC or not isinstance(model.teacher, BinaryTeacher):
+            return np.full_like(ratios.alpha, -np.inf)
+        visible, hidden = fractions(features, ratios.gamma)
+        needed = least(model.teacher, visible, model.free_intercept, hidden).value
+        distance: Array = available - np.log(needed)
+        return np.where(np.isnan(distance), -np.inf, distance)
+
+
+def _stand_in(model: Model, phase: Phase) -> Model:
+    """The same model with the loss that selects the shortest solution of a phase."""
+    losses: dict[Phase, Loss] = {
+        Phase.INTERPOLATING: Square(),
+        Phase.SEPARATED: Hinge(),
+        Phase.DIVERGING: Hinge(),
+    }
+    if phase not in losses:
+        return model
+    return Model(
+        activation=model.activation,
+        projection=model.projection,
+        teacher=model.teacher,
+        loss=losses[phase],
+        intercept=model.intercept,
+    )
+
+
+def finished(part: Part, found: Columns) -> Columns:
+    """Results of a stand-in as those of the limit: margins, normalised and infinite overlaps."""
+    refused = {Phase.THRESHOLD: Status.THRESHOLD, Phase.UNKNOWN: Status.NO_LIMIT}
+    if part.phase in refused:
+        found["status"][:] = refused[part.phase]
+        for name in set(found) - CERTIFICATES:
+            found[name][:] = np.nan
+    norm = np.sqrt(found["q_w"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name, power in POWERS.items():
+            found[f"{name}_normalised"] = found[name] / norm**power
+        if part.model.task is Task.CLASSIFICATION:
+            found["margin"] = 1.0 / norm if part.fitted else np.full_like(norm, np.nan)
+        for name, power in (*POWERS.items(), ("q_w", 2)):
+            values = found[name]
+            found[name] = np.where(values == 0.0, 0.0, values * part.scale**power)
+    return found
+
+
+def reached(ratios: Ratios) -> NDArray[np.bool_]:
+    """Which points are limits."""
+    extreme = 1e-5 * HUGE
+    far: NDArray[np.bool_] = (ratios.lam == 0) | np.isinf(ratios.lam)
+    for ratio in (ratios.alpha, ratios.gamma):
+        far |= (ratio > extreme) | (ratio < 1.0 / extreme)
+    return far
+
+
+def settled(found: Columns, limit: NDArray[np.bool_]) -> Columns:
+    """What is negligible in a limit as zero, and its inverse as infinity."""
+    if limit.any():
+        for name in set(found) - CERTIFICATES:
+            size = np.abs(found[name])
+            found[name][limit & (size < NEGLIGIBLE)] = 0.0
+            found[name][limit & (size > 1.0 / NEGLIGIBLE)] *= np.inf
+    return found

@@ -1,0 +1,88 @@
+r"""The regularisation of least error, per point of a batch.
+
+The error and its exact derivative by :math:`t = \log\lambda` are scanned over many decades, all
+minima between are refined, and the lowest wins, the limits :math:`0^+` and :math:`\infty` included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.model import Model
+from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
+from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.theory.spectral import Ratios
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
+"""Values of log λ that are tried first."""
+BELOW = np.log(10.0) * np.array([-44.0, -32.0, -24.0, -18.0, -14.0, -11.0, -9.0])
+"""Tried where the error does not plainly fall from its limit at 0⁺ to the first of the scan."""
+ABOVE = np.log(10.0) * np.array([7.0, 11.0, 16.0, 24.0, 32.0])
+"""Tried where the error does not plainly rise from the last of the scan to its limit at ∞."""
+TIE = 1e-12
+"""Relative difference of two errors that does not speak against the limit."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The error named `target` of a model as a function of λ, at fixed ratios."""
+
+    model: Model
+    alpha: Array
+    gamma: Array
+    target: str
+    workers: int | None
+
+    def slope(self, point: Integers, t: Array) -> tuple[Array, Array]:
+        """Error and its slope by t = log λ at some of the points; NaN where the solve fails."""
+        ratios = Ratios(self.alpha[point], self.gamma[point], np.exp(t))
+        found = asymptotics(self.model, ratios, self.workers, slopes=("regularisation",))
+        return found[self.target], found[f"{self.target}_by_log_regularisation"]
+
+    def limit(self, lam: float) -> Array:
+        """Error at one λ, zero and infinity included, at every point."""
+        ratios = Ratios(self.alpha, self.gamma, np.full_like(self.alpha, lam))
+        error: Array = asymptotics(self.model, ratios, self.workers)[self.target]
+        return error
+
+
+def optimal_regularisation(objective: Objective, low: float, high: float) -> Array:
+    """The λ in [low, high] of least error at every point; 0 and inf stand for the limits.
+
+    NaN where no λ could be solved for.
+    """
+    points = np.arange(len(objective.alpha))
+    least, most = (np.log(low) if low else -np.inf), np.log(high)
+    ends = [t for t in (least, most) if np.isfinite(t)]
+    limits = {b: objective.limit(b) for b in {low, high} & {0.0, np.inf}}
+
+    def scan(grid: Array, some: Integers) -> Samples:
+        """All of the grid within the bounds, λ by λ so that neighbours can start one another."""
+        t = grid[(grid >= least) & (grid <= most)]
+        return Samples.of(objective.slope, np.tile(some, len(t)), np.repeat(t, len(some))).ordered()
+
+    samples = scan(np.sort([*SCAN, *ends]), points)
+    first = samples[np.searchsorted(samples.point, points)]
+    last = samples[np.searchsorted(samples.point, points, "right") - 1]
+    if 0.0 in limits:
+        falls = (first.slope < 0) & (first.value < limits[0.0])
+        samples += scan(BELOW, points[~falls])
+    if np.inf in limits:
+        rises = (last.slope > 0) & (last.value < limits[np.inf])
+        samples += scan(ABOVE, points[~rises])
+    samples = (samples + hidden_turns(objective.slope, samples.ordered())).ordered()
+    samples += refined_minima(objective.slope, *samples.pairs())
+
+    candidates = [(samples.point, np.exp(samples.t), samples.value)]
+    for bound, error in limits.items():
+        candidates.append((points, np.full(len(points), bound), error * (1.0 - TIE)))
+    point, lam, error = (np.concatenate(part) for part in zip(*candidates, strict=True))
+    order = np.lexsort((error, point))  # NaN comes last
+    best = order[np.unique(point[order], return_index=True)[1]]
+    return np.where(np.isnan(error[best]), np.nan, lam[best])

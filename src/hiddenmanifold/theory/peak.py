@@ -1,0 +1,112 @@
+"""The interpolation peak: where, as features are added, the test error is largest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.model import Model
+from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
+from hiddenmanifold.registry import Task
+from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.theory.observables import test_error
+from hiddenmanifold.theory.separability import fractions, least
+from hiddenmanifold.theory.spectral import Ratios, features_of
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Held = Literal["n_over_d", "d_over_p"]
+
+SCAN = np.linspace(np.log(0.01), np.log(100.0), 47)
+"""Values of log(p/n) that are tried first."""
+AROUND = np.append(0.0, np.multiply.outer([-1, 1], [1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1]))
+"""Tried too, from the threshold on: for small λ the peak is near it, and may be narrow."""
+CORNER = np.array([-1e-3, 1e-3])
+"""Tried on both sides of p = d, where curves of orthogonal features have a corner."""
+BESIDE = 1e-3
+"""How far on either side of a threshold, in log(p/n), the error must be lower for a peak."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Minus the error as a function of t = log(p/n), with n/d or d/p held fixed."""
+
+    model: Model
+    held: Held
+    ratio: Array
+    lam: Array
+    workers: int | None
+
+    def __getitem__(self, some: NDArray[np.bool_]) -> Curve:
+        return replace(self, ratio=self.ratio[some], lam=self.lam[some])
+
+    def ratios(self, point: Integers, t: Array) -> Ratios:
+        """The points as n/p, d/p and λ."""
+        alpha = np.exp(-t)
+        ratio = self.ratio[point]
+        return Ratios(alpha, alpha / ratio if self.held == "n_over_d" else ratio, self.lam[point])
+
+    def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
+        """Minus the error and its slope by t."""
+        along, sign = ("p", 1.0) if self.held == "n_over_d" else ("n", -1.0)
+        found = asymptotics(self.model, self.ratios(point, t), self.workers, slopes=(along,))
+        slope = sign * found[f"generalisation_error_by_log_{along}"]
+        return -found["generalisation_error"], -slope
+
+    def error(self, point: Integers, t: Array) -> Array:
+        """The error; NaN where it cannot be solved for."""
+        if not point.size:
+            return np.empty(0)
+        ratios = self.ratios(point, t)
+        error: Array = asymptotics(self.model, ratios, self.workers)["generalisation_error"]
+        return error
+
+
+def highest(curve: Curve, threshold: Array) -> tuple[Array, Array]:
+    """Place log(p/n) and height of the highest peak at each point; NaN if there is none."""
+    points = np.arange(len(curve.ratio))
+
+    def scanned(t: Array) -> Samples:
+        """Samples at each of t (values, points), where it is finite."""
+        value, point = np.nonzero(np.isfinite(t))
+        return Samples.of(curve, point, t[value, point])
+
+    scan = scanned(np.add.outer(SCAN, 0.0 * curve.ratio)) + scanned(np.add.outer(AROUND, threshold))
+    if curve.held == "n_over_d":
+        scan += scanned(np.add.outer(CORNER, -np.log(curve.ratio)))
+    scan = scan.ordered()
+    scan = (scan + hidden_turns(curve, scan)).ordered()
+    peaks = refined_minima(curve, *scan.pairs())
+    place, height = np.full((2, len(points)), np.nan)
+    order = np.lexsort((peaks.value, peaks.point))
+    some, first = np.unique(peaks.point[order], return_index=True)
+    place[some], height[some] = peaks.t[order[first]], -peaks.value[order[first]]
+    return place, height
+
+
+def at_threshold(curve: Curve, place: Array, separating: bool) -> Array:
+    """Height at λ → 0⁺ of a peak at the threshold of fitting all samples; NaN if it is none.
+
+    Where data become separable the direction is still that of a separating one. Where they can
+    just be interpolated the weights are infinite and blind.
+    """
+    points = np.flatnonzero(np.isfinite(place))
+    teacher = curve.model.teacher
+    height = np.full_like(place, np.inf if curve.model.task is Task.REGRESSION else 0.5)
+    if separating and points.size:
+        assert isinstance(teacher, BinaryTeacher)
+        gamma = curve.ratios(points, place[points]).gamma
+        visible, hidden = fractions(features_of(curve.model), gamma)
+        found = least(teacher, visible, curve.model.free_intercept, hidden)
+        k = np.sqrt(teacher.rho) * found.alignment
+        height[points] = test_error(
+            teacher, k, teacher.rho * (1.0 - found.alignment**2), found.bias
+        )
+    peak = np.zeros(len(place), dtype=bool)
+    sides = [curve.error(points, place[points] + side) for side in (-BESIDE, BESIDE)]
+    peak[points] = np.max(sides, axis=0) < height[points]
+    return np.where(peak, height, np.nan)

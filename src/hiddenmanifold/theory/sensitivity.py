@@ -1,0 +1,86 @@
+r"""Derivatives of a solution by the parameters: the implicit function theorem.
+
+The solution obeys :math:`x = G(x; \lambda, \alpha, \gamma)`, so :math:`(I - \partial_x G)\,dx =
+\partial G`, with the matrix that Newton's method uses. At fixed channel averages `e` the overlaps
+do not change when :math:`\lambda, \hat v, \hat m` grow alike and :math:`\hat q` as their square,
+except for V, which shrinks: that gives :math:`\partial_{\log\lambda}`; and
+:math:`\partial_{\log\alpha}` multiplies the three hats alike. Only :math:`\partial_{\log\gamma}`,
+a property of the spectrum, is taken by differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.numerics.newton import largest, newton_step
+from hiddenmanifold.theory.saddle_point import FINER, SaddlePoint
+from hiddenmanifold.theory.spectral import Ratios, overlaps
+
+Array = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
+
+STENCIL = ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
+"""Central difference of fourth order: multiples of the step, and their weights."""
+STEP = 1e-4
+"""Step of the differences, in the logarithm of a ratio."""
+
+
+def tangents(problem: SaddlePoint, x: Array, parameters: Sequence[str]) -> dict[str, Array]:
+    """How the unknowns move per unit of the logarithm of each parameter."""
+    turn = problem.close(x, slice(None), FINER)
+    e, n = turn.hats.e[:, :3], problem.channel.overlap_unknowns
+    with np.errstate(all="ignore"):
+        dy = problem.channel.coordinates(overlaps(problem.features, problem.ratios, e))[1]
+        moved = {}
+        for parameter in parameters:
+            direction = np.zeros_like(x)
+            direction[:, :n] = _RIGHT_SIDES[parameter](problem, e, dy)
+            moved[parameter] = newton_step(turn.matrix, direction)
+    return moved
+
+
+def _by_log_lambda(problem: SaddlePoint, e: Array, dy: Array) -> Array:
+    right = -(dy @ (e * [1.0, 2.0, 1.0])[..., None])[..., 0]
+    right[:, 0] -= 1.0
+    return right
+
+
+def _by_log_n(problem: SaddlePoint, e: Array, dy: Array) -> Array:
+    right: Array = (dy @ e[..., None])[..., 0]
+    return right
+
+
+def _by_log_p(problem: SaddlePoint, e: Array, dy: Array) -> Array:
+    return -_by_log_n(problem, e, dy) - _by_log_gamma(problem, e)
+
+
+_RIGHT_SIDES = {"regularisation": _by_log_lambda, "n": _by_log_n, "p": _by_log_p}
+PARAMETERS = tuple(_RIGHT_SIDES)
+"""What derivatives can be taken by: the logarithm of one, the other two and d held fixed."""
+
+
+def _by_log_gamma(problem: SaddlePoint, e: Array) -> Array:
+    """Derivative of the coordinates by log γ, at fixed channel averages."""
+    r = problem.ratios
+
+    def at(shift: float) -> Array:
+        ratios = Ratios(r.alpha, r.gamma * np.exp(shift), r.lam)
+        return problem.channel.coordinates(overlaps(problem.features, ratios, e))[0]
+
+    return sum(w / STEP * (at(k * STEP) - at(-k * STEP)) for k, w in STENCIL)  # type: ignore[return-value]
+
+
+def slope_along(functions: Callable[[Array], Columns], x: Array, direction: Array) -> Columns:
+    """Derivatives of functions of the unknowns along a direction of each point."""
+    length = STEP / np.maximum(1.0, largest(direction))[:, None]
+    total: Columns = {}
+    for k, weight in STENCIL:
+        ahead, behind = (functions(x + sign * k * length * direction) for sign in (1, -1))
+        for name, values in ahead.items():
+            change = weight * (values - behind[name]) / length[:, 0]
+            total[name] = total.get(name, 0.0) + change
+    return total

@@ -1,0 +1,301 @@
+r"""The threshold at which training data become linearly separable.
+
+Features show a fraction :math:`\chi = \langle\kappa_1^2 s/(\kappa_1^2 s+\kappa_\star^2)\rangle/
+\gamma` of the variance of the teacher's field :math:`\nu`: a standard normal X, of correlation
+:math:`\sqrt\chi` with :math:`\nu`. With p independent features, data are separable if and only if
+
+.. math:: p/n > \min_{t_0, t} E(t_0 Y + t Y X + Z)_+^2,
+
+with Z an independent standard normal variable, and :math:`t_0 = 0` without a free intercept (Candès
+and Sur, *Annals of Statistics* 48, 2020). At the threshold the direction that separates predicts
+:math:`-t_0 - tX + Z'`, in units of its part Z' that is independent of X. The minimum falls with
+:math:`\chi`: what is seen less well is what is seen better plus noise, which adds to Z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
+from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.theory.spectral import Features
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+RULES = ((15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
+"""Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
+PANEL = 1.5
+"""Width of the panels of the normal law, in standard deviations."""
+BENDS = np.array([-39.0, -18.0, -9.0, -4.5, -1.5, 0.0, 1.5, 4.5, 9.0])
+"""Where :math:`E(a+Z)_+^2` bends, in values of a; beyond, it is zero or a polynomial."""
+DEPTH = 48
+"""Terms of the continued fraction of the tail."""
+RARE = 1e-5
+"""A label less probable than this needs the far tail of the normal law."""
+BLOCK, MAX_ITERATIONS, SMALLEST_DAMPING = 256, 200, 2.0**-20
+"""Points handled together; Newton steps on each level, and the least part of one to try."""
+ACCURATE = 1e-12
+"""Relative accuracy of the minimum."""
+ROUNDING = 1e-15
+"""What rounding of X may cost of it, times t and the X at which labels change."""
+LARGEST_SNR = 1e50
+"""Features without noise count as having this ratio κ1/κ⋆."""
+LEAST_HIDDEN = 1e-40
+"""A field that is wholly visible counts as hidden to this fraction."""
+RESOLVED = 1e-14
+"""Narrowest change of label that can be resolved, relative to the field where it happens."""
+GONE = 1e-10
+"""Where the field is wholly visible, a minimum below this is zero."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The minimum of :math:`E(t_0 Y + tYX + Z)_+^2` and where it is taken, arrays (points,).
+
+    Attributes
+    ----------
+    value : array
+        The minimum: data are separable for p/n above it.
+    t, t0 : arrays
+        Where it is taken; infinite if the minimum is zero.
+    alignment : array
+        Correlation of the prediction with the teacher's field, at the threshold.
+    bias : array
+        Intercept of the prediction in units of its standard deviation, at the threshold.
+    elasticity : array
+        Derivative of log(value) by the log-odds log((1 - chi)/chi), not negative.
+    status : array
+        How the minimisation ended; a point that did not converge is NaN throughout.
+    """
+
+    value: Array
+    t: Array
+    t0: Array
+    alignment: Array
+    bias: Array
+    elasticity: Array
+    status: Integers
+
+
+def visible_fraction(features: Features, gamma: Array) -> Array:
+    """Fraction of the variance of the teacher's field that the features show."""
+    return fractions(features, gamma)[0]
+
+
+def fractions(features: Features, gamma: Array) -> tuple[Array, Array]:
+    r"""The visible fraction :math:`\chi` and the hidden one :math:`1-\chi`, with their own digits.
+
+    With :math:`r = 1/(1+Xs)` and :math:`X = \kappa_1^2/\kappa_\star^2` they are :math:`\langle Xsr
+    \rangle/\gamma` and :math:`\langle r\rangle_d = (\langle r^2\rangle_d -
+    \mathrm{Var}_d\,r)^{1/2}`.
+    """
+    X = _signal_to_noise(features, gamma)
+    with np.errstate(all="ignore"):  # of what overflows at an infinite X, nothing is used
+        m = features.projection.moments(X, gamma)
+        visible = X * m.b1 / gamma
+        hidden = np.sqrt(np.maximum(m.c0_d - X * (X * m.variance_d), 0.0))
+    hidden[(hidden < LEAST_HIDDEN) & (features.kappa_star == 0.0)] = 0.0
+    return np.minimum(visible, 1.0), np.minimum(hidden, 1.0)
+
+
+def rank(features: Features, gamma: Array) -> Array:
+    """Independent features over all of them: fewer only if the activation is linear."""
+    if features.kappa_star > 0:
+        return np.ones_like(gamma)
+    X = _signal_to_noise(features, gamma)
+    with np.errstate(all="ignore"):
+        return X * features.projection.moments(X, gamma).b1
+
+
+def _signal_to_noise(features: Features, gamma: Array) -> Array:
+    r""":math:`X = \kappa_1^2/\kappa_\star^2` for every point, finite for a linear activation."""
+    kappa_1, kappa_star = abs(features.kappa_1), features.kappa_star
+    return np.full(gamma.shape, (kappa_1 / max(kappa_star, kappa_1 / LARGEST_SNR)) ** 2)
+
+
+def rectified(a: Array) -> tuple[Array, Array, Array]:
+    r""":math:`G(a) = E(a+Z)_+^2` and its first two derivatives, each to relative accuracy.
+
+    :math:`G = (1+a^2)\Phi + a\phi`, :math:`G' = 2(a\Phi + \phi)`, :math:`G'' = 2\Phi` cancel far
+    below zero. There, at :math:`a = -x`, :math:`G = 2 I_2`, :math:`G' = 2 I_1` with :math:`I_n =
+    \int_0^\infty (s^n/n!)\,\phi(s+x)\,ds`, and :math:`I_n/I_{n-1} = 1/(x + (n+1) I_{n+1}/I_n)`.
+    """
+    a = np.maximum(a, BENDS[0])
+    density, Phi = normal_density(a), special.ndtr(a)
+    G, G1 = (1.0 + a * a) * Phi + a * density, 2.0 * (a * Phi + density)
+    tail = a < -2.5
+    x = -a[tail]
+    ratios = [2.0 / (x + np.sqrt(x * x + 4.0 * DEPTH + 2.0))]
+    for n in range(DEPTH, 0, -1):
+        ratios.append(1.0 / (x + n * ratios[-1]))
+    G1[tail] = 2.0 * density[tail] * ratios[-1] * ratios[-2]
+    G[tail] = G1[tail] * ratios[-3]
+    return G, G1, 2.0 * Phi
+
+
+def least(
+    teacher: BinaryTeacher, chi: Array, free_intercept: bool, hidden: Array | None = None
+) -> Direction:
+    r"""Minimise :math:`E(t_0 Y + tYX + Z)_+^2`, to a relative 1e-12 or an absolute 1e-15.
+
+    Parameters
+    ----------
+    teacher : BinaryTeacher
+        The rule of the labels.
+    chi : array (points,)
+        Visible fractions, in [0, 1].
+    free_intercept : bool
+        Whether :math:`t_0` is free, or zero.
+    hidden : array (points,), optional
+        1 - chi, if it is known to more digits than chi tells.
+    """
+    hidden = 1.0 - chi if hidden is None else hidden
+    average = _Average.of(teacher, chi, hidden, free_intercept)
+    t0, t, sums, status = _minimise(average)
+    value, length = sums[0], np.hypot(1.0, t)
+    alignment, bias, elasticity = -np.sqrt(chi) * t / length, -t0 / length, sums[-1] / value
+    gone = (hidden == 0.0) & (value < GONE)
+    value[gone] = 0.0
+    for unknown in (t, t0):
+        unknown[gone & (unknown != 0.0)] *= np.inf
+    columns = (value, t, t0, alignment, bias, elasticity)
+    for column in columns:
+        column[status != Status.CONVERGED] = np.nan
+    return Direction(*columns, status)
+
+
+@dataclass(frozen=True)
+class _Average:
+    """The average to minimise; labels change at X up to `offset`, the law is cut at `reach`."""
+
+    teacher: BinaryTeacher
+    chi: Array
+    hidden: Array
+    free: bool
+    offset: float
+    reach: float
+
+    @classmethod
+    def of(
+        cls, teacher: BinaryTeacher, chi: Array, hidden: Array, free_intercept: bool
+    ) -> _Average:
+        """The average for a rule; a symmetric one asks for no intercept."""
+        offset = np.abs(teacher.landmarks(1, np.zeros(1))).max(initial=0.0) / np.sqrt(teacher.rho)
+        rare = min(teacher.at_rest[:2]) < RARE
+        hidden = np.maximum(hidden, max(LEAST_HIDDEN, (RESOLVED * offset) ** 2))
+        free = free_intercept and not teacher.symmetric
+        return cls(teacher, chi, hidden, free, float(offset), (26 if rare else 6) * PANEL)
+
+    def accuracy(self, t: Array) -> Array:
+        """Relative accuracy of the minimum that can be had."""
+        return ACCURATE + ROUNDING * self.offset * np.abs(t)
+
+    def sums(self, index: Integers, t0: Array, t: Array, level: int) -> Array:
+        """The averages of `_sums` at the points `index`, a block at a time."""
+        columns = self.chi[index], self.hidden[index], t0, t
+        parts = [
+            self._sums(*(column[i : i + BLOCK] for column in columns), level=level)
+            for i in range(0, len(index), BLOCK)
+        ]
+        return np.concatenate([np.empty((7, 0)), *parts], axis=1)
+
+    def _sums(self, chi: Array, hidden: Array, t0: Array, t: Array, *, level: int) -> Array:
+        """Value; slopes and curvatures in (s, t); centre; slope in the log-odds; (7, points).
+
+        s = t0 + t centre: around the mean X of the curvature, the centre, the two unknowns do not
+        mix. This keeps the digits when only X near one value matters.
+        """
+        teacher, rows = self.teacher, len(t)
+        x, w = gauss_legendre(*RULES[level])
+        k, V0 = np.sqrt(teacher.rho * chi), teacher.rho * hidden
+        both = self.free or not teacher.symmetric  # else one label stands for both
+        totals, nodes = np.zeros((5, rows)), []
+        for y in (1, -1) if both else (1,):
+            edges = self._edges(y, t0, t, k, V0)
+            width = np.diff(edges, axis=1)
+            row, column = np.nonzero(width > 0)
+            width = width[row, column, None]
+            u = edges[row, column, None] + width * x  # X along the label
+            mass = (1.0 if both else 2.0) * width * w * normal_density(u)
+            Z, Z1, _ = teacher.label_law(y, k[row, None] * u, V0[row, None])
+            G, G1, G2 = rectified(t[row, None] * u + y * t0[row, None])
+            tilt, bend, X = y * mass * Z * G1, mass * Z * G2, y * u
+            sums = [q.sum(1) for q in (mass * Z * G, tilt, bend, bend * X, mass * Z1 * G1)]
+            totals += sum_by_row(np.array(sums), row, rows)
+            nodes.append((row, X, tilt, bend))
+        value, slope_s, curvature_s, first, by_k = totals
+        centre = first / curvature_s if self.free else np.zeros(rows)
+        around = np.zeros((2, rows))
+        for row, X, tilt, bend in nodes:
+            deviation = X - centre[row, None]
+            sums = [(tilt * deviation).sum(1), (bend * deviation**2).sum(1)]
+            around += sum_by_row(np.array(sums), row, rows)
+        by_odds = -0.5 * hidden * k * t * by_k  # by r = √χ, an average of both changes as E[∂∂]
+        return np.array([value, slope_s, around[0], curvature_s, around[1], centre, by_odds])
+
+    def _edges(self, y: int, t0: Array, t: Array, k: Array, V0: Array) -> Array:
+        """Panel boundaries: of the normal law, and where the label law or the average bends."""
+        fan = np.arange(-self.reach, self.reach + 0.5 * PANEL, PANEL)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            law = self.teacher.landmarks(y, V0) / k[:, None]
+            bends = (BENDS - y * t0[:, None]) / t[:, None]
+        edges = np.concatenate([np.broadcast_to(fan, (len(t), len(fan))), law, bends], axis=1)
+        edges = np.clip(np.where(np.isnan(edges), 0.0, edges), -self.reach, self.reach)
+        edges.sort(axis=1)
+        return edges
+
+
+def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
+    """Newton's method on finer and finer quadrature, until the minimum no longer moves."""
+    points = len(average.chi)
+    t0, t = np.zeros((2, points))
+    if average.free:  # what balances the labels if nothing is seen
+        plus, minus, _ = average.teacher.at_rest
+        t0 += special.ndtri(minus) if plus > minus else -special.ndtri(plus)
+    found, status = np.full((7, points), np.nan), np.full(points, int(Status.QUADRATURE))
+    todo = np.arange(points)
+    for level in range(len(RULES)):
+        previous = found[0, todo]
+        t0[todo], t[todo], found[:, todo], done = _newton(average, todo, t0[todo], t[todo], level)
+        value = found[0, todo]
+        settled = np.abs(value - previous) <= average.accuracy(t[todo]) * value
+        status[todo[~done]] = Status.MAX_ITERATIONS
+        status[todo[~np.isfinite(value)]] = Status.NON_FINITE
+        status[todo[done & settled]] = Status.CONVERGED
+        todo = todo[done & ~settled]
+        if not todo.size:
+            break
+    return t0, t, found, status
+
+
+def _newton(
+    average: _Average, index: Integers, t0: Array, t: Array, level: int
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Damped Newton's method on one level of fineness, from (t0, t) at the points `index`."""
+    t0, t, sums = t0.copy(), t.copy(), average.sums(index, t0, t, level)
+    done, damping = np.zeros(len(t), dtype=bool), np.ones(len(t))
+    for _ in range(MAX_ITERATIONS):
+        value, slope_s, slope_t, curvature_s, curvature_t, centre, _ = sums
+        step_s = -slope_s / curvature_s if average.free else np.zeros_like(t)
+        step_t = -slope_t / curvature_t
+        decrement = -(step_s * slope_s + step_t * slope_t)
+        done = decrement <= average.accuracy(t) ** 2 * value
+        going = np.flatnonzero(~done & np.isfinite(decrement) & (damping >= SMALLEST_DAMPING))
+        if not going.size:
+            break
+        shift_t = damping[going] * step_t[going]
+        trial_t = t[going] + shift_t
+        trial_t0 = t0[going] + damping[going] * step_s[going] - shift_t * centre[going]
+        trial = average.sums(index[going], trial_t0, trial_t, level)
+        lower = trial[0] <= value[going] * (1.0 + average.accuracy(trial_t))
+        kept = going[lower]
+        t0[kept], t[kept], sums[:, kept] = trial_t0[lower], trial_t[lower], trial[:, lower]
+        damping[going] = np.where(lower, 1.0, 0.25 * damping[going])
+    return t0, t, sums, done

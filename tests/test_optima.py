@@ -1,0 +1,113 @@
+"""Peaks and how many features are enough."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import hiddenmanifold as hm
+from hiddenmanifold.teachers import Linear, Logistic, Sign
+
+
+def model(**ingredients):
+    parts = {"activation": "sign", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
+    return hm.Model(**{**parts, **ingredients})
+
+
+@pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
+@pytest.mark.parametrize("loss", ["logistic", "square", "hinge"])
+@pytest.mark.parametrize("lam", [1e-8, 1e-4, 1e-3])
+def test_no_point_of_the_curve_near_the_peak_is_higher(projection, loss, lam):
+    m = model(projection=projection, loss=loss)
+    peak = hm.interpolation_peak(m, n_over_d=3.0, regularisation=lam)
+    place, height = float(peak.p_over_n), float(peak.generalisation_error)
+    curve = hm.predict(m, n_over_d=3.0, p_over_n=np.geomspace(0.25, 4, 400), regularisation=lam)
+    error = curve.generalisation_error.values
+    inside = np.flatnonzero((error[1:-1] > error[:-2]) & (error[1:-1] > error[2:])) + 1
+    if not inside.size:
+        assert np.isnan(height)
+        return
+    assert height >= error[inside].max() * (1 - 1e-12)
+    assert abs(np.log(place / curve.p_over_n[inside[np.argmax(error[inside])]])) < 0.01
+    beside = hm.predict(
+        m, n_over_d=3.0, p_over_n=place * np.array([0.999, 1, 1.001]), regularisation=lam
+    ).generalisation_error
+    assert beside[1] >= beside.max()
+    assert_allclose(beside[1], height, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "m",
+    [
+        model(),
+        model(projection="orthogonal", teacher=Logistic(slope=2.0)),
+        model(teacher=Sign(flip=0.1, threshold=0.6), intercept=True, loss="hinge"),
+        model(activation="relu", teacher=Sign(noise=0.4, threshold=0.5), loss="squared_hinge"),
+    ],
+)
+def test_at_separability_the_error_equals_the_features_per_sample(m):
+    """p/n = min E(tYX + Z)₊² and its gradient vanishes, so it is E[(…)₊Z] = P(error), by parts."""
+    peak = hm.interpolation_peak(m, n_over_d=[0.5, 3.0, 10.0], regularisation=0)
+    assert_allclose(peak.p_over_n, hm.separability_threshold(m, n_over_d=[0.5, 3.0, 10.0]))
+    assert_allclose(peak.generalisation_error, peak.p_over_n, rtol=1e-9)
+
+
+def test_peak_of_vanishing_regularisation_is_that_of_small_ones():
+    zero = hm.interpolation_peak(model(), n_over_d=3.0, regularisation=0)
+    small = hm.interpolation_peak(model(), n_over_d=3.0, regularisation=1e-12)
+    assert_allclose(small.p_over_n, zero.p_over_n, rtol=1e-4)
+    assert_allclose(small.generalisation_error, zero.generalisation_error, rtol=1e-3)
+
+
+def test_interpolation_of_the_square_loss_peaks_at_as_many_features_as_samples():
+    for teacher, height in ((Linear(noise=0.1), np.inf), (Sign(), 0.5)):
+        m = model(loss="square", teacher=teacher)
+        peak = hm.interpolation_peak(m, n_over_d=[0.5, 5.0], regularisation=[0, 1e-10])
+        assert_allclose(peak.p_over_n, 1.0, atol=1e-4)
+        assert np.all(peak.generalisation_error.sel(regularisation=0) == height)
+    # along the number of samples, too
+    m = model(loss="square", activation="erf")
+    peak = hm.interpolation_peak(m, d_over_p=0.1, regularisation=[0, 1e-8])
+    assert_allclose(peak.p_over_n, 1.0, atol=1e-4)
+
+
+def test_no_peak_is_no_number():
+    peak = hm.interpolation_peak(model(), n_over_d=3.0, regularisation=[0.1, 10.0])
+    assert np.isnan(peak.p_over_n).all()
+    assert np.isnan(peak.generalisation_error).all()
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_features_needed_are_just_enough(loss):
+    needed = {}
+    for projection in ("gaussian", "orthogonal"):
+        m = model(loss=loss, projection=projection)
+        ds = hm.features_needed(m, n_over_d=[1.0, 3.0], within=0.05)
+        assert_allclose(ds.generalisation_error, 1.05 * ds.kernel_limit, rtol=1e-7)
+        limit = hm.predict(m, n_over_d=[1.0, 3.0], p_over_n=np.inf, regularisation="optimal")
+        assert_allclose(ds.kernel_limit, limit.generalisation_error, rtol=1e-12)
+        for delta, psi in zip((1.0, 3.0), ds.p_over_n.values, strict=True):
+            error = hm.predict(m, n_over_d=delta, p_over_n=psi, regularisation="optimal")
+            expected = ds.generalisation_error.sel(n_over_d=delta)
+            assert_allclose(error.generalisation_error, expected, rtol=1e-7)
+        needed[projection] = ds.p_over_n
+    assert np.all(needed["orthogonal"] < needed["gaussian"])
+
+
+def test_nonsense_is_refused_by_name():
+    for arguments, named in (
+        ({"n_over_d": 3.0, "within": 0.0}, "within"),
+        ({"n_over_d": -3.0}, "n_over_d"),
+        ({"n_over_d": np.inf}, "n_over_d"),
+    ):
+        with pytest.raises(hm.InvalidArgumentError) as caught:
+            hm.features_needed(model(), **arguments)
+        assert caught.value.argument == named
+    for arguments, named in (
+        ({"regularisation": 0.1}, "ratios"),
+        ({"regularisation": 0.1, "n_over_d": 1.0, "d_over_p": 1.0}, "ratios"),
+        ({"regularisation": -0.1, "n_over_d": 1.0}, "regularisation"),
+        ({"regularisation": 0.1, "n_over_d": [1.0, np.nan]}, "n_over_d"),
+    ):
+        with pytest.raises(hm.InvalidArgumentError) as caught:
+            hm.interpolation_peak(model(), **arguments)
+        assert caught.value.argument == named

@@ -1,0 +1,172 @@
+"""The best λ against scans, and derivatives against differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import hiddenmanifold as hm
+from hiddenmanifold.teachers import Linear, Logistic, Sign
+
+LAMS = np.logspace(-9, 7, 321)
+
+
+def random_model(rng):
+    linear = rng.random() < 0.35
+    teachers = [
+        Linear(noise=rng.choice([0.0, 0.1, 1.0]), rho=rng.uniform(0.4, 2.5)),
+        Sign(),
+        Sign(noise=rng.uniform(0, 1), rho=rng.uniform(0.4, 2.5)),
+        Sign(flip=rng.uniform(0, 0.3), threshold=rng.uniform(0, 1)),
+        Logistic(slope=rng.uniform(0.5, 4)),
+    ]
+    losses = ["square", "huber", "absolute"]
+    if not linear:
+        losses += ["logistic", "logistic", "hinge", "squared_hinge", "smoothed_hinge"]
+    return hm.Model(
+        activation=str(rng.choice(["sign", "erf", "relu", "tanh", "identity"])),
+        projection=str(rng.choice(["gaussian", "orthogonal"])),
+        teacher=teachers[0] if linear else teachers[rng.integers(1, 5)],
+        loss=str(rng.choice(losses)),
+        intercept=bool(rng.integers(2)),
+    )
+
+
+def random_ratios(rng):
+    return {"n_over_d": 10 ** rng.uniform(-0.7, 1.3), "p_over_n": 10 ** rng.uniform(-1, 1)}
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_no_scanned_regularisation_is_better(seed):
+    rng = np.random.default_rng(seed)
+    model, ratios = random_model(rng), random_ratios(rng)
+    best = hm.predict(model, regularisation="optimal", **ratios)
+    scan = hm.predict(model, regularisation=LAMS, on_failure="keep", **ratios)
+    error = scan.generalisation_error
+    assert np.mean(np.isnan(error)) < 0.05
+    least = float(error.min())
+    assert float(best.generalisation_error) <= least * (1 + 1e-9)
+    lam = float(best.optimal_regularisation)
+    if LAMS[0] <= lam <= LAMS[-1]:  # then the scan comes close, too
+        assert_allclose(best.generalisation_error, least, rtol=2e-4)
+        again = hm.predict(model, regularisation=lam, **ratios)
+        assert_allclose(again.generalisation_error, best.generalisation_error, rtol=1e-9)
+        slope = hm.sensitivity(model, regularisation=lam, **ratios)
+        relative = slope.generalisation_error_by_log_regularisation / best.generalisation_error
+        assert abs(float(relative)) < 1e-8
+    fine = lam * np.linspace(0.99, 1.01, 21) if 0 < lam < np.inf else LAMS[:1]
+    near = hm.predict(model, regularisation=fine, **ratios).generalisation_error
+    assert np.all(near >= best.generalisation_error * (1 - 1e-9))
+
+
+def test_optimum_of_ridge_regression_is_known():
+    """Isotropic features and a teacher they represent: λ* = γ times noise over signal."""
+    model = hm.Model(
+        activation="identity",
+        projection="orthogonal",
+        teacher=Linear(noise=0.6, rho=1.5),
+        loss="square",
+    )
+    ds = hm.predict(model, p_over_d=1.0, n_over_p=[0.3, 1.0, 4.0], regularisation="optimal")
+    assert_allclose(ds.optimal_regularisation, 0.6 / 1.5, rtol=1e-5)
+
+
+def test_optimum_in_a_limit_is_said_to_be_there():
+    noiseless = hm.Model(
+        activation="identity", projection="orthogonal", teacher="linear", loss="square"
+    )
+    ds = hm.predict(noiseless, p_over_d=1.0, n_over_p=0.5, regularisation="optimal")
+    assert ds.optimal_regularisation == 0
+    assert_allclose(ds.generalisation_error, 0.5, rtol=1e-12)
+    blind = hm.Model(
+        activation="sign",
+        projection="gaussian",
+        teacher=Linear(noise=50.0, rho=1e-3),
+        loss="square",
+    )
+    ds = hm.predict(blind, n_over_d=0.01, p_over_n=1.0, regularisation="optimal")
+    assert ds.optimal_regularisation > 1e2
+    assert ds.generalisation_error <= 50.001
+
+
+def test_bounds_restrict_the_search():
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    ratios = {"n_over_d": 3.0, "p_over_n": [0.3, 1.0, 3.0]}
+    free = hm.predict(model, regularisation="optimal", **ratios).optimal_regularisation.values
+    low = hm.predict(model, regularisation="optimal", bounds=(0, free.min() / 2), **ratios)
+    assert_allclose(low.optimal_regularisation, free.min() / 2)
+    high = hm.predict(model, regularisation="optimal", bounds=(2 * free.max(), np.inf), **ratios)
+    assert_allclose(high.optimal_regularisation, 2 * free.max())
+    around = hm.predict(
+        model, regularisation="optimal", bounds=(free.min() / 2, 2 * free.max()), **ratios
+    )
+    assert_allclose(around.optimal_regularisation, free, rtol=1e-4)
+
+
+def test_the_clean_error_has_an_optimum_of_its_own():
+    teacher = Sign(noise=0.5, threshold=0.5)
+    model = hm.Model(
+        activation="relu", projection="gaussian", teacher=teacher, loss="logistic", intercept=True
+    )
+    ratios = {"n_over_d": 4.0, "p_over_n": 1.0}
+    noisy = hm.predict(model, regularisation="optimal", **ratios)
+    clean = hm.predict(model, regularisation="optimal", minimise="clean_error", **ratios)
+    scan = hm.predict(model, regularisation=LAMS, **ratios)
+    assert_allclose(clean.clean_error, scan.clean_error.min(), rtol=1e-4)
+    assert clean.clean_error <= noisy.clean_error
+    assert noisy.generalisation_error <= clean.generalisation_error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"regularisation": "best"}, "regularisation"),
+        ({"regularisation": "optimal", "minimise": "training_loss"}, "minimise"),
+        ({"regularisation": "optimal", "bounds": (1.0, 0.1)}, "bounds"),
+        ({"regularisation": "optimal", "bounds": (-1.0, 1.0)}, "bounds"),
+        ({"regularisation": "optimal", "bounds": 3.0}, "bounds"),
+        ({"regularisation": "optimal", "bounds": (0.1, np.nan)}, "bounds"),
+    ],
+)
+def test_nonsense_is_refused_by_name(arguments, named):
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    with pytest.raises(hm.InvalidArgumentError) as caught:
+        hm.predict(model, n_over_d=3.0, p_over_n=1.0, **arguments)
+    assert caught.value.argument == named
+
+
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_derivatives_are_those_of_differences(seed):
+    rng = np.random.default_rng(seed)
+    model, (delta, psi) = random_model(rng), random_ratios(rng).values()
+    lam, h = 10 ** rng.uniform(-4, 2), 1e-3
+    ds = hm.sensitivity(model, n_over_d=delta, p_over_n=psi, regularisation=lam)
+    moves = {"regularisation": (0, 0, 1), "n": (1, -1, 0), "p": (0, 1, 0)}
+    for parameter, (to_delta, to_psi, to_lam) in moves.items():
+        t = h * np.array([-2, -1, 1, 2])
+        errors = [
+            hm.predict(
+                model,
+                n_over_d=delta * np.exp(to_delta * s),
+                p_over_n=psi * np.exp(to_psi * s),
+                regularisation=lam * np.exp(to_lam * s),
+            )
+            for s in t
+        ]
+        for name in ("generalisation_error", "clean_error"):
+            a, b, c, d = (float(e[name]) for e in errors)
+            expected = (a - 8 * b + 8 * c - d) / (12 * h)
+            got = ds[f"{name}_by_log_{parameter}"]
+            assert_allclose(got, expected, rtol=1e-6, atol=1e-8, err_msg=parameter)
+
+
+def test_derivatives_without_regularisation():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
+    for psi in (0.2, 2.0):
+        ds = hm.sensitivity(model, n_over_d=3.0, p_over_n=psi, regularisation=0)
+        assert_allclose(ds.generalisation_error_by_log_regularisation, 0.0, atol=1e-12)
+        h = 1e-4
+        ends = hm.predict(
+            model, n_over_d=3.0, p_over_n=psi * np.exp([-h, h]), regularisation=0
+        ).generalisation_error
+        difference = float(ends[1] - ends[0]) / (2 * h)
+        assert_allclose(ds.generalisation_error_by_log_p, difference, rtol=1e-5)
