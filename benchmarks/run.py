@@ -11,6 +11,7 @@ import textbook
 from configurations import custom_loss, random_model, random_points
 
 import hiddenmanifold as hm
+import optimal
 import simulation
 
 REGULARISATION = 1e-4
@@ -26,6 +27,7 @@ def main() -> None:
     other_losses(rate)
     growth()
     robustness()
+    optimal.main()
     simulation.main()
 
 

@@ -17,16 +17,18 @@ Integers = NDArray[np.intp]
 Function = Callable[[Integers, Array], tuple[Array, Array]]
 """From points and a value t for each to the function and its slope by t, NaN where it fails."""
 
-FLAT = 1e-12
-"""Slope, relative to the value, at which a minimum is found."""
+ACCURATE = 1e-7
+"""Distance from a minimum, as its slope and the mean bend tell it, at which it is found."""
 NOISE = 1e-10
 """Slope, relative to the value, whose sign is not trusted."""
+GAIN = 1e-9
+"""Relative gain that may be left elsewhere in the bracket of a minimum that is called found."""
 NARROW = 1e-9
 """Width of a bracket that is not narrowed further."""
 SHORT = 0.02
 """Width of the end of a fall onto a plateau that is not searched further."""
 TURNS = 120
-"""Most evaluations spent on one minimum; every third halves its bracket, which suffices."""
+"""Most evaluations spent on one minimum; brackets that shrink slowly are halved."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,16 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
     found = left[np.zeros(0, dtype=np.intp)]
     low, high = left.slope, right.slope  # reduced at an end that stays twice in a row
     was_rising, plateau = np.full(len(left.t), np.nan), right.trend == 0
+    before = np.full(len(left.t), np.inf)
     for turn in range(TURNS):
         if not left.t.size:
             break
-        share = np.where(plateau | (turn % 3 == 2), 0.5, low / (low - high))
-        middle = Samples.of(function, left.point, left.t + share * (right.t - left.t))
+        width = right.t - left.t
+        slow = (width > 0.5 * before) if turn % 3 == 0 else np.zeros(len(width), dtype=bool)
+        before = width if turn % 3 == 0 else before
+        share = np.where(plateau | slow, 0.5, low / (low - high))
+        middle = Samples.of(function, left.point, left.t + share * width)
+        bend = (right.slope - left.slope) / width
         rising = (middle.slope > 0) | (plateau & (middle.trend == 0))
         replaced = np.where(rising, high, low)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,11 +115,14 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         left, right = _chosen(rising, left, middle), _chosen(rising, middle, right)
         plateau &= middle.trend <= 0
         failed = np.isnan(middle.slope)
-        flat = ~plateau & (np.abs(middle.slope) <= FLAT * np.abs(middle.value))
-        done = flat | (right.t - left.t < np.where(plateau, SHORT, NARROW)) | failed
+        width = right.t - left.t
+        close = ~plateau & (np.abs(middle.slope) <= ACCURATE * bend)
+        close &= np.abs(middle.slope) * width <= GAIN * np.abs(middle.value)  # a corner may mislead
+        done = close | (width < np.where(plateau, SHORT, NARROW)) | failed
         found += middle[done & ~failed]
-        left, right, plateau = left[~done], right[~done], plateau[~done]
+        left, right = left[~done], right[~done]
         low, high, was_rising = low[~done], high[~done], rising[~done].astype(float)
+        plateau, before = plateau[~done], before[~done]
     return found
 
 

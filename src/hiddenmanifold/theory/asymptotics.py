@@ -199,7 +199,7 @@ def _slopes(
     """Derivatives of the test errors by the logarithm of each parameter."""
     found = {}
     with np.errstate(all="ignore"):
-        for parameter, along in tangents(problem, outcome.x, parameters).items():
+        for parameter, along in tangents(problem, outcome, parameters).items():
             for name, values in slope_along(
                 lambda x: _test_errors(model, problem.channel, x), outcome.x, along
             ).items():

@@ -21,7 +21,9 @@ Integers = NDArray[np.intp]
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
 """Values of log λ that are tried first."""
-BELOW = np.log(10.0) * np.array([-44.0, -32.0, -24.0, -18.0, -14.0, -11.0, -9.0])
+BELOW = np.log(10.0) * np.array(
+    [-100.0, -80.0, -60.0, -44.0, -32.0, -24.0, -18.0, -14.0, -11.0, -9.0]
+)
 """Tried where the error does not plainly fall from its limit at 0⁺ to the first of the scan."""
 ABOVE = np.log(10.0) * np.array([7.0, 11.0, 16.0, 24.0, 32.0])
 """Tried where the error does not plainly rise from the last of the scan to its limit at ∞."""
@@ -55,7 +57,8 @@ class Objective:
 def optimal_regularisation(objective: Objective, low: float, high: float) -> Array:
     """The λ in [low, high] of least error at every point; 0 and inf stand for the limits.
 
-    NaN where no λ could be solved for.
+    NaN where no λ could be solved for. Between 0⁺ and the least λ of the scan nothing is tried:
+    only the logistic loss still moves there, like 1/log(1/λ).
     """
     points = np.arange(len(objective.alpha))
     least, most = (np.log(low) if low else -np.inf), np.log(high)
@@ -67,7 +70,7 @@ def optimal_regularisation(objective: Objective, low: float, high: float) -> Arr
         t = grid[(grid >= least) & (grid <= most)]
         return Samples.of(objective.slope, np.tile(some, len(t)), np.repeat(t, len(some))).ordered()
 
-    samples = scan(np.sort([*SCAN, *ends]), points)
+    samples = scan(np.unique([*SCAN, *ends]), points)
     first = samples[np.searchsorted(samples.point, points)]
     last = samples[np.searchsorted(samples.point, points, "right") - 1]
     if 0.0 in limits:
