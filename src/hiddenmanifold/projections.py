@@ -52,7 +52,7 @@ class Projection:
         return None
 
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        """A d × p matrix F of this kind, its columns of squared norm d."""
+        """A d × p matrix F of this kind; its columns have squared norm d, for p > d on average."""
         raise NotImplementedError
 
     def moments(self, X: Array, gamma: Array) -> Moments:
@@ -108,12 +108,16 @@ class Discrete(Projection):
         raise NotImplementedError
 
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        """Haar-distributed singular vectors around the quantiles of the spectrum."""
+        """Haar-distributed singular vectors around quantiles of the spectrum.
+
+        The quantiles have a random offset: an atom of weight w appears pw times on average, and
+        exactly so often if all pw are whole numbers.
+        """
         s, weight = (np.ravel(a) for a in self.atoms(np.array([d / p])))
         order = np.argsort(s)[::-1]
         edges = np.cumsum(weight[order])
         k = min(d, p)
-        chosen = np.searchsorted(edges, (np.arange(k) + 0.5) / p)
+        chosen = np.searchsorted(edges, (np.arange(k) + rng.random()) / p)
         values = np.append(s[order], 0.0)[np.minimum(chosen, len(s))]
         left, right = (haar_orthogonal(size, k, rng).F / np.sqrt(size) for size in (d, p))
         return Dense((left * np.sqrt(values * d)) @ right.T)

@@ -70,6 +70,28 @@ def test_sampled_spectrum_is_the_one_the_theory_uses(name, d, p):
             assert abs(found[average] - expected) < tolerance * (1 + expected), (average, X)
 
 
+def counts(projection, d, p, seed):
+    """How often the largest eigenvalue appears, and the mean of all."""
+    F = projection.sample(d, p, np.random.default_rng(seed)).left(np.eye(d))
+    s = np.linalg.eigvalsh(F.T @ F / d)
+    return int((s > 0.9 * max(projection.eigenvalues)).sum()), s.mean()
+
+
+def test_a_rare_eigenvalue_appears_as_often_as_its_weight_says():
+    rare = Spectrum((10.0, 0.90909091), (0.01, 0.99), d_over_p=1.0)
+    found = np.array([counts(rare, 30, 30, seed) for seed in range(300)])
+    assert set(found[:, 0]) == {0, 1}
+    # 30 % of the draws have it, to three standard errors
+    assert abs(found[:, 0].mean() - 0.3) < 3 * np.sqrt(0.3 * 0.7 / 300)
+    assert abs(found[:, 1].mean() - 1.0) < 0.03
+
+
+def test_eigenvalues_whose_numbers_are_whole_appear_exactly_so_often():
+    half = Spectrum((3.0, 1.0, 0.0), (0.25, 0.25, 0.5), d_over_p=0.5)
+    for seed in range(20):
+        assert counts(half, 20, 40, seed) == (10, pytest.approx(1.0))
+
+
 def test_a_matrix_is_used_as_it_is_and_only_at_its_own_size():
     F = np.random.default_rng(0).standard_normal((30, 20))
     projection = Matrix(F)

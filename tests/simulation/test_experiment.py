@@ -1,18 +1,25 @@
 """Simulations are reproducible, labelled like predictions, and honest about what went wrong."""
 
+import os
 import pickle
+import signal
 import subprocess
 import sys
+import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import xarray as xr
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
+from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.simulation import executors, experiment
 from hiddenmanifold.simulation.data import Sizes, World
-from hiddenmanifold.simulation.experiment import Trial
-from hiddenmanifold.simulation.fit import ACCEPTED
+from hiddenmanifold.simulation.experiment import Trial, bytes_needed, measured
+from hiddenmanifold.simulation.problem import ACCEPTED
 
 LOGISTIC = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
 RIDGE = hm.Model(
@@ -135,6 +142,7 @@ def test_dimensions_and_names_are_those_of_predict(grid):
     responses = {"V", "V_s", "V_w"}
     shared = set(theory.data_vars) - certificates - responses
     assert shared <= set(grid.data_vars)
+    assert set(grid.data_vars) == set(measured(LOGISTIC))
     for name in shared:
         assert set(grid[name].dims) == {*theory[name].dims, "seed"}
         assert grid[name].attrs["long_name"] == theory[name].attrs["long_name"]
@@ -189,8 +197,6 @@ def test_a_projection_that_fixes_a_ratio_is_simulated_with_the_other():
 def test_measured_quantities_are_those_of_the_fit(monkeypatch):
     worlds, samples, fits = [], [], []
     draw, sample = World.draw.__func__, World.sample
-    from hiddenmanifold.simulation import experiment
-
     path = experiment.fit_path
     monkeypatch.setattr(
         World, "draw", classmethod(lambda *a, **k: worlds.append(draw(*a, **k)) or worlds[-1])
@@ -217,12 +223,13 @@ def test_measured_quantities_are_those_of_the_fit(monkeypatch):
         "m_s": m_s,
         "Q": k1**2 * q_s + ks**2 * q_w,
         "M": k1 * m_s,
+        "alignment": k1 * m_s / np.sqrt(k1**2 * q_s + ks**2 * q_w),
         "intercept": fit.b + k0 * fit.w.sum() / np.sqrt(p),
         "training_error": np.mean(np.sign(f_train) != train.y),
         "training_loss": np.logaddexp(0, -train.y * f_train).mean() + 0.05 * q_w * p / 40,
         "generalisation_error": wrong.mean(),
         "clean_error": np.mean(np.sign(f_test) != test.clean),
-        "generalisation_error_test_stderr": np.sqrt(wrong.mean() * (1 - wrong.mean()) / 100),
+        "generalisation_error_test_stderr": np.sqrt(wrong.var(ddof=1) / 100),
     }
     for name, value in expected.items():
         assert float(ds[name]) == pytest.approx(value, rel=1e-10), name
@@ -427,15 +434,248 @@ def test_errors_of_the_package_survive_the_way_back_from_a_worker():
     assert back.argument == "d"
 
 
+def bent_and_broken():
+    """A loss that can be predicted but not fitted."""
+    return hm.losses.Custom(slab, slab_slope, np.ones_like, of="residual", kinks=(0.0,))
+
+
+def slab(r):
+    return np.abs(r) + 0.5 * r**2
+
+
+def slab_slope(r):
+    return np.sign(r) + r
+
+
 def test_an_error_in_a_worker_process_arrives_as_itself():
-    # two samples with an intercept: some seed sees a single class
     model = hm.Model(
-        activation="erf", projection="gaussian", teacher="sign", loss="square", intercept=True
+        activation="erf", projection="gaussian", teacher="sign", loss=bent_and_broken()
     )
-    point = {"n_over_d": 0.1, "p_over_d": 1.0, "regularisation": 0.1}
     for workers in (1, 2):
-        with pytest.raises(hm.InvalidArgumentError, match="^y = .*one class only"):
-            hm.simulate(model, **point, **{**SMALL, "seeds": 8, "workers": workers})
+        with pytest.raises(hm.InvalidArgumentError, match="^loss = .*piecewise linear"):
+            hm.simulate(model, **POINT, **{**SMALL, "workers": workers})
+
+
+TWICE = """
+import threading, hiddenmanifold as hm
+from hiddenmanifold.simulation.experiment import Trial
+
+model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
+point = {"n_over_d": 2.0, "p_over_d": 1.0, "regularisation": 0.1, "d": 20, "n_test": 20}
+hm.simulate(model, **point, seeds=4, workers=2)
+print(threading.active_count())
+Trial.run = lambda self: 1 / 0
+try:
+    hm.simulate(model, **point, seeds=4, workers=2)
+except ZeroDivisionError:
+    print(threading.active_count())
+"""
+
+
+def test_a_simulation_leaves_no_thread_behind_so_that_the_next_can_fork_too(tmp_path):
+    done = run_script(TWICE, tmp_path, as_file=True)
+    assert done.stdout.split() == ["1", "1"], done.stderr[-600:]
+
+
+def test_threads_in_place_of_processes_keep_the_linear_algebra_to_one_thread(monkeypatch):
+    seen = []
+    run = Trial.run
+
+    def looking(self):
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return run(self)
+
+    monkeypatch.setattr(Trial, "run", looking)
+    monkeypatch.setattr(executors, "can_fork", lambda: False)
+    with threadpool_limits(2):
+        simulate(workers=2)
+    assert seen
+    assert set(seen) == {1}
+
+
+INTERRUPTED = """
+import sys, time, hiddenmanifold as hm
+from hiddenmanifold.simulation.experiment import Trial
+
+run = Trial.run
+
+def slowly(self):
+    result = run(self)
+    if self.seed.spawn_key[0] > 3:
+        time.sleep(60)
+    return result
+
+Trial.run = slowly
+model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+print("start", flush=True)
+ds = hm.simulate(model, n_over_d=2.0, p_over_d=1.0, regularisation=0.1, d=10, seeds=50, n_test=20,
+                 workers=2)
+print(int(ds.generalisation_error.notnull().sum()), flush=True)
+"""
+
+
+@pytest.mark.parametrize("everyone", [True, False], ids=["terminal", "this process only"])
+def test_an_interrupt_ends_the_processes_at_once(tmp_path, everyone):
+    path = tmp_path / "script.py"
+    path.write_text(INTERRUPTED, encoding="utf-8")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, str(path)], stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout.readline() == "start\n"
+        time.sleep(3)  # four seeds are done, two sleep
+        start = time.monotonic()
+        (os.killpg if everyone else os.kill)(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=50)
+        assert time.monotonic() - start < 20
+    assert (out.strip(), err) == ("4", "")
+
+
+# ---------------------------------------------------------------- draws without a minimum
+
+
+ONE_SIDED = {
+    name: hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=hm.teachers.Sign(threshold=1.5),
+        loss=name,
+        intercept=True,
+    )
+    for name in ("logistic", "square", "hinge", "squared_hinge")
+}
+
+
+@pytest.mark.parametrize("name", ONE_SIDED)
+def test_a_seed_of_one_class_is_fitted_or_dropped_and_never_ends_the_others(name):
+    ds = simulate(ONE_SIDED[name], n_over_d=1.0, p_over_n=1.0, seeds=20)
+    drawn = simulate(ONE_SIDED["square"], n_over_d=1.0, p_over_n=1.0, seeds=20)
+    alone = (drawn.q_w == 0).values
+    assert 0 < alone.sum() < 20
+    out = hm.summary(ds)
+    if name == "logistic":
+        assert np.array_equal(np.isinf(ds.optimality), alone)
+        assert np.array_equal(ds.generalisation_error.isnull(), alone)
+        assert (int(out.seeds), int(out.dropped)) == (20 - alone.sum(), alone.sum())
+    else:
+        assert float(ds.optimality.max()) <= ACCEPTED
+        assert np.array_equal(ds.q_w == 0, alone)
+        assert (int(out.seeds), int(out.dropped)) == (20, 0)
+
+
+def test_a_summary_of_draws_without_any_minimum_counts_them():
+    model = hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=hm.teachers.Sign(threshold=20.0),
+        loss="logistic",
+        intercept=True,
+    )
+    out = hm.summary(simulate(model))
+    assert (int(out.seeds), int(out.dropped)) == (0, 3)
+    assert np.isnan(out.generalisation_error)
+
+
+# ---------------------------------------------------------------- small print
+
+
+def test_a_prediction_of_exactly_zero_counts_alike_in_training_and_test():
+    # one feature ±1 and two samples: often the labels cancel, and the prediction is zero
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    ds = simulate(model, d=4, n_over_d=0.5, p_over_n=0.5, seeds=100)
+    silent = ds.isel(seed=np.flatnonzero(ds.q_w == 0))
+    assert silent.seed.size > 20
+    # whichever way it counts, half of the labels are wrong
+    for error in (silent.training_error, silent.generalisation_error):
+        assert abs(float(error.mean()) - 0.5) < 0.2
+
+
+def test_a_single_test_sample_has_no_standard_error():
+    assert np.isnan(simulate(n_test=1).generalisation_error_test_stderr).all()
+
+
+def test_no_regularisation_is_simulated_for_the_square_loss_and_is_the_limit():
+    ds = simulate(RIDGE, regularisation=[0.0, 1e-9])
+    zero, small = (ds.isel(regularisation=k).drop_vars("regularisation") for k in range(2))
+    assert_equal(zero, small, rtol=1e-5, atol=1e-8)
+    out = hm.compare(RIDGE, **{**POINT, "regularisation": 0.0}, d=100, seeds=20, workers=1)
+    assert abs(float(out.generalisation_error_z)) < 5
+
+
+def test_every_number_of_a_summary_says_what_it_is(grid):
+    out = hm.summary(grid)
+    assert not [name for name, values in out.data_vars.items() if "long_name" not in values.attrs]
+    assert "mean" in out.q_w_stderr.attrs["long_name"]
+    assert not [name for name in out.data_vars if "test_stderr" in name]
+
+
+def test_compare_has_the_intercept_where_it_is_free():
+    model = ONE_SIDED["squared_hinge"]
+    out = hm.compare(model, **{**POINT, "n_over_d": 5.0}, d=60, seeds=20, workers=1)
+    assert abs(float(out.intercept_z)) < 5
+    assert float(out.intercept_theory) > 0.3
+    assert "intercept_z" not in hm.compare(LOGISTIC, **POINT, **SMALL)
+
+
+def test_compare_keeps_the_simulation_where_the_theory_fails(monkeypatch):
+    def failing(*args, **options):
+        theory = hm.predict(*args, **options)
+        theory["status"][..., 0] = Status.MAX_ITERATIONS
+        for name in hm.experiments.COMPARED:
+            theory[name][..., 0] = np.nan
+        return theory
+
+    monkeypatch.setattr(hm.experiments, "predict", failing)
+    point = {**POINT, "regularisation": [0.1, 1.0]}
+    out = hm.compare(LOGISTIC, **point, **SMALL)
+    assert np.isfinite(out.q_w).all()
+    for suffix in ("theory", "z"):
+        assert np.isfinite(out[f"q_w_{suffix}"]).values.tolist() == [False, True]
+    assert out.theory_status.values.tolist() == [Status.MAX_ITERATIONS, Status.CONVERGED]
+    with pytest.raises(hm.ConvergenceError) as caught:
+        hm.compare(LOGISTIC, **point, **SMALL, on_failure="raise")
+    xr.testing.assert_identical(caught.value.partial, out)
+    with pytest.raises(hm.InvalidArgumentError, match="^on_failure = 'never'"):
+        hm.compare(LOGISTIC, **point, **SMALL, on_failure="never")
+
+
+# ---------------------------------------------------------------- memory
+
+
+MEMORY = {
+    "logistic, tall": ("gaussian", "logistic", 0.01, (800, 400, 200)),
+    "logistic, wide": ("gaussian", "logistic", 1e-6, (400, 800, 200)),
+    "square, tall": ("gaussian", "square", 0.01, (800, 400, 200)),
+    "square, decomposed": ("gaussian", "square", 1e-15, (300, 700, 20)),
+    "hinge": ("gaussian", "hinge", 0.01, (300, 900, 200)),
+    "haar": ("orthogonal", "logistic", 0.1, (50, 600, 900)),
+    "hadamard": ("hadamard", "logistic", 0.1, (50, 600, 900)),
+}
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_memory_of_a_trial_is_estimated(name):
+    projection, loss, lam, (n, p, d) = MEMORY[name]
+    teacher = hm.teachers.Sign(noise=0.5)
+    model = hm.Model(activation="erf", projection=projection, teacher=teacher, loss=loss)
+    sizes = Sizes(n, p, d)
+    trial = Trial(model, sizes, (lam,), np.random.SeedSequence(0), 50, equivalent=False)
+    tracemalloc.start()
+    trial.run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.9 * peak < bytes_needed(model, sizes, 50) < 4 * peak
+
+
+def test_memory_counts_the_fallback_of_tall_hinge_fits_and_every_worker(monkeypatch):
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
+    assert bytes_needed(model, Sizes(2000, 50, 50), 50) > 3 * 8 * 2000**2
+    assert bytes_needed(model, Sizes(100_000, 50, 50), 50) < 8 * 100_000**2 / 100
+    need = bytes_needed(LOGISTIC, Sizes(40, 30, 20), 100)
+    monkeypatch.setattr(experiment, "MEMORY_LIMIT", 2.5 * need)
+    simulate(workers=2)
+    with pytest.raises(hm.InvalidArgumentError, match="on 3 workers would need"):
+        simulate(workers=3)
 
 
 # ---------------------------------------------------------------- bad arguments
@@ -465,7 +705,13 @@ def test_data_too_large_for_memory_are_refused_in_gigabytes():
         ({"d": 0}, "^d = 0 "),
         ({"d": "big"}, "^d = 'big' "),
         ({"data": "x"}, "^data = 'x' .*'original' or 'equivalent'"),
-        ({"regularisation": 0.0}, "^regularisation = 0.0 "),
+        ({"regularisation": 0.0}, "^regularisation = 0.0 .*only the square loss.*1e-8"),
+        ({"regularisation": np.inf}, "^regularisation = inf "),
+        ({"regularisation": "optimal"}, "^regularisation = 'optimal' "),
+        ({"n_over_d": np.inf}, "^n_over_d = inf "),
+        ({"n_over_d": 1e308, "p_over_n": 1.0}, "^ratios = .*less extreme"),
+        ({"data": np.array([1, 2])}, "^data = array"),
+        ({"executor": "dask"}, "^executor = 'dask' .*Executor"),
         ({"regularisation": [0.1, -1.0]}, "^regularisation = -1.0 "),
         ({"n_over_d": np.nan}, "^n_over_d = nan "),
         ({"n_over_p": 2.0}, "^ratios = .*exactly two"),

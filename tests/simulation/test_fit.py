@@ -1,5 +1,7 @@
 """Fits are exact minimisers: optimality conditions, scikit-learn, and honest failures."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
@@ -11,7 +13,10 @@ from threadpoolctl import threadpool_limits
 import hiddenmanifold as hm
 from hiddenmanifold.losses import REGISTRY, Custom, Huber, SmoothedHinge
 from hiddenmanifold.registry import Task
-from hiddenmanifold.simulation.fit import GOOD, fit_path
+from hiddenmanifold.simulation import interior_point
+from hiddenmanifold.simulation.fit import fit_path
+from hiddenmanifold.simulation.newton import newton_path
+from hiddenmanifold.simulation.problem import ACCEPTED, GOOD, Shortfalls, certified, relative
 
 CLASSIFICATION, REGRESSION = Task.CLASSIFICATION, Task.REGRESSION
 SHAPES = {"p < n": (90, 40), "p = n": (60, 60), "p > n": (50, 90)}
@@ -280,8 +285,6 @@ def test_duplicate_samples_and_constant_features_are_fitted(name):
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["bare", "intercept"])
 def test_certificate_grows_away_from_the_optimum(intercept):
-    from hiddenmanifold.simulation.fit import Shortfalls, certified
-
     X, y = problem(CLASSIFICATION, 60, 40, seed=7)
     loss, lam = made("logistic"), 0.1
     (fit,) = fit_path(loss, CLASSIFICATION, X, y, np.array([lam]), intercept=intercept)
@@ -290,6 +293,171 @@ def test_certificate_grows_away_from_the_optimum(intercept):
         w = fit.w + size * np.random.default_rng(0).standard_normal(40)
         off = certified(loss, data, lam, w, fit.b)
         assert off.optimality >= (off.objective - fit.objective) / off.objective > 0
+
+
+SMOOTH = [case for case in CASES if case[0] not in SLOPES_AT_KINK]
+
+
+@pytest.mark.parametrize("shift", [0.1, 1.0])
+@pytest.mark.parametrize(("name", "task"), SMOOTH)
+def test_certificate_is_a_bound_where_weights_and_intercept_are_wrong_together(name, task, shift):
+    # the weights best for a wrong intercept: their own gradient vanishes
+    X, y = problem(task, 200, 50, seed=8)
+    X, lam, loss = X + 1.0, 1e-4, made(name)
+    (fit,) = fit_path(loss, task, X, y, np.array([lam]), intercept=True)
+    data = Shortfalls.of(loss, task, X, y, intercept=True)
+    wrong = Shortfalls(data.B, data.t - (fit.b + shift) * data.v, data.v, False, data.unit)
+    (best,) = newton_path(loss, wrong, np.array([lam]))
+    off = certified(loss, data, lam, best.w, fit.b + shift)
+    away = objective(name, (X, y), lam, off.w, off.b) - objective(name, (X, y), lam, fit.w, fit.b)
+    assert off.optimality * off.objective >= 0.999 * away > 0
+
+
+def test_gap_of_corrected_weights_counts_their_distance_from_the_dual_variables():
+    X, y = problem(CLASSIFICATION, 40, 30, seed=9)
+    loss, lam = made("hinge"), 0.1
+    (fit,) = fit_path(loss, CLASSIFICATION, X, y, np.array([lam]))
+    data = Shortfalls.of(loss, CLASSIFICATION, X, y, intercept=False)
+    h = np.full(40, 0.5)
+    # all samples fitted: every term of the sum over samples vanishes, the weights are far too long
+    w = 100.0 * np.linalg.lstsq(data.B, np.ones(40), rcond=None)[0]
+    off = interior_point._with_gap(data, (0.0, 1.0), lam, (h, 0.0), w)
+    assert off.optimality >= (off.objective - fit.objective) / off.objective > 0
+
+
+@pytest.mark.parametrize("name", ["hinge", "absolute"])
+def test_gap_is_a_bound_for_dual_variables_that_are_not_feasible(name):
+    X, y = problem(CLASSIFICATION, 60, 20, seed=10)
+    loss, lam = made(name), 0.1
+    (fit,) = fit_path(loss, CLASSIFICATION, X, y, np.array([lam]), intercept=True)
+    data = Shortfalls.of(loss, CLASSIFICATION, X, y, intercept=True)
+    rng = np.random.default_rng(0)
+    box = SLOPES_AT_KINK[name]
+    for b in (0.0, fit.b, 2.0):
+        off = interior_point._with_gap(data, box, lam, (rng.normal(0.5, 1.0, 60), b))
+        assert off.optimality * off.objective >= 0.999 * (off.objective - fit.objective) > 0
+
+
+def test_gap_is_a_bound_for_dual_variables_beyond_their_box():
+    X, y = problem(CLASSIFICATION, 60, 20, seed=10)
+    loss, lam = made("hinge"), 1e3  # so large that every sample falls short
+    (fit,) = fit_path(loss, CLASSIFICATION, X, y, np.array([lam]))
+    data = Shortfalls.of(loss, CLASSIFICATION, X, y, intercept=False)
+    off = interior_point._with_gap(data, (0.0, 1.0), lam, (np.full(60, 6.0), 0.0), np.zeros(20))
+    assert off.optimality * off.objective >= 0.999 * (off.objective - fit.objective) > 0
+
+
+SHARP = [
+    (loss(delta), task)
+    for delta in (1e-2, 1e-3)
+    for loss, task in (
+        (SmoothedHinge, CLASSIFICATION),
+        (Huber, CLASSIFICATION),
+        (Huber, REGRESSION),
+    )
+]
+
+
+@both
+@pytest.mark.parametrize(("n", "p"), [(300, 100), (150, 300)])
+@pytest.mark.parametrize(("loss", "task"), SHARP, ids=repr)
+def test_losses_with_sharp_bends_are_fitted(loss, task, n, p, intercept):
+    X, y = problem(task, n, p, seed=11)
+    lams = np.array([1.0, 1e-2, 1e-4])
+    for lam, fit in zip(lams, fit_path(loss, task, X, y, lams, intercept=intercept), strict=True):
+        assert fit.optimality <= GOOD, lam
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_intercept_at_saturation_is_no_false_alarm(seed):
+    # every slope is ±δ: nothing bends, and the sum of slopes is zero to rounding only
+    rng = np.random.default_rng(seed)
+    X, y = np.sign(rng.standard_normal((60, 120))), np.where(rng.random(60) < 0.5, -1.0, 1.0)
+    (fit,) = fit_path(Huber(0.01), CLASSIFICATION, X, y, np.array([1.0]), intercept=True)
+    assert fit.optimality <= GOOD
+
+
+@pytest.mark.parametrize("name", ["square", "huber", "absolute"])
+def test_tiny_labels_are_judged_by_their_own_size(name):
+    X, y = problem(REGRESSION, 30, 12, seed=12)
+    loss, lam = made(name), 1.0
+    (fit,) = fit_path(loss, REGRESSION, X, 1e-9 * y, np.array([lam]), intercept=True)
+    assert fit.optimality <= 1e-6
+    data = Shortfalls.of(loss, REGRESSION, X, 1e-9 * y, intercept=True)
+    assert relative(fit.objective, fit.objective, data) == pytest.approx(1.0)  # not hidden
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "smoothed_hinge", "huber"])
+def test_features_that_say_nothing_leave_the_intercept(name):
+    y = np.tile([1.0, -1.0, 1.0], 4)
+    (fit,) = fit_path(
+        made(name), CLASSIFICATION, np.zeros((12, 5)), y, np.array([1.0]), intercept=True
+    )
+    assert fit.optimality <= GOOD
+    assert not fit.w.any()
+    at = [objective(name, (np.zeros((12, 5)), y), 1.0, fit.w, fit.b + db) for db in (-0.1, 0, 0.1)]
+    assert at[1] < min(at[0], at[2])
+
+
+@both
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "smoothed_hinge", "huber"])
+def test_features_of_low_rank_are_fitted_in_the_space_of_the_samples(name, intercept):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 3)) @ rng.standard_normal((3, 120))
+        y = np.where(X[:, 0] + 2 * rng.standard_normal(60) > 0, 1.0, -1.0)
+        lams = np.array([1.0, 1e-4])
+        for fit in fit_path(made(name), CLASSIFICATION, X, y, lams, intercept=intercept):
+            assert fit.optimality <= attainable(fit, y)
+    X = np.outer(np.arange(12.0) - 5, np.ones(30))  # rank one: a square may come out negative
+    y = np.tile([1.0, -1.0, 1.0], 4)
+    for lam in np.logspace(-8, 2, 6):
+        (fit,) = fit_path(made(name), CLASSIFICATION, X, y, np.array([lam]), intercept=intercept)
+        assert fit.optimality <= 1e-7
+
+
+def test_a_factorisation_that_fails_ends_the_iteration_and_the_certificate_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5)) @ rng.standard_normal((5, 60))
+    y = np.where(rng.standard_normal(60) > 0, 1.0, -1.0)
+    (fit,) = fit_path(made("squared_hinge"), CLASSIFICATION, X, y, np.array([1e-300]))
+    assert np.isfinite(fit.w).all()
+    assert fit.optimality > ACCEPTED
+
+
+def test_a_regularisation_of_next_to_nothing_is_no_error():
+    X, y = problem(CLASSIFICATION, 20, 30)
+    (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([1e-320]))
+    assert np.isfinite(fit.w).all()
+
+
+@pytest.mark.parametrize("shape", [(3000, 50), (1000, 50)])
+@both
+def test_tall_piecewise_linear_fits_need_no_matrix_of_all_pairs_of_samples(shape, intercept):
+    n, p = shape
+    X, y = problem(CLASSIFICATION, n, p, seed=13)
+    tracemalloc.start()
+    (fit,) = fit_path(made("hinge"), CLASSIFICATION, X, y, np.array([1e-8]), intercept=intercept)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert fit.optimality <= attainable(fit, y)
+    assert peak < 0.3 * 8 * n**2
+
+
+def test_tall_fits_that_would_need_it_say_how_far_they_are_instead(monkeypatch):
+    X, y = problem(CLASSIFICATION, 60, 20, seed=14)
+    monkeypatch.setattr(interior_point, "_active_set", lambda *_: None)
+    monkeypatch.setattr(interior_point, "MAX_ITERATIONS", 1)
+    used = []
+    by_samples = interior_point._by_samples
+    monkeypatch.setattr(interior_point, "_by_samples", lambda *a: used.append(0) or by_samples(*a))
+    (fit,) = fit_path(made("hinge"), CLASSIFICATION, X, y, np.array([1e-3]))
+    assert used
+    used.clear()
+    monkeypatch.setattr(interior_point, "LARGEST_GRAM", 60**2 - 1)
+    (fit,) = fit_path(made("hinge"), CLASSIFICATION, X, y, np.array([1e-3]))
+    assert not used
+    assert fit.optimality > ACCEPTED
 
 
 @pytest.mark.parametrize("name", ["square", "logistic", "hinge"])
@@ -307,24 +475,33 @@ def test_non_finite_features_and_labels_are_refused(name, wrong):
 
 
 @pytest.mark.parametrize("label", [1.0, -1.0])
-@pytest.mark.parametrize("name", ["square", "logistic", "hinge"])
+@pytest.mark.parametrize("name", LOSSES)
 def test_one_class_is_refused_only_if_an_intercept_would_run_away(name, label):
     X, _ = problem(CLASSIFICATION, 20, 10)
-    y = np.full(20, label)
-    with pytest.raises(hm.InvalidArgumentError, match="one class only.*both classes"):
-        fit_path(made(name), CLASSIFICATION, X, y, np.array([1.0]), intercept=True)
-    (fit,) = fit_path(made(name), CLASSIFICATION, X, y, np.array([1.0]))
-    assert fit.optimality <= attainable(fit, y)
+    y, lams = np.full(20, label), np.array([1.0, 1e-3])
+    if name == "logistic":
+        with pytest.raises(hm.InvalidArgumentError, match="one class only.*both classes"):
+            fit_path(made(name), CLASSIFICATION, X, y, lams, intercept=True)
+    else:
+        for fit in fit_path(made(name), CLASSIFICATION, X, y, lams, intercept=True):
+            assert not fit.w.any()
+            margins = np.linspace(-5, 5, 1001)
+            least = LOSSES[name][0](label, label * margins).min()
+            assert fit.objective == pytest.approx(20 * least, abs=1e-12)
+            at = objective(name, (X, y), 1.0, fit.w, fit.b)
+            assert at == pytest.approx(fit.objective, abs=1e-12)
+    for fit in fit_path(made(name), CLASSIFICATION, X, y, lams):
+        assert fit.optimality <= attainable(fit, y)
 
 
-def test_equal_real_labels_are_fitted_by_the_intercept_alone():
-    X, _ = problem(REGRESSION, 20, 10)
-    for name in ("huber", "absolute"):
-        (fit,) = fit_path(
-            made(name), REGRESSION, X, np.full(20, 3.0), np.array([1.0]), intercept=True
-        )
-        assert fit.b == pytest.approx(3.0, abs=1e-4)
-        assert np.abs(fit.w).max() < 1e-4
+@pytest.mark.parametrize("name", OF_RESIDUALS)
+def test_equal_real_labels_are_fitted_by_the_intercept_alone(name):
+    X, _ = problem(REGRESSION, 30, 12)
+    lams = np.array([1.0, 1e-2, 1e-4])
+    for fit in fit_path(made(name), REGRESSION, X, np.full(30, 3.0), lams, intercept=True):
+        assert fit.b == pytest.approx(3.0, abs=1e-9)
+        assert not fit.w.any()
+        assert fit.objective == pytest.approx(30 * LOSSES[name][0](0.0, 0.0), abs=1e-12)
 
 
 def test_a_custom_loss_with_a_kink_and_curvature_is_refused_clearly():
@@ -380,3 +557,42 @@ def test_ridge_with_a_singular_gram_matrix(n, p):
     (fit,) = fit_path(REGISTRY["square"](), REGRESSION, X, y, np.array([1e-16]))
     shortest = np.linalg.lstsq(X, y, rcond=1e-10)[0]
     np.testing.assert_allclose(X @ fit.w / np.sqrt(p), X @ shortest, atol=1e-6)
+
+
+@both
+@pytest.mark.parametrize("values", [1, 40], ids=["one", "many"])
+@pytest.mark.parametrize(("n", "p"), [(120, 300), (300, 120)])
+def test_ridge_on_features_of_low_rank_is_exact_for_any_regularisation(n, p, values, intercept):
+    rng = np.random.default_rng(15)
+    X = rng.standard_normal((n, 30)) @ rng.standard_normal((30, p)) / np.sqrt(30)
+    y = np.where(rng.standard_normal(n) > 0, 1.0, -1.0)
+    for lam in (1e-6, 1e-8, 1e-12, 1e-16):
+        fit = fit_path(made("square"), REGRESSION, X, y, np.full(values, lam), intercept=intercept)[
+            -1
+        ]
+        assert fit.optimality <= GOOD, lam
+        A = np.column_stack([X / np.sqrt(p), np.ones(n)]) if intercept else X / np.sqrt(p)
+        rest = y - A @ np.linalg.lstsq(A, y, rcond=1e-10)[0]
+        assert fit.objective == pytest.approx(0.5 * rest @ rest, rel=1e-5)
+        assert np.linalg.norm(fit.w) < 1e3
+
+
+@both
+@pytest.mark.parametrize("task", [CLASSIFICATION, REGRESSION])
+@pytest.mark.parametrize(("n", "p"), [(40, 90), (90, 40), (50, 50)])
+def test_square_loss_without_regularisation_is_the_shortest_least_squares(n, p, task, intercept):
+    X, y = problem(task, n, p, seed=16)
+    zero, small = fit_path(made("square"), task, X, y, np.array([0.0, 1e-9]), intercept=intercept)
+    A = X / np.sqrt(p)
+    centre, mean = (A.mean(0), y.mean()) if intercept else (0.0, 0.0)
+    expected = np.linalg.lstsq(A - centre, y - mean, rcond=1e-10)[0]
+    np.testing.assert_allclose(zero.w, expected, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(zero.w, small.w, atol=1e-4 * np.abs(expected).max())
+    assert zero.b == pytest.approx(float(mean - np.mean(A @ expected) * intercept), abs=1e-8)
+    assert zero.optimality <= GOOD
+
+
+def test_other_losses_without_regularisation_are_refused_with_advice():
+    X, y = problem(CLASSIFICATION, 20, 10)
+    with pytest.raises(hm.InvalidArgumentError, match="positive.*square loss.*1e-8"):
+        fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([1.0, 0.0]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.matrices import LinearMap
 
@@ -24,6 +25,22 @@ class Sizes:
     n: int
     p: int
     d: int
+
+    @classmethod
+    def nearest(cls, n_over_p: float, d_over_p: float, d: int) -> Sizes:
+        """Whole numbers nearest to given ratios, for a given d."""
+        with np.errstate(all="ignore"):
+            n, p = n_over_p * d / np.float64(d_over_p), d / np.float64(d_over_p)
+        if not (np.isfinite(n) and np.isfinite(p)):
+            given = f"that give n/p = {n_over_p:g}, d/p = {d_over_p:g}"
+            raise InvalidArgumentError("ratios", given, "less extreme")
+        sizes = cls(round(n), round(p), d)
+        for name, value in (("n", sizes.n), ("p", sizes.p)):
+            if value < 1:
+                raise InvalidArgumentError(
+                    "d", d, f"larger: at these ratios {name} rounds to {value}"
+                )
+        return sizes
 
 
 @dataclass(frozen=True)

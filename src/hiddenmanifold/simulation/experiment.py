@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
+from hiddenmanifold.projections import DCT, Gaussian, Hadamard, Matrix
 from hiddenmanifold.registry import Task
-from hiddenmanifold.simulation.data import Sizes, World
-from hiddenmanifold.simulation.fit import Fit, fit_path
+from hiddenmanifold.simulation.data import BLOCK, Sample, Sizes, World
+from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
+from hiddenmanifold.simulation.problem import Fit
 
 Array = NDArray[np.float64]
+
+MEMORY_LIMIT = 16e9
+"""Bytes that the trials running at once may need, by estimate, before they are refused."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,11 @@ class Trial:
     equivalent: bool
 
     def run(self) -> dict[str, Array]:
-        """Every measured quantity, arrays over the regularisations."""
+        """Every quantity of `measured`, arrays over the regularisations.
+
+        All NaN, and infinitely far from an optimum, if the samples drawn leave the objective
+        without a minimum.
+        """
         start = time.perf_counter()
         # not `spawn`, which counts its calls: a trial gives the same result however often it runs
         world_rng, train_rng, test_rng = (
@@ -40,15 +51,59 @@ class Trial:
         world = World.draw(self.model, self.sizes, world_rng, equivalent=self.equivalent)
         train = world.sample(self.sizes.n, train_rng)
         model, lams = self.model, np.array(self.lams)
-        fits = fit_path(model.loss, model.task, train.X, train.y, lams, intercept=model.intercept)
-        columns = [
-            {**_overlaps(world, fit), **_on_training(self.model, train.X, train.y, fit)}
-            for fit in fits
-        ]
-        measured = {name: np.array([column[name] for column in columns]) for name in columns[0]}
-        measured.update(_on_test(world, fits, self.n_test, test_rng))
-        measured["seconds"] = np.full(len(fits), (time.perf_counter() - start) / len(fits))
-        return measured
+        found = {name: np.full(len(lams), np.nan) for name in measured(model)}
+        found["optimality"][:] = np.inf
+        if has_minimum(model.loss, model.task, train.y, intercept=model.intercept):
+            with_b = model.intercept
+            fits = fit_path(model.loss, model.task, train.X, train.y, lams, intercept=with_b)
+            columns = [{**_overlaps(world, fit), **_on_training(model, train, fit)} for fit in fits]
+            found.update({name: np.array([c[name] for c in columns]) for name in columns[0]})
+            found.update(_on_test(world, fits, self.n_test, test_rng))
+        found["seconds"][:] = (time.perf_counter() - start) / len(lams)
+        return found
+
+
+def measured(model: Model) -> tuple[str, ...]:
+    """Names of what a trial measures."""
+    errors = ("generalisation_error", "clean_error")
+    training = ("training_loss", "training_error")
+    return (
+        *("q_s", "q_w", "m_s", "Q", "M", "alignment", "intercept", "optimality"),
+        *(training if model.task is Task.CLASSIFICATION else training[:1]),
+        *(name for error in errors for name in (error, f"{error}_test_stderr")),
+        "seconds",
+    )
+
+
+def bytes_needed(model: Model, sizes: Sizes, n_test: int) -> float:
+    """Memory of one trial, by estimate: F as it is drawn, the samples, and their fit or test."""
+    n, p, d = sizes.n, sizes.p, sizes.d
+    wide = max(d, p)
+    drawn = 5 * d * p  # a decomposition needs several copies
+    if isinstance(model.projection, Gaussian | Matrix):
+        drawn = d * p
+    elif isinstance(model.projection, Hadamard | DCT):  # written down below a certain size only
+        drawn = 5 * min(d * wide, 2**22) + 2 * n * wide
+    test = 4 * min(n_test * wide, BLOCK)
+    return 8.0 * (drawn + n * (d + p) + max(numbers_needed(model.loss, n, p), test))
+
+
+def check_memory(model: Model, sizes: list[Sizes], n_test: int, at_once: int) -> None:
+    """Refuse sizes whose trials would not fit, if `at_once` of them run at the same time.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Saying how much they would need.
+    """
+    needs = [(at_once * bytes_needed(model, size, n_test), size) for size in sizes]
+    need, size = max(needs, key=itemgetter(0))
+    if need > MEMORY_LIMIT:
+        workers = f" on {at_once} workers" if at_once > 1 else ""
+        sizes_used = f"n = {size.n}, p = {size.p}, d = {size.d}{workers}"
+        raise InvalidArgumentError(
+            "d", size.d, f"smaller: {sizes_used} would need about {need / 1e9:.0f} GB"
+        )
 
 
 def _overlaps(world: World, fit: Fit) -> dict[str, float]:
@@ -58,24 +113,32 @@ def _overlaps(world: World, fit: Fit) -> dict[str, float]:
     projected = world.F.right(fit.w) / np.sqrt(p)
     q_s, q_w = float(projected @ projected) / d, float(fit.w @ fit.w) / p
     m_s = float(projected @ world.theta) / d
+    Q, M = kappa_1**2 * q_s + kappa_star**2 * q_w, kappa_1 * m_s
     # features of mean κ0 contribute a constant to every prediction
     constant = world.model.activation.kappas[0] * float(fit.w.sum()) / np.sqrt(p)
     return {
         "q_s": q_s,
         "q_w": q_w,
         "m_s": m_s,
-        "Q": kappa_1**2 * q_s + kappa_star**2 * q_w,
-        "M": kappa_1 * m_s,
+        "Q": Q,
+        "M": M,
+        "alignment": M / np.sqrt(world.model.teacher.rho * Q) if Q > 0 else np.nan,
         "intercept": fit.b + constant,
         "optimality": fit.optimality,
     }
 
 
-def _on_training(model: Model, X: Array, y: Array, fit: Fit) -> dict[str, float]:
-    out = {"training_loss": fit.objective / len(y)}
+def _wrong(f: Array, y: Array) -> Array:
+    """Where a classifier errs; that it says -1 at a prediction of exactly zero is a convention."""
+    wrong: Array = (np.where(f > 0, 1.0, -1.0) != y).astype(float)
+    return wrong
+
+
+def _on_training(model: Model, train: Sample, fit: Fit) -> dict[str, float]:
+    out = {"training_loss": fit.objective / len(train.y)}
     if model.task is Task.CLASSIFICATION:
-        f = X @ fit.w / np.sqrt(X.shape[1]) + fit.b
-        out["training_error"] = float(np.mean(y * f < 0))
+        f = train.X @ fit.w / np.sqrt(train.X.shape[1]) + fit.b
+        out["training_error"] = float(_wrong(f, train.y).mean())
     return out
 
 
@@ -89,15 +152,14 @@ def _on_test(
     for block in world.blocks(n_test, rng):
         f = block.X @ W + b
         for name, y in (("generalisation_error", block.y), ("clean_error", block.clean)):
-            if world.model.task is Task.CLASSIFICATION:
-                cost = np.where(f > 0, 1.0, -1.0) != y[:, None]
-            else:
-                cost = (f - y[:, None]) ** 2
+            classes = world.model.task is Task.CLASSIFICATION
+            cost = _wrong(f, y[:, None]) if classes else (f - y[:, None]) ** 2
             sums[name] += np.array([cost.sum(0), (cost * cost).sum(0)])
-    measured = {}
+    found = {}
     for name, (first, second) in sums.items():
         mean = first / n_test
-        measured[name] = mean
+        found[name] = mean
         spread = np.maximum(second / n_test - mean**2, 0.0)
-        measured[f"{name}_test_stderr"] = np.sqrt(spread / n_test)
-    return measured
+        # a single sample says nothing of the spread
+        found[f"{name}_test_stderr"] = np.sqrt(spread / (n_test - 1 or np.nan))
+    return found

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from operator import attrgetter
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -9,16 +12,18 @@ from scipy import linalg
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss, Square
 from hiddenmanifold.registry import Task
-from hiddenmanifold.simulation.interior_point import interior_point_path
+from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import ACCEPTED, GOOD, Fit, Shortfalls, certified
-
-__all__ = ["ACCEPTED", "GOOD", "Fit", "Shortfalls", "certified", "fit_path", "square_path"]
+from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, relative
 
 Array = NDArray[np.float64]
 
-FEW = 8
-"""Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
+FEW = 24
+"""Up to so many λ a factorisation each is cheaper than one singular value decomposition."""
+ONLY_SQUARE = (
+    "positive: at zero only the square loss is fitted (by the shortest least squares solution); "
+    "a small one, such as 1e-8, comes close"
+)
 
 
 def fit_path(
@@ -37,14 +42,14 @@ def fit_path(
     y : array (n,)
         Labels.
     lams : array
-        Regularisations, positive.
+        Regularisations, positive; for the square loss 0 means the shortest least squares solution.
     intercept : bool
         Whether an unpenalised intercept is fitted.
 
     Raises
     ------
     InvalidArgumentError
-        If features or labels are not finite, or a classifier sees a single class.
+        If features or labels are not finite, or no minimum exists.
     """
     if not np.isfinite(X).all():
         raise InvalidArgumentError(
@@ -54,50 +59,122 @@ def fit_path(
         raise InvalidArgumentError(
             "y", f"with {np.sum(~np.isfinite(y))} non-finite entries", "finite"
         )
-    if task is Task.CLASSIFICATION and intercept and np.ptp(y) == 0:
+    if not has_minimum(loss, task, y, intercept=intercept):
         raise InvalidArgumentError(
             "y", f"of one class only ({y[0]:+g})", "of both classes when an intercept is fitted"
         )
+    lams = np.asarray(lams, dtype=float)
+    if not isinstance(loss, Square) and not (lams > 0).all():
+        raise InvalidArgumentError("lams", lams.min(), ONLY_SQUARE)
     order = np.argsort(lams)[::-1]
     data = Shortfalls.of(loss, task, X, y, intercept=intercept)
     solver = square_path if isinstance(loss, Square) else newton_path
     if (loss.knots[2] > loss.knots[1]).any():
         solver = interior_point_path
-    fits = dict(zip(order, solver(loss, data, np.asarray(lams)[order]), strict=True))
+    if intercept and np.ptp(y) == 0:
+        solver = _intercept_alone
+    fits = dict(zip(order, solver(loss, data, lams[order]), strict=True))
     return [fits[i] for i in range(len(order))]
 
 
+def numbers_needed(loss: Loss, n: int, p: int) -> float:
+    """Numbers that a fit holds at its peak, roughly."""
+    size = min(n, p)
+    if isinstance(loss, Square):
+        return 3 * n * p + 2 * size**2 + size * (n + p)  # a decomposition, beside its factors
+    if (loss.knots[2] > loss.knots[1]).any() and n**2 <= LARGEST_GRAM:
+        size = n
+    return 2 * n * p + 4 * size**2 + 2 * n * p * (p > n)  # an orthonormal basis of the samples
+
+
+def has_minimum(loss: Loss, task: Task, y: Array, *, intercept: bool) -> bool:
+    """Whether the objective has a minimum.
+
+    Not if there is one class only, and the intercept can push all margins to where the loss still
+    falls.
+    """
+    alone = intercept and task is Task.CLASSIFICATION and np.ptp(y) == 0
+    return not alone or bool(np.isfinite(loss.rest).any())
+
+
+def _intercept_alone(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
+    """Labels that are all equal: without weights, the intercept puts every loss at its least."""
+    low, high = loss.rest
+    s = high if np.isfinite(high) else low
+    b = float((data.t[0] - s) * data.v[0])
+    objective = float(loss.value(np.full(len(data.t), s)).sum())
+    return [Fit(np.zeros(data.B.shape[1]), b, objective, 0.0) for _ in lams]
+
+
 def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
-    """Ridge regression: for many λ one eigendecomposition of the smaller Gram matrix serves all."""
+    """Ridge regression: a Cholesky factorisation for each of a few λ, or one SVD for all.
+
+    The latter also where the former, in which singular values are squared, leaves too few digits.
+    """
     A, r = (data.B, data.t) if (data.v == 1).all() else (data.B * data.v[:, None], data.t * data.v)
     centre, mean = np.zeros(A.shape[1]), 0.0
     if data.free:
-        centre, mean = A.mean(0), r.mean()
+        centre, mean = A.mean(0), float(r.mean())
         A, r = A - centre, r - mean
-    wide = A.shape[1] > A.shape[0]
-    gram, target = (A @ A.T, r) if wide else (A.T @ A, A.T @ r)
-    fits = []
-    for lam, x in zip(lams, _shifted_solutions(gram, target, lams), strict=True):
-        w = A.T @ x if wide else x
-        fits.append(certified(loss, data, lam, w, float(mean - centre @ w)))
+    quick = _by_cholesky(A, r, lams) if len(lams) <= FEW else [None] * len(lams)
+    fits, ridge = [], None
+    for lam, weights in zip(lams, quick, strict=True):
+        fit = None
+        if weights is not None:
+            fit = certified(loss, data, lam, weights, mean - float(centre @ weights))
+        if fit is None or fit.optimality > GOOD:
+            ridge = ridge or Ridge.of(A, r)
+            w = ridge.weights(lam)
+            other = ridge.fit(loss, data, lam, w, mean - float(centre @ w))
+            fit = min(fit or other, other, key=attrgetter("optimality"))
+        fits.append(fit)
     return fits
 
 
-def _shifted_solutions(gram: Array, target: Array, lams: Array) -> list[Array]:
-    """Solutions of (gram + λ) x = target, by Cholesky if they are few and it succeeds."""
-    try:
-        if len(lams) <= FEW:
-            return [_cholesky_solution(gram, target, lam) for lam in lams]
-    except linalg.LinAlgError:
-        pass  # numerically singular
-    values, U = np.linalg.eigh(gram)
-    rotated = U.T @ target
-    return [U @ (rotated / (np.maximum(values, 0.0) + lam)) for lam in lams]
+def _by_cholesky(A: Array, r: Array, lams: Array) -> list[Array | None]:
+    """Weights for each λ by the smaller Gram matrix, None where it is numerically singular."""
+    wide = A.shape[1] > A.shape[0]
+    gram, target = (A @ A.T, r) if wide else (A.T @ A, A.T @ r)
+
+    def weights(lam: float) -> Array | None:
+        matrix = gram.copy()
+        matrix[np.diag_indices_from(matrix)] += lam
+        try:
+            factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+        except linalg.LinAlgError:
+            return None
+        x: Array = linalg.cho_solve(factor, target, check_finite=False)
+        return A.T @ x if wide else x
+
+    return [weights(lam) if lam > 0 else None for lam in lams]
 
 
-def _cholesky_solution(gram: Array, target: Array, lam: float) -> Array:
-    matrix = gram.copy()
-    matrix[np.diag_indices_from(matrix)] += lam
-    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
-    x: Array = linalg.cho_solve(factor, target, check_finite=False)
-    return x
+@dataclass(frozen=True)
+class Ridge:
+    """Singular values above rounding and vectors of A, and r in their basis."""
+
+    U: Array
+    s: Array
+    Vt: Array
+    rotated: Array
+
+    @classmethod
+    def of(cls, A: Array, r: Array) -> Ridge:
+        """Decompose A."""
+        U, s, Vt = np.linalg.svd(A, full_matrices=False)
+        rank = int((s > EPS * max(A.shape) * s[0]).sum())
+        return cls(U[:, :rank], s[:rank], Vt[:rank], U[:, :rank].T @ r)
+
+    def weights(self, lam: float) -> Array:
+        """Minimiser of |r - Aw|² + λ|w|², the shortest if λ = 0."""
+        w: Array = self.Vt.T @ (self.s / (self.s**2 + lam) * self.rotated)
+        return w
+
+    def fit(self, loss: Loss, data: Shortfalls, lam: float, w: Array, b: float) -> Fit:
+        """The fit with these weights and its distance from the minimum, in the basis of A."""
+        short = data(w, b)
+        gradient = lam * (self.Vt @ w) - self.s * (self.U.T @ (data.v * short))
+        gap = 0.5 * float((gradient**2 / (self.s**2 + lam)).sum())
+        gap += 0.5 * float(data.v @ short) ** 2 / len(short) if data.free else 0.0
+        objective = float(loss.value(short).sum() + 0.5 * lam * (w @ w))
+        return Fit(w, b, objective, relative(gap, objective, data))

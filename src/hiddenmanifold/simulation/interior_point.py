@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,22 +12,21 @@ from scipy import linalg
 
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import (
-    GOOD,
-    MAX_ITERATIONS,
-    Fit,
-    Shortfalls,
-    gap_of,
-    relative,
-)
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, relative
 
 Array = NDArray[np.float64]
 Inverse = Callable[[Shortfalls, Array, float], Callable[[Array], Array]]
 """From the data, Θ and λ to x ↦ (BBᵀ/λ + Θ)⁻¹x."""
+Bordered = Callable[[Array, float], tuple[Array, float]]
+"""From r and q to the x and β with Kx + βv = r, v·x = q."""
+
+MAX_ITERATIONS = 60
+LARGEST_GRAM = 2**22
+"""Entries up to which BBᵀ is written down although there are more samples than weights."""
 
 
 def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
-    """Piecewise linear losses with one kink, by a primal-dual interior-point method."""
+    """Piecewise linear losses with one kink: each λ by the cheapest method that reaches it."""
     knot, below, above, curvature = loss.knots
     jump = np.flatnonzero(above > below)
     if len(jump) != 1 or curvature.any():
@@ -34,7 +35,7 @@ def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
         )
     (k,) = jump
     low, high = float(below[k]), float(above[k])
-    shifted = Shortfalls(data.B, data.t - knot[k], data.v, data.free)
+    shifted = replace(data, t=data.t - knot[k])
     return [_fit(shifted, (low, high), lam) for lam in lams]
 
 
@@ -43,7 +44,8 @@ def _fit(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit:
     ways: list[Callable[[], Fit | None]] = [lambda: _active_set(data, box, lam)]
     if data.tall:
         ways.append(lambda: _interior_point(data, box, lam, _by_weights))
-    ways.append(lambda: _interior_point(data, box, lam, _by_samples))
+    if not data.tall or len(data.t) ** 2 <= LARGEST_GRAM:
+        ways.append(lambda: _interior_point(data, box, lam, _by_samples))
     found: list[Fit] = []
     for way in ways:
         with np.errstate(all="ignore"):  # the last steps divide by distances that have vanished
@@ -52,7 +54,7 @@ def _fit(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit:
             found.append(fit)
             if fit.optimality <= GOOD:
                 break
-    return min(found, key=gap_of)
+    return min(found, key=attrgetter("optimality"))
 
 
 def _active_set(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit | None:
@@ -79,62 +81,61 @@ def _active_set(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit |
     return None
 
 
-def _on_bounds(data: Shortfalls, lam: float, active: Array) -> tuple[Array, float] | None:
+def _on_bounds(
+    data: Shortfalls, lam: float, active: Array, solve: Bordered | None = None
+) -> tuple[Array, float] | None:
     """Dual variables and intercept, given which are on which bound (NaN: on none)."""
     free = np.flatnonzero(np.isnan(active))
     h = np.nan_to_num(active, nan=0.0)
     if not free.size:
         return None if data.free else (h, 0.0)
-    v = data.v[free]
-    matrix = data.gram_of(free)
+    solve = solve or _kink_solver(data, free)
     right = lam * data.t[free] - data.through_weights(h)[free]
+    h[free], shift = solve(right, -float(data.v @ h))
+    return h, shift / lam
+
+
+def _kink_solver(data: Shortfalls, free: NDArray[np.intp]) -> Bordered:
+    """Solver on the free samples, by least squares if they are too many or depend on one another.
+
+    As many free samples as weights can be solved if the intercept is free.
+    """
+    v, matrix = data.v[free], data.gram_of(free)
     try:
         if len(free) > data.B.shape[1]:
             raise linalg.LinAlgError  # rank-deficient, though rounding may hide it
         factor = linalg.cho_factor(matrix, check_finite=False)
-        h[free] = linalg.cho_solve(factor, right, check_finite=False)
-        if not data.free:
-            return h, 0.0
-        side = lam * linalg.cho_solve(factor, v, check_finite=False)
-        b = float(data.v @ h / (v @ side))
-        h[free] -= b * side
-        return h, b
     except linalg.LinAlgError:
-        # as many free samples as weights: with the intercept it can be solved
-        border = lam * v[:, None] if data.free else np.zeros((len(v), 0))
+        border = v[:, None] if data.free else np.zeros((len(v), 0))
         corner = np.zeros((border.shape[1], border.shape[1]))
-        bordered = np.block([[matrix, border], [border.T / lam, corner]])
-        right = np.append(right, -(data.v @ h)) if data.free else right
-        solution = np.linalg.lstsq(bordered, right, rcond=None)[0]
-        h[free] = solution[: len(v)]
-        return h, float(solution[-1]) if data.free else 0.0
+        bordered = np.block([[matrix, border], [border.T, corner]])
+
+        def by_least_squares(right: Array, total: float) -> tuple[Array, float]:
+            right = np.append(right, total) if data.free else right
+            x = np.linalg.lstsq(bordered, right, rcond=None)[0]
+            return x[: len(v)], float(x[-1]) if data.free else 0.0
+
+        return by_least_squares
+    return _with_border(v, data.free, lambda r: linalg.cho_solve(factor, r, check_finite=False))
 
 
 def _settled(data: Shortfalls, box: tuple[float, float], lam: float, active: Array) -> Fit | None:
     """The fit with given samples on given bounds, and the free ones exactly on the kink.
 
-    Rounding of the dual variables is magnified by 1/λ in the weights, hence the last correction,
-    the smallest that does it.
+    Rounding of the dual variables is magnified by 1/λ in the weights, hence the last corrections,
+    the smallest that do it.
     """
-    solved = _on_bounds(data, lam, active)
+    free = np.flatnonzero(np.isnan(active))
+    solve = _kink_solver(data, free)
+    solved = _on_bounds(data, lam, active, solve)
     if solved is None:
         return None
     h, b = solved
     w = data.B.T @ h / lam
-    free = np.flatnonzero(np.isnan(active))
     B, v = data.B[free], data.v[free]
-    try:
-        if len(free) > len(w):
-            raise linalg.LinAlgError
-        factor = linalg.cho_factor(data.gram_of(free), check_finite=False)
-        for _ in range(2):
-            short = data.t[free] - B @ w - b * v
-            w = w + B.T @ linalg.cho_solve(factor, short, check_finite=False)
-    except linalg.LinAlgError:
-        columns = np.column_stack([B, v]) if data.free else B
-        change = np.linalg.lstsq(columns, data.t[free] - B @ w - b * v, rcond=None)[0]
-        w = w + change[: len(w)]
-        b += float(change[-1]) if data.free else 0.0
+    for _ in range(2 if free.size else 0):
+        change, shift = solve(data.t[free] - B @ w - b * v, 0.0)
+        w, b = w + B.T @ change, b + shift
     return _with_gap(data, box, lam, (h, b), w)
 
 
@@ -155,7 +156,7 @@ def _interior_point(
     for _ in range(MAX_ITERATIONS):
         theta = lower / to_low + upper / to_high
         try:
-            solve = _kkt_solver(data, inverse(data, theta, lam))
+            solve = _with_border(data.v, data.free, inverse(data, theta, lam))
         except linalg.LinAlgError:  # rounding has the last word
             break
         r_dual = data(data.B.T @ h / lam, b) + lower - upper
@@ -179,11 +180,13 @@ def _interior_point(
         if not (np.isfinite(h).all() and np.isfinite(b)):
             break
         found = _with_gap(data, box, lam, (h, b))
-        if found.optimality < 1e-4:
-            active = np.where(to_low < lower, low, np.where(to_high < upper, high, np.nan))
-            found = min(found, _settled(data, box, lam, active) or found, key=gap_of)
+        active = np.where(to_low < lower, low, np.where(to_high < upper, high, np.nan))
+        solvable = np.isnan(active).sum() <= data.B.shape[1] + data.free
+        if found.optimality < (0.1 if solvable else 1e-4):
+            settled = _settled(data, box, lam, active) or found
+            found = min(found, settled, key=attrgetter("optimality"))
         stalled = found.optimality > 0.5 * best.optimality and best.optimality < GOOD
-        best = min(best, found, key=gap_of)
+        best = min(best, found, key=attrgetter("optimality"))
         if best.optimality <= 1e-4 * GOOD or stalled:
             break
     return best
@@ -197,16 +200,26 @@ def _with_gap(
     w: Array | None = None,
 ) -> Fit:
     """The fit that follows from dual variables and intercept, with its relative duality gap."""
-    h, b = dual
     low, high = box
-    w = data.B.T @ h / lam if w is None else w
+    h, b = _feasible(data, box, dual[0]), dual[1]
+    own = data.B.T @ h / lam
+    w = own if w is None else w
     s = data(w, b)
     objective = float(np.maximum(low * s, high * s).sum()) + 0.5 * lam * float(w @ w)
     # P - D is a sum of terms that vanish one by one at the optimum
-    gap = float(np.where(s > 0, (high - h) * s, (low - h) * s).clip(0.0).sum())
-    outside = np.maximum(low - h, 0.0).sum() + np.maximum(h - high, 0.0).sum()
-    slack = abs(b * (data.v @ h)) + outside * np.abs(s).max()
-    return Fit(w, b, objective, relative(gap + slack, objective, data))
+    gap = float((np.where(s > 0, high - h, low - h) * s).sum())
+    gap += 0.5 * lam * float((w - own) @ (w - own))
+    return Fit(w, b, objective, relative(gap, objective, data))
+
+
+def _feasible(data: Shortfalls, box: tuple[float, float], h: Array) -> Array:
+    """Dual variables brought into their box and, with an intercept, to v·h = 0."""
+    low, high = box
+    h = h.clip(low, high)
+    if data.free and (excess := float(data.v @ h)):
+        room = np.where(data.v * excess > 0, h - low, high - h)
+        h = h - data.v * room * (excess / room.sum())
+    return h
 
 
 def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:
@@ -219,11 +232,9 @@ def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:
     return size
 
 
-def _kkt_solver(
-    data: Shortfalls, inverse: Callable[[Array], Array]
-) -> Callable[[Array, float], tuple[Array, float]]:
-    """Solver of (BBᵀ/λ + Θ) x + β v = r, v·x = q, given the inverse of the matrix."""
-    v, along = data.v, inverse(data.v) if data.free else None
+def _with_border(v: Array, free: bool, inverse: Callable[[Array], Array]) -> Bordered:
+    """Solver of Kx + βv = r, v·x = q, given the inverse of K; of Kx = r without an intercept."""
+    along = inverse(v) if free else None
 
     def solve(r: Array, q: float) -> tuple[Array, float]:
         x = inverse(r)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -10,21 +11,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import (
-    GOOD,
-    MAX_ITERATIONS,
-    Fit,
-    Shortfalls,
-    certified,
-    gap_of,
-)
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, best_intercept, certified
 
 Array = NDArray[np.float64]
 
+MAX_ITERATIONS = 300
+"""A loss with sharp corners crosses many of them, a few at a time."""
 TARGET = 1e-7 * GOOD
 """Relative gap at which the iteration stops; Newton squares its error, so it costs little."""
-FLAT = 1e-9
-"""Mean curvature below which the intercept is sought by bisection."""
 
 
 def newton_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
@@ -34,96 +28,130 @@ def newton_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     x, b, fits = np.zeros(min(n, p)), 0.0, []
     for lam in lams:
         start = x, b
-        x, b = _newton(loss, space, lam, x, b)
-        fit = certified(loss, data, lam, space.weights(x), b)
-        if fit.optimality > GOOD:  # many kinks to cross: come down to λ in small steps
-            (x, b), above = start, max(1.0, 10 * lam)
-            for rung in np.geomspace(above, lam, 1 + int(np.ceil(np.log(above / lam) / np.log(3)))):
-                x, b = _newton(loss, space, rung, x, b)
-            fit = min(fit, certified(loss, data, lam, space.weights(x), b), key=gap_of)
+        with np.errstate(over="ignore", invalid="ignore"):  # a λ of next to nothing
+            x, b = _newton(loss, space, lam, x, b)
+            fit = certified(loss, data, lam, space.weights(x), b)
+            if fit.optimality > GOOD:
+                again = _in_span(loss, data, lam) if p > n else _down(loss, space, lam, start)
+                fit = min(fit, again, key=attrgetter("optimality"))
         fits.append(fit)
     return fits
 
 
+def _down(loss: Loss, space: Space, lam: float, start: tuple[Array, float]) -> Fit:
+    """The fit by way of larger λ, in small steps: few kinks are crossed in each."""
+    (x, b), above = start, max(1.0, 10 * lam)
+    rungs = 1 + int(np.ceil((np.log(above) - np.log(lam)) / np.log(3)))
+    for rung in np.geomspace(above, lam, rungs):
+        x, b = _newton(loss, space, rung, x, b)
+    return certified(loss, space.data, lam, space.weights(x), b)
+
+
+def _in_span(loss: Loss, data: Shortfalls, lam: float) -> Fit:
+    """The fit in an orthonormal basis of the samples.
+
+    It costs more than coordinates w = Bᵀa, but these lose their digits if BBᵀ is nearly singular.
+    """
+    basis, R = linalg.qr(data.B.T, mode="economic", check_finite=False)
+    (fit,) = newton_path(loss, replace(data, B=R.T), np.array([lam]))
+    return certified(loss, data, lam, basis @ fit.w, fit.b)
+
+
+@dataclass(frozen=True)
+class State:
+    """Coordinates and intercept, with the shortfalls and the objective that follow from them."""
+
+    x: Array
+    b: float
+    fields: Array
+    s: Array
+    objective: float
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised, at one λ."""
+
+    loss: Loss
+    space: Space
+    lam: float
+
+    def at(self, x: Array, b: float, fields: Array) -> State:
+        """The state at given coordinates, whose fields are known."""
+        s = self.space.data.t - fields - b * self.space.data.v
+        penalty = 0.5 * self.lam * self.space.dot(x, x, fields)
+        return State(x, b, fields, s, float(self.loss.value(s).sum()) + penalty)
+
+    def at_best_intercept(self, state: State) -> State:
+        """The same weights, with an intercept that leaves no slope."""
+        b = best_intercept(self.loss, self.space.data, state.fields, state.b)
+        return self.at(state.x, b, state.fields)
+
+
 def _newton(loss: Loss, space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]:
     """Minimise at one λ: steps by conjugate gradients while these are cheap, then by Cholesky."""
-    data, fields = space.data, space.fields(x)
-    s = data.t - fields - b * data.v
-    objective = loss.value(s).sum() + 0.5 * lam * space.dot(x, x, fields)
-    first, iterative = 0.0, True
+    goal = Objective(loss, space, lam)
+    state = goal.at(x, b, space.fields(x))
+    first, last, iterative = 0.0, np.inf, True
     for _ in range(MAX_ITERATIONS):
-        h, bend = loss.derivative(s), loss.second_derivative(s)
-        if data.free and bend.sum() <= FLAT * len(s):  # no curvature tells where b should go
-            b = _best_intercept(loss, data, fields, b)
-            s = data.t - fields - b * data.v
-            objective = loss.value(s).sum() + 0.5 * lam * space.dot(x, x, fields)
-            h, bend = loss.derivative(s), loss.second_derivative(s)
-        g, g_b = space.gradient(lam, x, h), -float(data.v @ h) if data.free else 0.0
-        size = space.dot(g, g)
+        state = goal.at_best_intercept(state) if space.data.free else state
+        bend = loss.second_derivative(state.s)
+        g = space.gradient(lam, state.x, loss.derivative(state.s))
+        size = space.dot(g, g)  # below zero, by rounding, only if the Gram matrix is singular
         first = first or size
-        gap = size / (2 * lam) + (g_b**2 / (2 * max(bend.sum(), 1e-300)) if data.free else 0.0)
-        if gap <= TARGET * objective:
+        gap, aim = size / (2 * lam), max(TARGET * state.objective, 0.0)
+        stalled = 0.5 * last < gap <= GOOD * state.objective
+        if gap <= aim or stalled:
             break
-        step = None
+        last, step = gap, None
         if iterative:  # no more digits than the certificate asks for
-            wanted = np.sqrt(TARGET * objective / gap)
-            accuracy = max(min(0.3, (size / first) ** 0.25), 0.3 * wanted)
-            step = _conjugate_gradients(space, lam, (g, g_b), bend, accuracy)
+            accuracy = max(min(0.3, (size / first) ** 0.25), 0.3 * np.sqrt(aim / gap))
+            step = _conjugate_gradients(space, lam, g, bend, accuracy)
             iterative = step is not None
-        dx, db = step or space.newton_step(lam, g, g_b, bend)
-        along = space.fields(dx)
-        slope = space.dot(g, dx, along) + g_b * db
-        length = 1.0
-        while True:
-            new_x, new_fields = x + length * dx, fields + length * along
-            new_s = data.t - new_fields - (b + length * db) * data.v
-            new = loss.value(new_s).sum() + 0.5 * lam * space.dot(new_x, new_x, new_fields)
-            if new <= objective * (1 + 1e-14) + 1e-4 * length * slope or length < 1e-8:
-                break
-            length *= 0.5
-        if not new <= objective * (1 + 1e-13):
-            break  # rounding: no step makes it smaller
-        x, b, fields, s, objective = new_x, b + length * db, new_fields, new_s, new
-    return x, b
+        try:
+            step = step or space.newton_step(lam, g, bend)
+        except linalg.LinAlgError:  # rounding has the last word
+            break
+        lower = _line_search(goal, state, g, step)
+        if lower is None:
+            break
+        state = lower
+    return state.x, state.b
 
 
-def _best_intercept(loss: Loss, data: Shortfalls, fields: Array, b: float) -> float:
-    """The intercept that is best for given fields, by bisection of the slope, which is monotone."""
-
-    def slope(b: float) -> float:
-        return -float(data.v @ loss.derivative(data.t - fields - b * data.v))
-
-    low, high, step = b, b, 1.0
-    while slope(low) > 0 or slope(high) < 0:
-        low, high, step = low - step, high + step, 2 * step
-        if step > 1e12:
-            return b
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-    return high
+def _line_search(
+    goal: Objective, state: State, g: Array, step: tuple[Array, float]
+) -> State | None:
+    """The state at the end of a step, halved until it descends; None if rounding forbids it."""
+    dx, db = step
+    along = goal.space.fields(dx)
+    slope, length = goal.space.dot(g, dx, along), 1.0
+    while True:
+        x, fields = state.x + length * dx, state.fields + length * along
+        new = goal.at(x, state.b + length * db, fields)
+        if new.objective <= state.objective * (1 + 1e-14) + 1e-4 * length * slope:
+            return new
+        if length < 1e-8:
+            return new if new.objective <= state.objective * (1 + 1e-13) else None
+        length *= 0.5
 
 
 def _conjugate_gradients(
-    space: Space,
-    lam: float,
-    gradient: tuple[Array, float],
-    bend: Array,
-    accuracy: float,
+    space: Space, lam: float, g: Array, bend: Array, accuracy: float
 ) -> tuple[Array, float] | None:
     """Newton step to a relative accuracy, or None if it takes longer than a factorisation."""
     data = space.data
-    r, r_b = -gradient[0], -gradient[1]
+    r, r_b = -g, 0.0
     x, x_b = np.zeros_like(r), 0.0
     fields = space.fields(r)
     p, p_b, p_fields = r, r_b, fields
-    rr = space.dot(r, r, fields) + r_b**2
+    rr = space.dot(r, r, fields)
     stop = accuracy**2 * rr
     for _ in range(min(data.B.shape) // 8 + 10):
         pull = bend * (p_fields + p_b * data.v)
         q, q_b = space.gradient(lam, p, -pull), float(data.v @ pull) if data.free else 0.0
         curvature = space.dot(q, p, p_fields) + q_b * p_b
-        if not curvature > 0:
+        if not (curvature > 0 and rr > 0):
             return None
         step = rr / curvature
         x, x_b = x + step * p, x_b + step * p_b
@@ -156,8 +184,8 @@ class Space(Protocol):
     def gradient(self, lam: float, x: Array, h: Array) -> Array:
         """Coordinates of λw - Bᵀh."""
 
-    def newton_step(self, lam: float, g: Array, g_b: float, bend: Array) -> tuple[Array, float]:
-        """Solve the Newton system by a Cholesky factorisation, in coordinates and intercept."""
+    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
+        """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
 
     def weights(self, x: Array) -> Array:
         """The weights w."""
@@ -181,7 +209,7 @@ class Primal:
     def weights(self, x: Array) -> Array:
         return x
 
-    def newton_step(self, lam: float, g: Array, g_b: float, bend: Array) -> tuple[Array, float]:
+    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
         root = self.data.B * np.sqrt(bend)[:, None]
         matrix = root.T @ root
         matrix[np.diag_indices_from(matrix)] += lam
@@ -192,7 +220,7 @@ class Primal:
         side = self.data.B.T @ (bend * self.data.v)  # eliminate b from the bordered system
         solved = linalg.cho_solve(factor, side, check_finite=False)
         schur = bend.sum() - side @ solved
-        db = float(-(g_b + side @ dx) / schur) if schur > 0 else 0.0
+        db = float(-(side @ dx) / schur) if schur > 0 else 0.0
         return dx - db * solved, db
 
 
@@ -214,7 +242,7 @@ class Dual:
     def weights(self, x: Array) -> Array:
         return self.data.B.T @ x
 
-    def newton_step(self, lam: float, g: Array, g_b: float, bend: Array) -> tuple[Array, float]:
+    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
         K, v, root = self.data.gram, self.data.v, np.sqrt(bend)
         matrix = (root[:, None] * K) * root
         matrix[np.diag_indices_from(matrix)] += lam
@@ -224,6 +252,6 @@ class Dual:
         if self.data.free:
             z_b = lam * linalg.cho_solve(factor, root * v, check_finite=False)
             stiffness = (v * root) @ z_b
-            db = float((-g_b - (v * root) @ z) / stiffness) if stiffness > 0 else 0.0
+            db = float(-((v * root) @ z) / stiffness) if stiffness > 0 else 0.0
             z = z + db * z_b
         return (-g - root * z) / lam, db

@@ -5,8 +5,9 @@ Classification and regression share one form: the shortfalls are :math:`s = t - 
 :math:`A = X/\sqrt p`. The optimum obeys :math:`\lambda w = B^\top h` with
 :math:`h_i \in \partial\rho(s_i)`, and :math:`v\cdot h = 0` if the intercept is free.
 
-The certificate is a bound on the relative distance of the objective from its minimum: by strong
-convexity :math:`|\lambda w - B^\top h|^2/2\lambda` for smooth losses, the duality gap otherwise.
+The certificate bounds the relative distance of the objective from its minimum, up to rounding. For
+smooth losses :math:`\min_b` of the objective is :math:`\lambda`-strongly convex in w, which leaves
+:math:`|\lambda w - B^\top h|^2/2\lambda` at the best b; for the others it is the duality gap.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ GOOD = 1e-10
 """Relative distance from the minimum that every fit aims for, and most stay far below."""
 ACCEPTED = 1e-7
 """The largest that counts as exact: rounding allows no better when λ makes the objective tiny."""
-MAX_ITERATIONS = 60
+
+ROUNDING = 1e-14
+"""Relative size of an objective that is known to no digit, in units of `Shortfalls.unit`."""
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -41,20 +45,22 @@ class Fit:
 
 @dataclass(frozen=True)
 class Shortfalls:
-    """The data of a fit in the form s = t - B w - b v."""
+    """The data of a fit in the form s = t - B w - b v; `unit` is the size of the labels."""
 
     B: Array
     t: Array
     v: Array
     free: bool
+    unit: float
 
     @classmethod
     def of(cls, loss: Loss, task: Task, X: Array, y: Array, *, intercept: bool) -> Shortfalls:
         """Bring features and labels into the common form."""
         root = np.sqrt(X.shape[1])
         if task is Task.REGRESSION:
-            return cls(X / root, y, np.ones(len(y)), intercept)
-        return cls(X * (y / root)[:, None], np.full(len(y), loss.anchor), y, intercept)
+            return cls(X / root, y, np.ones(len(y)), intercept, float(np.abs(y).sum()))
+        t = np.full(len(y), loss.anchor)
+        return cls(X * (y / root)[:, None], t, y, intercept, 1.0 + float(np.abs(t).sum()))
 
     def __call__(self, w: Array, b: float) -> Array:
         return self.t - self.B @ w - b * self.v
@@ -78,24 +84,50 @@ class Shortfalls:
         return self.B @ (self.B.T @ h) if self.tall else self.gram @ h
 
 
-def gap_of(fit: Fit) -> float:
-    """How far a fit may be above its minimum, for choosing the better of two."""
-    return fit.optimality
-
-
 def relative(gap: float, objective: float, data: Shortfalls) -> float:
-    """A gap in units of the objective, or of rounding if the objective itself vanishes."""
-    return float(gap / max(objective, 1e-14 * (1.0 + np.abs(data.t).sum())))
+    """A gap in units of the objective, or of a floor that rounding sets if that is larger.
+
+    An objective far smaller than the labels is a sum of shortfalls that are mostly rounding: it is
+    judged by the floor, 1e-14 of the labels' size, not by its own digits.
+    """
+    floor = max(ROUNDING * data.unit, float(np.finfo(float).tiny))
+    return float(gap) / max(float(objective), floor)
 
 
 def certified(loss: Loss, data: Shortfalls, lam: float, w: Array, b: float) -> Fit:
-    """A fit of a smooth loss with its bound: strong convexity in w, Newton decrement in b."""
-    s = data(w, b)
-    h = loss.derivative(s)
-    gradient = lam * w - data.B.T @ h
+    """The fit of a smooth loss with given weights and, if it is free, the intercept best for them.
+
+    Its bound is that of strong convexity.
+    """
+    fields = data.B @ w
+    b = best_intercept(loss, data, fields, b) if data.free else b
+    s = data.t - fields - b * data.v
+    gradient = lam * w - data.B.T @ loss.derivative(s)
     objective = float(loss.value(s).sum() + 0.5 * lam * (w @ w))
-    gap = float(gradient @ gradient) / (2 * lam)
-    if data.free:
-        curvature = max(float(loss.second_derivative(s).sum()), 1e-300)
-        gap += float(data.v @ h) ** 2 / (2 * curvature)
-    return Fit(w, b, objective, relative(gap, objective, data))
+    return Fit(w, b, objective, relative(float(gradient @ gradient) / (2 * lam), objective, data))
+
+
+def best_intercept(loss: Loss, data: Shortfalls, fields: Array, b: float) -> float:
+    """The intercept that is best for given fields B w, to rounding, starting from `b`.
+
+    The slope is monotone: Newton's method in a bracket, and bisection where the loss does not bend.
+    """
+    low, high = -np.inf, np.inf
+    reach = size = float(np.abs(fields).max() + np.abs(data.t).max()) + 1.0
+    for turn in range(100):
+        s = data.t - fields - b * data.v
+        h = loss.derivative(s)
+        slope, bend = -float(data.v @ h), float(loss.second_derivative(s).sum())
+        # what rounding of the sum, or of every shortfall, makes of zero
+        if abs(slope) <= EPS * max(float(np.abs(h).sum()), bend * (size + abs(b))):
+            break
+        low, high = (low, b) if slope > 0 else (b, high)
+        guess = b - slope / bend if bend > 0 and turn < 20 else np.nan
+        guess = b + np.clip(guess - b, -reach, reach)
+        if not low < guess < high:
+            unbounded = np.isinf(high - low)
+            guess = b - np.copysign(reach, slope) if unbounded else 0.5 * (low + high)
+        if guess in (low, high):
+            break
+        b, reach = float(guess), 4 * reach
+    return b
