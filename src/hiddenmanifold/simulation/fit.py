@@ -18,8 +18,8 @@ from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certif
 
 Array = NDArray[np.float64]
 
-FEW = 24
-"""Up to so many λ a factorisation each is cheaper than one singular value decomposition."""
+FEW = 8
+"""Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
 ONLY_SQUARE = (
     "positive: at zero only the square loss is fitted (by the shortest least squares solution); "
     "a small one, such as 1e-8, comes close"
@@ -107,18 +107,17 @@ def _intercept_alone(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
 
 
 def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
-    """Ridge regression: a Cholesky factorisation for each of a few λ, or one SVD for all.
+    """Ridge regression: by Gram matrix, one decomposition for all λ if they are many.
 
-    The latter also where the former, in which singular values are squared, leaves too few digits.
+    Where that, in which singular values are squared, leaves too few digits: by an SVD.
     """
     A, r = (data.B, data.t) if (data.v == 1).all() else (data.B * data.v[:, None], data.t * data.v)
     centre, mean = np.zeros(A.shape[1]), 0.0
     if data.free:
         centre, mean = A.mean(0), float(r.mean())
         A, r = A - centre, r - mean
-    quick = _by_cholesky(A, r, lams) if len(lams) <= FEW else [None] * len(lams)
     fits, ridge = [], None
-    for lam, weights in zip(lams, quick, strict=True):
+    for lam, weights in zip(lams, _by_gram(A, r, lams), strict=True):
         fit = None
         if weights is not None:
             fit = certified(loss, data, lam, weights, mean - float(centre @ weights))
@@ -131,22 +130,32 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     return fits
 
 
-def _by_cholesky(A: Array, r: Array, lams: Array) -> list[Array | None]:
+def _by_gram(A: Array, r: Array, lams: Array) -> list[Array | None]:
     """Weights for each λ by the smaller Gram matrix, None where it is numerically singular."""
     wide = A.shape[1] > A.shape[0]
     gram, target = (A @ A.T, r) if wide else (A.T @ A, A.T @ r)
+    if len(lams) > FEW:
+        values, vectors = np.linalg.eigh(gram)
+        rotated = vectors.T @ target
 
-    def weights(lam: float) -> Array | None:
+    def solution(lam: float) -> Array | None:
+        if lam == 0:
+            return None
+        x: Array
+        if len(lams) > FEW:
+            x = vectors @ (rotated / (np.maximum(values, 0.0) + lam))
+            return x
         matrix = gram.copy()
         matrix[np.diag_indices_from(matrix)] += lam
         try:
             factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+            x = linalg.cho_solve(factor, target, check_finite=False)
         except linalg.LinAlgError:
             return None
-        x: Array = linalg.cho_solve(factor, target, check_finite=False)
-        return A.T @ x if wide else x
+        return x
 
-    return [weights(lam) if lam > 0 else None for lam in lams]
+    found = [solution(lam) for lam in lams]
+    return [A.T @ x if wide and x is not None else x for x in found]
 
 
 @dataclass(frozen=True)
