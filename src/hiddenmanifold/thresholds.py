@@ -15,7 +15,7 @@ from .numerics.newton import Status
 from .numerics.roots import increasing_root
 from .results import labelled, provenance
 from .teachers import BinaryTeacher
-from .theory.separability import fractions, least, rank
+from .theory.separability import Direction, fractions, least, rank
 from .theory.spectral import Features, features_of
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ ODDS = 138.0
 """Largest modulus of the log-odds log((1 - chi)/chi) at which a threshold is sought."""
 TOLERANCE = 1e-13
 """Distance from a root, in logarithms of ratios, at which the last Newton step is taken."""
-ACCEPTED, FLOOR = 1e-10, 1e-15
-"""Distance from a root, as such and in p/n, above which a point did not converge."""
-ROUNDING = 1e-14
-"""The same for the log-odds, which are in closed form."""
+ACCEPTED = 1e-10
+"""Distance from a root, beyond rounding, above which a point did not converge."""
 STEP = 1e-4
 """Half the distance, in log-odds, over which log(d/p) is differenced."""
 
@@ -79,7 +77,8 @@ def separability_threshold(
     IncompatibleIngredientsError
         If the labels are real numbers.
     ConvergenceError
-        If a p/n was not found to ten digits or 1e-15; ``partial`` has the array, there NaN.
+        If a p/n was not found to ten digits, or to 1e-15 if the rule is not symmetric; ``partial``
+        has the array, NaN at such points.
 
     Notes
     -----
@@ -182,16 +181,17 @@ class Line:
         high = self._odds(np.log(np.maximum(2.0, 1.0 / (delta * half))))
 
         def product(odds: Array, _: Array) -> tuple[Array, Array]:
-            value, elasticity = self._log_value(odds)
-            below, gamma, above = (self._log_gamma(odds + h) for h in (-STEP, 0.0, STEP))
-            return value + gamma, elasticity + (above - below) / (2.0 * STEP)
+            found = self._least(odds)
+            below, gamma, above = self._log_gamma(np.array([odds - STEP, odds, odds + STEP]))
+            return np.log(found.value) + gamma, found.elasticity + (above - below) / (2.0 * STEP)
 
         target = -np.log(delta)
         bracket = low, np.where(never, low, high)
         odds = increasing_root(product, target, bracket, target, TOLERANCE)
-        value = self._log_value(odds)[0]
-        good = _close(value + self._log_gamma(odds), target, value)
-        return np.where(never, np.inf, np.exp(value)), good | never
+        found = self._least(odds)
+        distance = np.log(found.value) + self._log_gamma(odds) - target
+        good = np.abs(distance) <= ACCEPTED + found.accuracy
+        return np.where(never, np.inf, found.value), good | never
 
     def n_over_d(self, p_over_n: Array) -> tuple[Array, Booleans]:
         """Threshold n/d at given p/n."""
@@ -201,18 +201,21 @@ class Line:
         always, never = p_over_n >= blind, p_over_n <= seeing
         target = np.log(p_over_n)
         ends = np.where(always | never, 0.0, ODDS)
-        odds = increasing_root(
-            lambda odds, _: self._log_value(odds), target, (-ends, ends), target, TOLERANCE
-        )
-        good = _close(self._log_value(odds)[0], target, target)
-        found = np.exp(-target - self._log_gamma(odds))
-        found = np.where(always, 0.0, np.where(never, np.inf, found))
-        return found, good | always | never
 
-    def _log_value(self, odds: Array) -> tuple[Array, Array]:
-        """Logarithm of the threshold p/n, and its slope."""
-        found = least(self.teacher, special.expit(-odds), self.free_intercept, special.expit(odds))
-        return np.log(found.value), found.elasticity
+        def value(odds: Array, _: Array) -> tuple[Array, Array]:
+            found = self._least(odds)
+            return np.log(found.value), found.elasticity
+
+        odds = increasing_root(value, target, (-ends, ends), target, TOLERANCE)
+        found = self._least(odds)
+        good = np.abs(np.log(found.value) - target) <= ACCEPTED + found.accuracy
+        n_over_d = np.exp(-target - self._log_gamma(odds))
+        n_over_d = np.where(always, 0.0, np.where(never, np.inf, n_over_d))
+        return n_over_d, good | always | never
+
+    def _least(self, odds: Array) -> Direction:
+        """The threshold p/n at given log-odds, and what belongs to it."""
+        return least(self.teacher, special.expit(-odds), self.free_intercept, special.expit(odds))
 
     def _odds(self, log_gamma: Array) -> Array:
         """The log-odds that the field is hidden from features of given d/p."""
@@ -234,9 +237,4 @@ class Line:
             # no slope: near d = p the log-odds of almost linear features are too steep for Newton
             return self._odds(log_gamma), np.full_like(log_gamma, np.nan)
 
-        return increasing_root(bisected, odds, (low, high), odds, ROUNDING * (1.0 + np.abs(odds)))
-
-
-def _close(found: Array, target: Array, log_value: Array) -> Booleans:
-    """Whether an equation holds to ten digits, or to the rounding of a threshold p/n."""
-    return np.abs(found - target) <= ACCEPTED + FLOOR * np.exp(-log_value)
+        return increasing_root(bisected, odds, (low, high), odds)

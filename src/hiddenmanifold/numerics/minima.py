@@ -102,7 +102,8 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         width = right.t - left.t
         slow = (width > 0.5 * before) if turn % 3 == 0 else np.zeros(len(width), dtype=bool)
         before = width if turn % 3 == 0 else before
-        share = np.where(plateau | slow, 0.5, low / (low - high))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(plateau | slow, 0.5, low / (low - high))
         middle = Samples.of(function, left.point, left.t + share * width)
         bend = (right.slope - left.slope) / width
         rising = (middle.slope > 0) | (plateau & (middle.trend == 0))

@@ -68,10 +68,11 @@ def newton_step(matrix: Array, residual: Array) -> Array:
     """
     usable = np.all(np.isfinite(matrix), axis=(1, 2))
     safe = np.where(usable[:, None, None], matrix, np.eye(matrix.shape[1]))
-    try:
-        step = np.linalg.solve(safe, residual[..., None])[..., 0]
-    except np.linalg.LinAlgError:
-        step = (np.linalg.pinv(safe) @ residual[..., None])[..., 0]
+    with np.errstate(all="ignore"):  # what is not finite is replaced below
+        try:
+            step = np.linalg.solve(safe, residual[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            step = (np.linalg.pinv(safe) @ residual[..., None])[..., 0]
     finite: NDArray[np.bool_] = np.isfinite(step).all(1)
     return np.where(finite[:, None], step, residual)
 

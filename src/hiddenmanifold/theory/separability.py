@@ -45,14 +45,10 @@ ACCURATE = 1e-12
 """Relative accuracy of the minimum."""
 ROUNDING = 1e-15
 """What rounding of X may cost of it, times t and the X at which labels change."""
-LARGEST_SNR = 1e50
-"""Features without noise count as having this ratio κ1/κ⋆."""
-LEAST_HIDDEN = 1e-40
-"""A field that is wholly visible counts as hidden to this fraction."""
-RESOLVED = 1e-14
-"""Narrowest change of label that can be resolved, relative to the field where it happens."""
-GONE = 1e-10
-"""Where the field is wholly visible, a minimum below this is zero."""
+LARGEST_SNR, NOTHING, LEAST_HIDDEN = 1e50, 1e-25, 1e-60
+"""κ1/κ⋆ of linear features, what they do not hide, and how a wholly visible field is hidden."""
+RESOLVED, GONE = 1e-14, 1e-10
+"""Narrowest change of label, relative to its X; minimum that is zero if the field is visible."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +67,8 @@ class Direction:
         Intercept of the prediction in units of its standard deviation, at the threshold.
     elasticity : array
         Derivative of log(value) by the log-odds log((1 - chi)/chi), not negative.
+    accuracy : array
+        Relative accuracy of the minimum.
     status : array
         How the minimisation ended; a point that did not converge is NaN throughout.
     """
@@ -81,6 +79,7 @@ class Direction:
     alignment: Array
     bias: Array
     elasticity: Array
+    accuracy: Array
     status: Integers
 
 
@@ -93,15 +92,15 @@ def fractions(features: Features, gamma: Array) -> tuple[Array, Array]:
     r"""The visible fraction :math:`\chi` and the hidden one :math:`1-\chi`, with their own digits.
 
     With :math:`r = 1/(1+Xs)` and :math:`X = \kappa_1^2/\kappa_\star^2` they are :math:`\langle Xsr
-    \rangle/\gamma` and :math:`\langle r\rangle_d = (\langle r^2\rangle_d -
-    \mathrm{Var}_d\,r)^{1/2}`.
+    \rangle/\gamma` and :math:`\langle r\rangle_d = \langle r^2\rangle_d + \langle Xsr^2\rangle/
+    \gamma`.
     """
     X = _signal_to_noise(features, gamma)
     with np.errstate(all="ignore"):  # of what overflows at an infinite X, nothing is used
         m = features.projection.moments(X, gamma)
         visible = X * m.b1 / gamma
-        hidden = np.sqrt(np.maximum(m.c0_d - X * (X * m.variance_d), 0.0))
-    hidden[(hidden < LEAST_HIDDEN) & (features.kappa_star == 0.0)] = 0.0
+        hidden = m.c0_d + X * m.c1 / gamma
+    hidden[(hidden < NOTHING) & (features.kappa_star == 0.0)] = 0.0
     return np.minimum(visible, 1.0), np.minimum(hidden, 1.0)
 
 
@@ -161,11 +160,11 @@ def least(
     t0, t, sums, status = _minimise(average)
     value, length = sums[0], np.hypot(1.0, t)
     alignment, bias, elasticity = -np.sqrt(chi) * t / length, -t0 / length, sums[-1] / value
-    gone = (hidden == 0.0) & (value < GONE)
+    accuracy, gone = average.accuracy(t), (hidden == 0.0) & (value < GONE)
     value[gone] = 0.0
     for unknown in (t, t0):
         unknown[gone & (unknown != 0.0)] *= np.inf
-    columns = (value, t, t0, alignment, bias, elasticity)
+    columns = (value, t, t0, alignment, bias, elasticity, accuracy)
     for column in columns:
         column[status != Status.CONVERGED] = np.nan
     return Direction(*columns, status)

@@ -17,6 +17,7 @@ from scipy import special
 
 from hiddenmanifold.numerics.panels import gauss_legendre
 from hiddenmanifold.projections import Moments, Projection
+from hiddenmanifold.theory.separability import fractions
 from hiddenmanifold.theory.spectral import Features
 
 Array = NDArray[np.float64]
@@ -43,27 +44,22 @@ class Sight:
     @classmethod
     def of(cls, features: Features, gamma: Array) -> Sight:
         """The sight of features with κ1 ≠ 0."""
-        k1, ks = features.kappa_1**2, features.kappa_star**2
-        snr = k1 / ks if ks else np.inf
-        X = min(snr, 1e100)
-        m = features.projection.moments(np.full_like(gamma, X), gamma)
-        shown, hidden = X * m.b1 / gamma, m.c0_d + X * m.c1 / gamma
-        if np.isinf(snr):  # what is left of zero eigenvalues, or of none
-            hidden = np.where(hidden < 1e-40, 0.0, hidden)
-        return cls(features.projection, snr, gamma, shown, hidden)
+        snr = (features.kappa_1 / features.kappa_star) ** 2 if features.kappa_star else np.inf
+        return cls(features.projection, snr, gamma, *fractions(features, gamma))
 
     def __getitem__(self, index: Integers) -> Sight:
         return Sight(
             self.projection, self.snr, self.gamma[index], self.shown[index], self.hidden[index]
         )
 
+    @np.errstate(all="ignore")  # beyond 1e150 moments overflow; what is not finite is found
     def contrast(self, log_u: Array) -> tuple[Array, Array]:
         r""":math:`w = \log(q/V_0) - \log u \le 0` and its derivative by log u.
 
         :math:`w = \log(A/B)`, :math:`A = q/\rho u`, :math:`B = V_0/\rho`. With :math:`X_1 =
         X(1+u)`, :math:`r = 1/(1+Xs)` and :math:`r_1 = 1/(1+X_1s)` they are averages of
-        :math:`Xs(1-r)r_1` and of :math:`r + Xsr_1`. Where all is visible these are almost equal; their difference is
-        that of :math:`r + Xsrr_1 = r + (r-r_1)/u`.
+        :math:`Xs(1-r)r_1` and of :math:`r + Xsr_1`. Where all is visible these are almost equal;
+        their difference is that of :math:`r + Xsrr_1 = r + (r-r_1)/u`.
         """
         if np.isinf(self.snr):  # G is 1 or 0
             u, odds = np.exp(log_u), self.hidden / self.shown

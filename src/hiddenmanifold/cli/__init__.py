@@ -1,0 +1,15 @@
+"""The command line: parse, call, print. It contains no formulas.
+
+The modules are named after these steps: `values` and `ingredients` read what was typed, `options`
+holds what the commands share, `work` runs it with a progress bar, `tables` and `files` present the
+result, `outcome` turns every ending into a sentence and an exit code.
+"""
+
+from hiddenmanifold.cli.commands import app
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,119 @@
+"""Bring results to where they are wanted, and say how the command ended."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hiddenmanifold.cli import files, tables
+from hiddenmanifold.cli.options import OutputOptions
+from hiddenmanifold.cli.outcome import Code, OutputError, stop
+from hiddenmanifold.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from hiddenmanifold.cli.work import Result
+
+
+def check_destinations(output: OutputOptions) -> None:
+    """Raise before a long computation if its results could not be delivered."""
+    from hiddenmanifold import plotting
+
+    wanted = {"csv": output.csv, "json": output.json, "nc": output.nc, "plot": output.plot}
+    given = {option: path for option, path in wanted.items() if path is not None}
+    streams = [option for option, path in given.items() if path == files.STANDARD_OUTPUT]
+    if len(streams) > 1 or not {"csv", "json"}.issuperset(streams):
+        raise InvalidArgumentError(f"--{streams[-1]}", "-", "a file: - is for one of csv and json")
+    for path in given.values():
+        if path != files.STANDARD_OUTPUT:
+            check_writable(path)
+    if output.plot is not None:
+        plotting.check_destination(output.plot)
+
+
+def check_writable(path: Path) -> None:
+    """Raise unless a file can be written here."""
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a directory")
+    if not path.parent.is_dir():
+        raise OutputError(f"cannot write {path}: there is no directory {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise OutputError(f"cannot write {path}: permission denied")
+
+
+def deliver(
+    result: Result,
+    output: OutputOptions,
+    *,
+    data: xr.Dataset | None = None,
+    theory: Callable[[], xr.Dataset | None] = lambda: None,
+) -> None:
+    """Write, print and draw a result, and end the command with an exit code.
+
+    Files come first: they are not lost if something is wrong with the rest.
+
+    Parameters
+    ----------
+    result : Result
+        What to print and to draw.
+    output : OutputOptions
+        Where to.
+    data : xarray.Dataset, optional
+        What to write into files, if that is not the same.
+    theory : callable
+        Returns a finer prediction to draw with simulated points, if there is one.
+    """
+    ds = result.dataset
+    for path, write in (
+        (output.csv, files.write_csv),
+        (output.json, files.write_json),
+        (output.nc, files.write_nc),
+    ):
+        if path is not None:
+            write(ds if data is None else data, path)
+    wanted = [name.strip() for name in output.show.split(",")] if output.show else []
+    unknown = [name for name in wanted if name not in ds.data_vars]
+    if not output.quiet and files.STANDARD_OUTPUT not in (output.csv, output.json):
+        tables.show(ds, [] if unknown else wanted)
+    if unknown:
+        raise InvalidArgumentError("--show", unknown[0], _among(unknown[0], ds))
+    if output.plot is not None:
+        from hiddenmanifold import plotting
+
+        figure = plotting.plot(ds, output.x, wanted or None, theory=theory())
+        plotting.save(figure, output.plot)
+    sys.stdout.flush()
+    if result.interrupted:
+        stop(Code.INTERRUPTED, "interrupted: what was done is kept, the rest is missing")
+    if sentence := failures(ds):
+        stop(Code.INCOMPLETE, sentence)
+
+
+def failures(ds: xr.Dataset) -> str:
+    """What went wrong with some points or fits; empty if nothing did."""
+    from hiddenmanifold.numerics.newton import Status
+
+    sentences = []
+    for name in (name for name in files.STATUSES if name in ds):
+        for status in (status for status in Status if status is not Status.CONVERGED):
+            if count := int((ds[name] == int(status)).sum()):
+                sentences.append(f"{count} of {ds[name].size} points failed: {status.sentence}")
+    if not {"dropped", "status"}.intersection(map(str, ds.data_vars)):
+        found = next(iter(ds.data_vars.values()))  # a threshold is a number, or there is none
+        if lost := int(found.isnull().sum()):
+            sentences.append(f"{lost} of {found.size} points were not found")
+    if "dropped" in ds and (dropped := int(ds["dropped"].sum())):
+        sentences.append(f"{dropped} fits fell short of their optimum and were left out")
+    return "; ".join(sentences)
+
+
+def _among(name: str, ds: xr.Dataset) -> str:
+    known = [str(known) for known in ds.data_vars]
+    near = difflib.get_close_matches(name, known, n=2)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"among {', '.join(known)}{hint}"

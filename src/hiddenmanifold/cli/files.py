@@ -1,0 +1,93 @@
+"""Datasets as files: CSV and JSON with one record per point, netCDF as it is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.numerics.newton import Status
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+STANDARD_OUTPUT = Path("-")
+STATUSES = ("status", "theory_status")
+"""Quantities whose numbers are those of a `Status`."""
+
+
+def columns(ds: xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Every coordinate and quantity as a flat array over the points, in the order of the grid."""
+    import xarray as xr
+
+    first = next(iter(ds.data_vars.values()))
+    grid = xr.DataArray(np.empty(first.shape), dims=first.dims)
+    names = [*first.dims, *(c for c in ds.coords if c not in first.dims), *ds.data_vars]
+    return {
+        str(name): ds[name].broadcast_like(grid).transpose(*first.dims).values.ravel()
+        for name in names
+        if name in ds
+    }
+
+
+def write_csv(ds: xr.Dataset, path: Path) -> None:
+    """One line per point, all digits; a status is the name of its `Status`, in lower case."""
+    table = {name: _plain(name, values) for name, values in columns(ds).items()}
+    with _opened(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*table.values(), strict=True))
+
+
+def write_json(ds: xr.Dataset, path: Path) -> None:
+    """Attributes, meanings and one object per point.
+
+    What JSON cannot say: NaN becomes null, infinities become the strings "inf" and "-inf".
+    """
+    table = {name: _plain(name, values) for name, values in columns(ds).items()}
+    content = {
+        "attributes": {name: str(value) for name, value in ds.attrs.items()},
+        "meanings": {n: a.attrs["long_name"] for n, a in ds.items() if "long_name" in a.attrs},
+        "points": [
+            {name: _in_json(value) for name, value in zip(table, row, strict=True)}
+            for row in zip(*table.values(), strict=True)
+        ],
+    }
+    with _opened(path) as file:
+        json.dump(content, file, ensure_ascii=False, indent=1, allow_nan=False)
+        file.write("\n")
+
+
+def write_nc(ds: xr.Dataset, path: Path) -> None:
+    """The dataset itself, for `xarray.open_dataset`."""
+    ds.to_netcdf(path)
+
+
+def _plain(name: str, values: NDArray[Any]) -> list[Any]:
+    if name in STATUSES:
+        return [Status(int(value)).name.lower() for value in values]
+    plain: list[Any] = values.tolist()
+    return plain
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    if path == STANDARD_OUTPUT:
+        yield sys.stdout
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file

@@ -1,0 +1,241 @@
+"""What several commands share: groups of options, and how a command takes a group."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from hiddenmanifold.cli.outcome import reporting
+
+if TYPE_CHECKING:
+    from hiddenmanifold.model import Model
+
+MODEL, RATIOS, SEARCH, OUTPUT = "Model", "Ratios", "Regularisation", "Output"
+
+
+def _names(kind: str) -> Callable[[], list[str]]:
+    """The names of a kind of ingredient, for completion in the shell."""
+
+    def complete() -> list[str]:
+        from hiddenmanifold.cli.ingredients import families
+
+        return list(families()[kind][1])
+
+    return complete
+
+
+def _ingredient(kind: str, text: str) -> Any:
+    return typer.Option(
+        metavar="NAME[:KEY=VALUE,…]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
+    )
+
+
+def _ratio(text: str) -> Any:
+    return typer.Option(metavar="VALUES", help=text, rich_help_panel=RATIOS)
+
+
+def _file(text: str) -> Any:
+    return typer.Option(metavar="FILE", help=text, rich_help_panel=OUTPUT)
+
+
+Regularisation = Annotated[
+    str,
+    typer.Option(
+        "--regularisation",
+        "--lam",
+        metavar="VALUES",
+        help="The λ of Σ loss + (λ/2)|w|², a sum over samples; 0 and inf are the limits. Where "
+        "there is a theory, 'optimal' is the λ of least error.",
+        rich_help_panel=SEARCH,
+    ),
+]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=OUTPUT)
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Processes; by default one per core.", rich_help_panel=OUTPUT),
+]
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The learning problem; by default that of the paper."""
+
+    activation: Annotated[str, _ingredient("activation", "Nonlinearity of the features.")] = "sign"
+    projection: Annotated[
+        str,
+        _ingredient(
+            "projection",
+            "Feature matrix: also spectrum:eigenvalues=0.5,1.5,d_over_p=1 and matrix:F=file.npy.",
+        ),
+    ] = "gaussian"
+    teacher: Annotated[
+        str,
+        _ingredient("teacher", "Label rule, e.g. sign:noise=0.1,flip=0.05 or logistic:slope=2."),
+    ] = "sign"
+    loss: Annotated[str, _ingredient("loss", "Loss, e.g. square or huber:delta=0.5.")] = "logistic"
+    intercept: Annotated[
+        bool, typer.Option("--intercept", help="Fit an intercept.", rich_help_panel=MODEL)
+    ] = False
+
+    def model(self) -> Model:
+        """The model that is meant."""
+        from hiddenmanifold.cli.ingredients import ingredient
+        from hiddenmanifold.model import Model
+
+        kinds = ("activation", "projection", "teacher", "loss")
+        chosen = {kind: ingredient(kind, getattr(self, kind)) for kind in kinds}
+        return Model(**chosen, intercept=self.intercept)
+
+
+@dataclass(frozen=True)
+class RatioOptions:
+    """Ratios of the numbers of samples n, features p and latent dimensions d."""
+
+    n_over_d: Annotated[str | None, _ratio("Samples per latent dimension.")] = None
+    p_over_n: Annotated[str | None, _ratio("Features per sample.")] = None
+    n_over_p: Annotated[str | None, _ratio("Samples per feature.")] = None
+    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    d_over_p: Annotated[str | None, _ratio("Latent dimensions per feature.")] = None
+    d_over_n: Annotated[str | None, _ratio("Latent dimensions per sample.")] = None
+
+    def given(self) -> dict[str, Any]:
+        """The ratios that were given, as numbers and vectors."""
+        from hiddenmanifold.cli.values import values
+
+        texts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: values("--" + name.replace("_", "-"), text)
+            for name, text in texts.items()
+            if text is not None
+        }
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How the optimal regularisation is sought."""
+
+    minimise: Annotated[
+        str,
+        typer.Option(
+            metavar="ERROR",
+            help="What the optimal λ makes least: generalisation_error or clean_error.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = "generalisation_error"
+    bounds: Annotated[
+        str,
+        typer.Option(
+            metavar="LOW:HIGH",
+            help="Where the optimal λ is sought; 0 and inf include the limits.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = "0:inf"
+
+    def given(self) -> dict[str, Any]:
+        """The search, as arguments of `predict`."""
+        from hiddenmanifold.cli.values import bounds
+
+        return {"minimise": self.minimise, "bounds": bounds("--bounds", self.bounds)}
+
+
+@dataclass(frozen=True)
+class SimulationOptions:
+    """Sizes and seeds of a simulation."""
+
+    d: Annotated[
+        int | None, typer.Option(metavar="N", help="Latent dimension; n and p follow. 256.")
+    ] = None
+    seeds: Annotated[int, typer.Option(metavar="N", help="Independent draws of everything.")] = 30
+    n_test: Annotated[int, typer.Option(metavar="N", help="Fresh samples per draw.")] = 4000
+    data: Annotated[
+        str, typer.Option(metavar="KIND", help="original, or equivalent: the Gaussian twin.")
+    ] = "original"
+    seed: Annotated[int, typer.Option(metavar="N", help="Root of all randomness.")] = 0
+    workers: Workers = None
+
+    def given(self) -> dict[str, Any]:
+        """The options, as arguments of `simulate`."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where results go."""
+
+    csv: Annotated[Path | None, _file("Write all points as CSV; - is standard output.")] = None
+    json: Annotated[Path | None, _file("Write all points as JSON; - is standard output.")] = None
+    nc: Annotated[Path | None, _file("Write the dataset as netCDF, for xarray.")] = None
+    plot: Annotated[Path | None, _file("Draw it, as .png, .pdf or .svg.")] = None
+    x: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Horizontal axis of the plot, e.g. p_over_n; by default what has most values.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    show: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,…",
+            help="Quantities in the table and in the plot, e.g. generalisation_error,q_w.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no table.", rich_help_panel=OUTPUT)
+    ] = False
+    debug: Debug = False
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose groups of options are spread into single ones, and whose errors are reported.
+
+    Parameters
+    ----------
+    command : callable
+        Its arguments are options, or groups of options: dataclasses whose fields are options.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _options_of(groups[name])
+        else:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
+
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        with reporting(given.get("debug", False)):
+            gathered = {
+                name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+                for name, group in groups.items()
+            }
+            command(**gathered, **given)
+
+    vars(flat)["__signature__"] = inspect.Signature(parameters)
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat
+
+
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]

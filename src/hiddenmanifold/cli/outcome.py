@@ -1,0 +1,166 @@
+"""How a command ends: an exit code, and for every failure one sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from types import FrameType
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from hiddenmanifold.errors import ConvergenceError, HiddenManifoldError
+
+
+class Code(IntEnum):
+    """Exit codes."""
+
+    COMPLETE = 0
+    INCOMPLETE = 1
+    BAD_INPUT = 2
+    NO_OUTPUT = 3
+    DEFECT = 70
+    INTERRUPTED = 130
+
+    @property
+    def meaning(self) -> str:
+        """What the code says, for the help page."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Code.COMPLETE: "all went well",
+    Code.INCOMPLETE: "some points did not converge, the others were printed and written",
+    Code.BAD_INPUT: "the command was misspelt or its input makes no sense",
+    Code.NO_OUTPUT: "a file could not be written, or an optional library is missing",
+    Code.DEFECT: "a defect of this program",
+    Code.INTERRUPTED: "Ctrl-C: what was done was printed and written",
+}
+
+
+class OutputError(HiddenManifoldError):
+    """A result could not be delivered where it was wanted."""
+
+
+def complain(sentence: str) -> None:
+    """Say what went wrong, where it does not mix with results."""
+    typer.secho("error: ", fg="red", bold=True, err=True, nl=False)
+    typer.echo(sentence, err=True)
+
+
+def stop(code: Code, sentence: str) -> NoReturn:
+    """End the command with a sentence and an exit code."""
+    complain(sentence)
+    raise typer.Exit(code)
+
+
+class OneSentence(TyperGroup):
+    """A group of commands that reports what it cannot parse in one sentence as well."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        try:
+            code = super().main(*args, **{**options, "standalone_mode": False})
+        except typer.TyperException as error:
+            command = getattr(getattr(error, "ctx", None), "command_path", "hiddenmanifold")
+            sentence = error.format_message().rstrip(".?")
+            complain(f"{sentence}; see {command} --help")
+            code = error.exit_code
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+@contextmanager
+def reporting(debug: bool) -> Iterator[None]:
+    """Turn what is raised inside into one sentence and an exit code.
+
+    Parameters
+    ----------
+    debug : bool
+        Whether to show the traceback as well.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception | KeyboardInterrupt | Stopped):
+            raise
+        if debug:
+            traceback.print_exc(file=sys.stderr)
+        stop(_code(error), _sentence(error))
+
+
+def _code(error: BaseException) -> Code:
+    """The exit code for what was raised."""
+    codes: tuple[tuple[Code, tuple[type[BaseException], ...]], ...] = (
+        (Code.INTERRUPTED, (KeyboardInterrupt, Stopped)),
+        (Code.INCOMPLETE, (ConvergenceError,)),
+        (Code.NO_OUTPUT, (OutputError, ImportError, OSError)),
+        (Code.BAD_INPUT, (HiddenManifoldError, MemoryError)),
+    )
+    return next((code for code, types in codes if isinstance(error, types)), Code.DEFECT)
+
+
+def _sentence(error: BaseException) -> str:
+    """What was raised, for a person."""
+    text = " ".join(str(error).split())
+    if _code(error) is Code.DEFECT:
+        return (
+            "this should not happen, please report it with the output of --debug: "
+            f"{type(error).__name__}: {text}"
+        )
+    if isinstance(error, OSError) and not isinstance(error, HiddenManifoldError):
+        return f"cannot write {error.filename or 'the output'}: {error.strerror or text}"
+    if isinstance(error, ConvergenceError):  # what follows is for programmers
+        return text.partition(". ")[0]
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for so many points"
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted before anything was done"
+    return text or "interrupted"
+
+
+@dataclass
+class Interrupt:
+    """Whether Ctrl-C was pressed."""
+
+    noticed: bool = False
+
+
+class Stopped(BaseException):
+    """A Ctrl-C that ends the whole command."""
+
+
+@contextmanager
+def noticing_interrupts(raised: type[BaseException] = KeyboardInterrupt) -> Iterator[Interrupt]:
+    """Remember a Ctrl-C, also where the library answers it by returning what it has.
+
+    Parameters
+    ----------
+    raised : type
+        What a Ctrl-C raises; the library knows `KeyboardInterrupt` only.
+    """
+    interrupt, parent = Interrupt(), os.getpid()
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        if os.getpid() != parent:  # a forked worker: nobody waits for it any more
+            os._exit(Code.INTERRUPTED)
+        interrupt.noticed = True
+        # a pool notices that its workers are gone, and may stumble over futures it had cancelled
+        threading.excepthook = lambda _: None
+        raise raised
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, previous)

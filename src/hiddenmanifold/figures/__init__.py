@@ -1,0 +1,136 @@
+"""The figures of Gerace et al. 2020, computed and drawn anew.
+
+A module per figure: its parameters at the top, in the paper's size (`FULL`) and in a small one
+(`QUICK`), `compute`, which returns datasets, and `draw`, which draws them and computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.figures import (
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_5,
+    figure_6,
+    figure_7,
+    store,
+)
+from hiddenmanifold.figures.curves import Datasets, scores
+from hiddenmanifold.figures.drawing import write
+from hiddenmanifold.plotting.figure import check_available
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["MODULES", "NUMBERS", "Recipe", "datasets", "run", "scores"]
+
+
+class Recipe(Protocol):
+    """What the module of a figure has."""
+
+    @property
+    def TITLE(self) -> str:
+        """One line that says what the figure shows."""
+
+    @property
+    def PARTS(self) -> tuple[str, ...]:
+        """Names of its datasets."""
+
+    @property
+    def FULL(self) -> Any:
+        """Parameters of the size in the paper."""
+
+    @property
+    def QUICK(self) -> Any:
+        """Parameters of a size that takes seconds."""
+
+    def compute(self, parameters: Any, *, progress: bool = False) -> Datasets:
+        """The datasets behind the figure, named like its `PARTS`."""
+
+    def draw(self, data: Datasets) -> Figure:
+        """The figure."""
+
+
+MODULES: Mapping[int, Recipe] = {
+    1: figure_1,
+    2: figure_2,
+    3: figure_3,
+    4: figure_4,
+    5: figure_5,
+    6: figure_6,
+    7: figure_7,
+}
+NUMBERS = tuple(MODULES)
+"""The numbers of the paper's figures."""
+
+
+def run(number: int, *, quick: bool, directory: Path | str, progress: bool = True) -> list[Path]:
+    """Compute a figure of the paper, or take its data from the directory, and draw it.
+
+    Parameters
+    ----------
+    number : int
+        Number of the figure in the paper.
+    quick : bool
+        Whether to simulate small sizes and few seeds instead of those of the paper.
+    directory : path
+        Where everything is written. Datasets found there are used again, if they were made with
+        the same parameters by the same version of the package.
+    progress : bool
+        Whether simulations show a progress bar.
+
+    Returns
+    -------
+    list of Path
+        The figure as PNG, PDF and SVG, and its datasets as netCDF.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such figure.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    recipe = _recipe(number)
+    check_available()  # before minutes are spent on what cannot be drawn
+    directory = Path(directory)
+    data = datasets(number, quick=quick, directory=directory, progress=progress)
+    drawn = write(recipe.draw(data), directory, f"figure_{number}")
+    return [*drawn, *_files(number, quick, directory).values()]
+
+
+def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool = True) -> Datasets:
+    """The datasets behind a figure: those in the directory, if they fit, else computed and kept.
+
+    Parameters
+    ----------
+    number, quick, directory, progress
+        As in `run`.
+    """
+    recipe = _recipe(number)
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    parameters = recipe.QUICK if quick else recipe.FULL
+    files, key = _files(number, quick, directory), store.fingerprint(parameters)
+    data = store.load(files, key)
+    if data is None:
+        data = recipe.compute(parameters, progress=progress)
+        store.save(data, files, key)
+    return data
+
+
+def _recipe(number: int) -> Recipe:
+    if number not in MODULES:
+        raise InvalidArgumentError("number", number, "one of " + ", ".join(map(str, NUMBERS)))
+    return MODULES[number]
+
+
+def _files(number: int, quick: bool, directory: Path) -> dict[str, Path]:
+    stem = f"figure_{number}_{'quick' if quick else 'full'}"
+    return store.paths(directory, stem, MODULES[number].PARTS)

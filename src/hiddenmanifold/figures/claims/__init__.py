@@ -1,0 +1,39 @@
+"""What the paper's text says, number by number and statement by statement, and what is computed."""
+
+from __future__ import annotations
+
+# in the order of the text
+from hiddenmanifold.figures.claims import equivalence  # isort: skip
+from hiddenmanifold.figures.claims import double_descent  # isort: skip
+from hiddenmanifold.figures.claims import features  # isort: skip
+from hiddenmanifold.figures.claims import manifold  # isort: skip
+from hiddenmanifold.figures.claims.judgement import CHECKS, DIFFERS, HOLDS, REMARK, Row
+
+__all__ = [
+    "CHECKS",
+    "DIFFERS",
+    "HOLDS",
+    "REMARK",
+    "Row",
+    "check",
+    "double_descent",
+    "equivalence",
+    "features",
+    "manifold",
+]
+
+
+def check(progress: bool = False) -> list[Row]:
+    """Check every claim, in the order of the text.
+
+    Parameters
+    ----------
+    progress : bool
+        Whether to show a progress bar.
+    """
+    if not progress:
+        return [one() for one in CHECKS]
+    from rich.progress import Progress
+
+    with Progress(auto_refresh=False, transient=True) as bar:  # no thread, so that work can fork
+        return [one() for one in bar.track(CHECKS, description="checking the claims")]

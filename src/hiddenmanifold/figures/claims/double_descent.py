@@ -1,0 +1,155 @@
+"""Double descent for classification: section 3.1 of the text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hiddenmanifold.figures.claims.judgement import Row, claim, error, paper_model, verdict
+from hiddenmanifold.optima import interpolation_peak
+from hiddenmanifold.prediction import predict
+from hiddenmanifold.thresholds import separability_threshold
+
+
+@claim
+def peak_of_the_square_loss() -> Row:
+    """Section 3.1."""
+    peak = interpolation_peak(paper_model(loss="square"), n_over_d=3.0, regularisation=[0, 1e-4])
+    limit, small = peak.p_over_n.values
+    return Row(
+        "square loss: the peak is at p/n = 1",
+        "1",
+        f"{limit:.6f} at λ → 0, {small:.4f} at λ = 1e-4",
+        verdict(limit == 1.0 and abs(small - 1) < 0.01),
+    )
+
+
+@claim
+def peak_of_the_logistic_loss() -> Row:
+    """Section 3.1."""
+    threshold = float(separability_threshold(paper_model(), n_over_d=3.0))
+    peak = interpolation_peak(paper_model(), n_over_d=3.0, regularisation=[1e-12, 1e-4])
+    limit, small = peak.p_over_n.values
+    return Row(
+        "logistic loss: the peak is where data become separable",
+        f"{threshold:.4f} (n/d = 3)",
+        f"{limit:.4f} at λ = 1e-12, {small:.4f} at λ = 1e-4",
+        verdict(abs(limit / threshold - 1) < 1e-3, remark=True),
+        "the text reads the peak at λ = 1e-4, which is still to the right of the threshold",
+    )
+
+
+@claim
+def training_loss_vanishes_at_the_peaks() -> Row:
+    """Section 3.1."""
+    losses = []
+    for model, place in (
+        (paper_model(loss="square"), 1.0),
+        (paper_model(), float(separability_threshold(paper_model(), n_over_d=3.0))),
+    ):
+        beside = np.array([0.98, 1.02]) * place
+        losses.append(predict(model, n_over_d=3.0, p_over_n=beside, regularisation=0).training_loss)
+    before, after = np.array([loss.values for loss in losses]).T
+    return Row(
+        "the peaks are where the training loss reaches zero",
+        "zero from the peak on",
+        f"2 % before: {before[0]:.4f}, {before[1]:.4f}; 2 % after: {after[0]:g}, {after[1]:g}",
+        verdict(bool(np.all(before > 0) and np.all(after == 0))),
+        "square and logistic loss at λ → 0",
+    )
+
+
+@claim
+def cover() -> Row:
+    """Section 3.1."""
+    limit = 1 / float(separability_threshold(paper_model(), n_over_d=1e-9))
+    return Row(
+        "n/p at separability as n/d → 0 (Cover)",
+        "2",
+        f"{limit:.8f}",
+        verdict(abs(limit - 2) < 1e-6),
+    )
+
+
+@claim
+def separability_grows_with_samples() -> Row:
+    """Section 3.1."""
+    n_over_d = np.geomspace(0.01, 100, 60)
+    alpha = 1 / separability_threshold(paper_model(), n_over_d=n_over_d).values
+    return Row(
+        "n/p at separability grows with n/d",
+        "grows",
+        f"from {alpha[0]:.3f} at n/d = 0.01 to {alpha[-1]:.2f} at 100",
+        verdict(bool(np.all(np.diff(alpha) > 0))),
+    )
+
+
+def _logistic_against_square(regularisation: Any, expected: str) -> Row:
+    """Where, for p/n between 0.02 and 100, the logistic loss is worse than the square loss."""
+    p_over_n = np.geomspace(0.02, 100, 241)
+    arguments = {"n_over_d": 3.0, "p_over_n": p_over_n, "regularisation": regularisation}
+    logistic, square = (
+        error(paper_model(), **arguments),
+        error(paper_model(loss="square"), **arguments),
+    )
+    worse = logistic > square * (1 + 1e-9)
+    threshold = float(separability_threshold(paper_model(), n_over_d=3.0))
+    below = worse & (p_over_n < threshold / 2)
+    name = "optimal λ" if regularisation == "optimal" else f"λ = {regularisation:g}"
+    where = (
+        f"worse for p/n in [{p_over_n[worse].min():.2f}, {p_over_n[worse].max():.2f}]"
+        f", by at most {np.max(logistic - square):.4f}"
+        if worse.any()
+        else "nowhere worse"
+    )
+    note = f"separability at p/n = {threshold:.3f}"
+    if below.any():
+        most = np.max((logistic - square)[below])
+        note += (
+            f"; with few features the two differ by less than {most:.1g}, to the square's favour"
+        )
+    return Row(
+        f"logistic beats square loss at {name}, except near its peak",
+        expected,
+        where,
+        verdict(bool(np.all(logistic[p_over_n > 1.5] < square[p_over_n > 1.5])), bool(below.any())),
+        note,
+    )
+
+
+@claim
+def logistic_against_square_at_small_regularisation() -> Row:
+    """Section 3.1."""
+    return _logistic_against_square(1e-4, "worse in a small region around the peak")
+
+
+@claim
+def logistic_against_square_at_the_optimum() -> Row:
+    """Section 3.1."""
+    return _logistic_against_square("optimal", "better")
+
+
+def _kernel_limit(loss: str, printed: float) -> Row:
+    errors = error(
+        paper_model(loss=loss), n_over_d=3.0, p_over_n=[10.0, np.inf], regularisation="optimal"
+    )
+    return Row(
+        f"kernel limit of the {loss} loss at optimal λ, n/d = 3",
+        f"{printed}",
+        f"{errors[1]:.6f}",
+        verdict(round(float(errors[1]), 2) == printed),
+        f"at p/n = 10 it is {errors[0]:.4f}: perhaps read at the edge of the plot",
+    )
+
+
+@claim
+def kernel_limit_of_the_square_loss() -> Row:
+    """Section 3.1."""
+    return _kernel_limit("square", 0.17)
+
+
+@claim
+def kernel_limit_of_the_logistic_loss() -> Row:
+    """Section 3.1."""
+    return _kernel_limit("logistic", 0.16)

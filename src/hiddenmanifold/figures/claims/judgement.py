@@ -1,0 +1,62 @@
+"""What a claim of the text is, how it is judged, and the models that the text speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.model import Model
+from hiddenmanifold.prediction import predict
+
+Array = NDArray[np.float64]
+
+HOLDS, REMARK, DIFFERS = "holds", "holds, with a remark", "differs"
+WORST = 4.0
+"""Standard errors that a simulation may be away from the theory."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim of the text, what is computed instead of read off a plot, and the verdict."""
+
+    claim: str
+    expected: str
+    computed: str
+    verdict: str
+    note: str = ""
+
+
+CHECKS: list[Callable[[], Row]] = []
+"""Every check, in the order of the text."""
+
+
+def claim(check: Callable[[], Row]) -> Callable[[], Row]:
+    """Add a check to the list."""
+    CHECKS.append(check)
+    return check
+
+
+def paper_model(**ingredients: Any) -> Model:
+    """The model of the text's Figures 2 to 5, but for the ingredients given."""
+    parts: dict[str, Any] = {
+        "activation": "sign",
+        "projection": "gaussian",
+        "teacher": "sign",
+        "loss": "logistic",
+    }
+    return Model(**{**parts, **ingredients})
+
+
+def error(model: Model, **arguments: Any) -> Array:
+    """Test errors, NaN at a point that has none (exactly at a threshold)."""
+    found: Array = predict(model, **arguments, on_failure="keep").generalisation_error.values
+    return found
+
+
+def verdict(holds: bool, remark: bool = False) -> str:
+    """How a claim fares."""
+    return DIFFERS if not holds else REMARK if remark else HOLDS

@@ -1,0 +1,187 @@
+"""What the figures have in common: axes, predicted curves and simulated points, side by side."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.experiments import compare
+from hiddenmanifold.model import Model
+from hiddenmanifold.prediction import predict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+Datasets = dict[str, "xr.Dataset"]
+"""The datasets behind one figure, by name."""
+
+SMALLEST = 1e-6
+"""Where the optimal λ is the limit 0⁺, which cannot be simulated, simulations take this λ; theory
+and simulation are compared at this same value."""
+RECORDED = ("status", "residual", "quadrature_error", "optimal_regularisation")
+"""Kept with every prediction, whatever the figure draws."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Evenly spaced values, on a linear or on a logarithmic scale."""
+
+    low: float
+    high: float
+    count: int
+    logarithmic: bool = False
+
+    @property
+    def values(self) -> Array:
+        """The values from `low` to `high`, both included."""
+        spaced = np.geomspace if self.logarithmic else np.linspace
+        return spaced(self.low, self.high, self.count, dtype=float)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large and how often something is simulated; the arguments of `simulate`."""
+
+    d: int
+    seeds: int
+    n_test: int = 4000
+    seed: int = 0
+
+
+def predicted(
+    models: Mapping[str, Model], over: str, quantities: Sequence[str], **arguments: Any
+) -> xr.Dataset:
+    """Predictions of several models, side by side along a dimension of their names.
+
+    Parameters
+    ----------
+    models : mapping
+        Models by name.
+    over : str
+        Name of the dimension.
+    quantities : sequence of str
+        What to keep, apart from the certificates.
+    **arguments
+        Those of `predict`.
+    """
+    parts = {}
+    for name, model in models.items():
+        ds = predict(model, **arguments)
+        parts[name] = ds[[key for key in (*quantities, *RECORDED) if key in ds]]
+    return side_by_side(parts, over)
+
+
+def simulated(
+    models: Mapping[str, Model],
+    over: str,
+    quantities: Sequence[str],
+    *,
+    size: Size,
+    optimal: bool = False,
+    **arguments: Any,
+) -> xr.Dataset:
+    """Simulations of several models, with the theory at the same points, side by side.
+
+    Parameters
+    ----------
+    models, over, quantities
+        As in `predicted`.
+    size : Size
+        Latent dimension, seeds and test samples.
+    optimal : bool
+        Whether to simulate at the optimal λ of the theory, at least `SMALLEST`.
+    **arguments
+        Those of `simulate`; without `regularisation` if it is optimal.
+
+    Returns
+    -------
+    xarray.Dataset
+        For each quantity q: `q`, `q_stderr`, `q_theory` and `q_z`, as `compare` names them.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After a Ctrl-C: points of a few seeds only must not be kept as if they were finished.
+    """
+    ratios = {name: values for name, values in arguments.items() if "_over_" in name}
+    parts = {}
+    for name, model in models.items():
+        if optimal:
+            best = predict(model, regularisation="optimal", **ratios).optimal_regularisation
+            arguments["regularisation"] = best.clip(min=SMALLEST)
+        ds = compare(model, **asdict(size), **arguments)
+        if bool((ds.seeds + ds.dropped < size.seeds).any()):
+            raise KeyboardInterrupt
+        if dropped := int(ds.dropped.sum()):
+            warnings.warn(
+                f"{dropped} simulated fits of {model} did not reach their optimum and are left out",
+                stacklevel=2,
+            )
+        wanted = [key + end for key in quantities for end in ("", "_stderr", "_theory", "_z")]
+        parts[name] = ds[[*wanted, "seeds", "dropped"]]
+    return side_by_side(parts, over)
+
+
+def side_by_side(parts: Mapping[str, xr.Dataset], over: str) -> xr.Dataset:
+    """Datasets on the same points as one, with a new first dimension of their names."""
+    import xarray as xr
+
+    bare = [_regularisation_as_data(ds) for ds in parts.values()]
+    shared = {name: bare[0][name].variable for name in bare[0].coords}
+    whole = xr.concat(
+        [ds.drop_vars(list(shared)) for ds in bare],
+        xr.DataArray(list(parts), dims=over, name=over),
+        data_vars="all",
+        combine_attrs="drop_conflicts",
+    ).assign_coords(shared)
+    models = [f"{name}: {ds.attrs['model']}" for name, ds in parts.items()]
+    return whole.assign_attrs(model="; ".join(models))
+
+
+def _regularisation_as_data(ds: xr.Dataset) -> xr.Dataset:
+    """Unless it is a dimension, each model may have its own λ, which is no coordinate of all."""
+    own = "regularisation" in ds.coords and "regularisation" not in ds.dims
+    return ds.reset_coords("regularisation") if own else ds
+
+
+def scores(data: Datasets) -> xr.DataArray:
+    """Simulation minus theory in standard errors, for every point that a figure draws.
+
+    Parameters
+    ----------
+    data : dict of Dataset
+        What the `compute` of a figure returned.
+
+    Returns
+    -------
+    xarray.DataArray
+        One score per point and quantity, along `score`, with the coordinates `part` (name of the
+        dataset) and `quantity`; empty, if nothing is simulated.
+    """
+    import xarray as xr
+
+    values, part, quantity = [np.empty(0)], [], []
+    for name, ds in data.items():
+        for variable in ds.data_vars:
+            if str(variable).endswith("_z"):
+                z = ds[variable].values.ravel()
+                values.append(z)
+                part += [name] * z.size
+                quantity += [str(variable).removesuffix("_z")] * z.size
+    coordinates = {"part": ("score", part), "quantity": ("score", quantity)}
+    return xr.DataArray(np.concatenate(values), coordinates, ("score",), "z")
+
+
+def used_ratio(ds: xr.Dataset, name: str) -> xr.DataArray:
+    """A ratio of the whole numbers n, p, d that a simulation used."""
+    above, separator, below = name.partition("_over_")
+    if not separator or not {above, below} <= {"n", "p", "d"}:
+        raise InvalidArgumentError("name", name, "a ratio such as p_over_n")
+    return ds[above] / ds[below]

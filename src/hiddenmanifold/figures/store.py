@@ -1,0 +1,67 @@
+"""Datasets on disk: kept with the parameters that made them, and used again only for the same."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hiddenmanifold.figures.curves import Datasets
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, struct.error)
+"""What a broken file raises: it is parsed as one that is whole, until something makes no sense."""
+
+
+def fingerprint(parameters: Any) -> str:
+    """Parameters, as a frozen dataclass, and the version of the package, as a line of JSON."""
+    content = {"parameters": asdict(parameters), "version": version("hiddenmanifold")}
+    return json.dumps(content, sort_keys=True)
+
+
+def paths(directory: Path, stem: str, parts: Sequence[str]) -> dict[str, Path]:
+    """The file of each part."""
+    return {part: directory / f"{stem}_{part}.nc" for part in parts}
+
+
+def save(data: Datasets, files: dict[str, Path], key: str) -> None:
+    """Write every part as netCDF 3, which needs no library beyond SciPy."""
+    for part, path in files.items():
+        unfinished = path.with_suffix(".part")
+        data[part].assign_attrs(made_with=key).to_netcdf(unfinished, engine="scipy")
+        unfinished.replace(path)  # so that an interruption leaves no half of a file
+
+
+def load(files: dict[str, Path], key: str) -> Datasets | None:
+    """The datasets, if every part is there and was made with the same parameters, else None.
+
+    A file that cannot be read counts as missing, with a warning.
+    """
+    data = {}
+    for part, path in files.items():
+        ds = _read(path) if path.exists() else None
+        if ds is None or ds.attrs.get("made_with") != key:
+            return None
+        data[part] = ds
+    return data
+
+
+def _read(path: Path) -> xr.Dataset | None:
+    import xarray as xr
+
+    try:
+        return xr.load_dataset(io.BytesIO(path.read_bytes()), engine="scipy")
+    except UNREADABLE as error:
+        warnings.warn(
+            f"{path} cannot be read ({type(error).__name__}: {error}); it is computed again",
+            stacklevel=4,
+        )
+        return None

@@ -1,0 +1,119 @@
+"""How plots look: labels, symbols, colours, and which axes are logarithmic."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hiddenmanifold.model import RATIOS
+
+Array = NDArray[np.float64]
+
+LABELS = {
+    "n_over_d": "samples per latent dimension, $n/d$",
+    "d_over_n": "latent dimensions per sample, $d/n$",
+    "p_over_n": "features per sample, $p/n$",
+    "n_over_p": "samples per feature, $n/p$",
+    "p_over_d": "features per latent dimension, $p/d$",
+    "d_over_p": "latent dimensions per feature, $d/p$",
+    "regularisation": r"regularisation, $\lambda$",
+    "optimal_regularisation": r"optimal regularisation, $\lambda_{\mathrm{opt}}$",
+    "generalisation_error": r"generalisation error, $\varepsilon_g$",
+    "clean_error": "error against noiseless labels",
+    "training_loss": r"training loss, $\varepsilon_t$",
+    "training_error": "training error",
+    "alignment": r"alignment, $M/\sqrt{\rho Q}$",
+    "q_s": "$q_s$",
+    "q_w": "$q_w$",
+    "m_s": "$m_s$",
+    "V_s": "$V_s$",
+    "V_w": "$V_w$",
+    "Q": "$Q$",
+    "M": "$M$",
+    "V": "$V$",
+}
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#000000")
+"""Told apart by readers of any colour vision (Okabe and Ito 2008)."""
+WIDE_SPAN = 50.0
+"""Ratio of the largest to the smallest value from which an axis may be logarithmic."""
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.labelsize": 9,
+    "axes.titlesize": 9,
+    "legend.fontsize": 8,
+    "axes.linewidth": 0.8,
+    "lines.linewidth": 1.4,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # letters stay letters
+    "svg.fonttype": "none",
+    "svg.hashsalt": "hiddenmanifold",  # the same picture is the same file
+}
+
+
+def label(name: str) -> str:
+    """What is written along an axis."""
+    return LABELS.get(name, name.replace("_", " "))
+
+
+def ordinate(name: str) -> str:
+    """What is written along a vertical axis, where a ratio is a threshold."""
+    return f"threshold, ${symbol(name)}$" if name in RATIOS else label(name)
+
+
+def symbol(name: str) -> str:
+    """The mathematical symbol of a coordinate, without dollar signs."""
+    if name in RATIOS:
+        return name.replace("_over_", "/")
+    return r"\lambda" if name == "regularisation" else rf"\mathrm{{{name}}}"
+
+
+def mathematical(value: float) -> str:
+    """A number as it is printed in a formula, without dollar signs."""
+    if math.isinf(value):
+        return r"\infty" if value > 0 else r"-\infty"
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:.4g}"
+    mantissa, exponent = f"{value:.3e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    power = f"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa}\times{power}"
+
+
+def is_logarithmic(values: ArrayLike) -> bool:
+    """Whether coordinates belong on a logarithmic axis: over decades, even in their logarithms."""
+    finite = np.unique(np.asarray(values, dtype=float))
+    finite = finite[np.isfinite(finite) & (finite > 0)]
+    if not spans_decades(finite):
+        return False
+    uneven = [np.diff(v).std() / np.diff(v).mean() for v in (np.log(finite), finite)]
+    return len(finite) == 2 or bool(uneven[0] < uneven[1])
+
+
+def spans_decades(values: Array) -> bool:
+    """Whether the values, those that are finite and not zero, are positive and far apart."""
+    finite = values[np.isfinite(values) & (values != 0)]
+    return len(finite) > 1 and finite.min() > 0 and bool(finite.max() >= WIDE_SPAN * finite.min())
+
+
+def colours(values: Array) -> list[Any]:
+    """One colour per value: distinct ones for a few, a scale for many."""
+    if len(values) <= len(COLOURS):
+        return list(COLOURS[: len(values)])
+    scale = colour_scale(values)
+    return [scale.to_rgba(value) for value in values]
+
+
+def colour_scale(values: Array) -> Any:
+    """The scale of colours of many values, for their lines and the bar that explains them."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LogNorm, Normalize
+
+    logarithmic = is_logarithmic(values)
+    inside = values[np.isfinite(values) & ((values > 0) | (not logarithmic))]
+    norm = (LogNorm if logarithmic else Normalize)(inside.min(), inside.max(), clip=True)
+    return ScalarMappable(norm, "viridis")

@@ -1,0 +1,406 @@
+"""Every command gives the numbers of the library, in every format, and ends with the right code."""
+
+import csv
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import hiddenmanifold as hm
+from hiddenmanifold.bayes import bayes_optimal
+from hiddenmanifold.cli import app, commands, tables, work
+from hiddenmanifold.cli.outcome import Code
+
+MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+SQUARE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+GRID = ("--n-over-d", "3", "--p-over-n", "0.5,1,2")
+RATIOS = {"n_over_d": 3.0, "p_over_n": [0.5, 1.0, 2.0]}
+SMALL = ("--d", "20", "--seeds", "3", "--n-test", "50", "--workers", "1")
+SIZES = {"d": 20, "seeds": 3, "n_test": 50, "workers": 1}
+
+
+def run(*args, code=Code.COMPLETE):
+    result = CliRunner().invoke(app, [str(arg) for arg in args], prog_name="hiddenmanifold")
+    assert result.exit_code == code, result.output
+    return result
+
+
+def complaint(result):
+    """The one line on standard error."""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "Traceback" not in result.output
+    return line
+
+
+def read_csv(text):
+    rows = list(csv.DictReader(text.splitlines()))
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def assert_same_numbers(table, ds):
+    """Every number of a dataset is in a table of strings, to the last digit."""
+    grid = next(iter(ds.data_vars.values()))
+    for name in [*ds.data_vars, *ds.coords]:
+        if name in ("status", "theory_status"):
+            expected = [hm.Status(s).name.lower() for s in ds[name].values.ravel()]
+            assert table[name] == expected
+        elif name != "seconds":
+            flat = ds[name].broadcast_like(grid).transpose(*grid.dims).values.ravel()
+            np.testing.assert_array_equal([float(v) for v in table[name]], flat, err_msg=name)
+
+
+def test_predict_writes_the_numbers_of_the_library(tmp_path):
+    files = {kind: tmp_path / f"out.{kind}" for kind in ("csv", "json", "nc")}
+    options = [part for kind, path in files.items() for part in (f"--{kind}", path)]
+    run("predict", *GRID, "--lam", "log:1e-3:1:2", *options, "--quiet")
+    ds = hm.predict(MODEL, **RATIOS, regularisation=np.geomspace(1e-3, 1, 2))
+    assert_same_numbers(read_csv(files["csv"].read_text()), ds)
+    content = json.loads(files["json"].read_text())
+    points = {name: [point[name] for point in content["points"]] for name in content["points"][0]}
+    assert_same_numbers(points, ds)
+    assert content["attributes"]["model"] == repr(MODEL)
+    assert content["meanings"]["training_loss"] == ds.training_loss.attrs["long_name"]
+    with xr.open_dataset(files["nc"]) as stored:
+        xr.testing.assert_equal(stored.load(), ds)
+        assert stored.attrs["objective"] == ds.attrs["objective"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_standard_output_carries_nothing_but_the_data(kind):
+    result = run("predict", *GRID, "--lam", 1, f"--{kind}", "-")
+    ds = hm.predict(MODEL, **RATIOS, regularisation=1.0)
+    if kind == "csv":
+        assert_same_numbers(read_csv(result.stdout), ds)
+    else:
+        assert len(json.loads(result.stdout)["points"]) == 3
+    assert not result.stderr
+
+
+def test_the_table_shows_what_varies_and_says_what_does_not():
+    result = run("predict", *GRID, "--lam", 1e-4)
+    ds = hm.predict(MODEL, **RATIOS, regularisation=1e-4)
+    for value in ds.generalisation_error.values:
+        assert f"{value:.6g}" in result.stdout
+    assert "n/d = 3, λ = 0.0001" in result.stdout
+    assert repr(MODEL) in result.stdout
+    assert ds.attrs["objective"] in result.stdout
+    assert not run("predict", *GRID, "--lam", 1e-4, "--quiet").stdout
+
+
+def test_the_table_shows_what_is_asked_for(tmp_path):
+    result = run("predict", *GRID, "--lam", 1, "--show", "q_w, V", "--plot", tmp_path / "a.svg")
+    ds = hm.predict(MODEL, **RATIOS, regularisation=1.0)
+    assert f"{ds.q_w.values[1]:.6g}" in result.stdout
+    assert f"{ds.V.values[1]:.6g}" in result.stdout
+    assert f"{ds.generalisation_error.values[1]:.6g}" not in result.stdout
+    drawing = (tmp_path / "a.svg").read_text()
+    assert "generalisation" not in drawing
+
+
+def test_an_unknown_quantity_costs_neither_the_files_nor_the_table(tmp_path):
+    path = tmp_path / "out.csv"
+    result = run("predict", *GRID, "--lam", 1, "--show", "q_v", "--csv", path, code=Code.BAD_INPUT)
+    assert "did you mean 'q_w'" in complaint(result) or "'q_s'" in complaint(result)
+    assert len(path.read_text().splitlines()) == 4
+    assert "generalisation" in result.stdout
+
+
+def test_a_long_table_is_shortened_and_says_so():
+    result = run("predict", "--n-over-d", 3, "--p-over-n", "0.1:3:200", "--lam", 1)
+    assert f"{tables.ROWS} of 200 points" in result.stdout
+    assert len(re.findall(r"^ *[\d.]+ +0\.\d+", result.stdout, flags=re.MULTILINE)) == tables.ROWS
+
+
+def test_noisy_labels_have_a_clean_error_as_well():
+    flags = ("--teacher", "sign:flip=0.1")
+    assert "clean" in run("predict", *GRID, "--lam", 1, *flags).stdout
+    assert "clean" not in run("predict", *GRID, "--lam", 1).stdout
+
+
+def test_all_options_of_the_model_arrive():
+    result = run(
+        "predict",
+        *("--activation", "relu", "--projection", "orthogonal", "--intercept"),
+        *("--teacher", "logistic:slope=2,threshold=0.3", "--loss", "squared_hinge"),
+        *("--n-over-p", "2", "--d-over-p", "0.5", "--regularisation", "0.1", "--csv", "-"),
+    )
+    model = hm.Model(
+        activation="relu",
+        projection="orthogonal",
+        teacher=hm.teachers.Logistic(slope=2.0, threshold=0.3),
+        loss="squared_hinge",
+        intercept=True,
+    )
+    ds = hm.predict(model, n_over_p=2.0, d_over_p=0.5, regularisation=0.1)
+    assert_same_numbers(read_csv(result.stdout), ds)
+
+
+def test_limits_are_numbers_too():
+    args = ("--n-over-d", 3, "--p-over-n", "1,inf", "--lam", "0,inf", "--json", "-")
+    points = json.loads(run("predict", *args).stdout)["points"]
+    assert [point["p_over_n"] for point in points] == [1.0, 1.0, "inf", "inf"]
+    assert [point["regularisation"] for point in points] == [0.0, "inf"] * 2
+    ds = hm.predict(MODEL, n_over_d=3.0, p_over_n=[1.0, np.inf], regularisation=[0.0, np.inf])
+    found = [point["generalisation_error"] for point in points]
+    np.testing.assert_array_equal(found, ds.generalisation_error.values.ravel())
+
+
+def test_a_point_that_fails_is_told_but_does_not_cost_the_others():
+    args = ("predict", "--n-over-d", 3, "--p-over-n", "0.5,1", "--lam", 0, "--loss", "square")
+    result = run(*args, code=Code.INCOMPLETE)
+    ds = hm.predict(SQUARE, n_over_d=3.0, p_over_n=[0.5], regularisation=0.0)
+    assert f"{ds.generalisation_error.item():.6g}" in result.stdout
+    assert "threshold" in result.stdout
+    assert f"1 of 2 points failed: {hm.Status.THRESHOLD.sentence}" in complaint(result)
+    failed = json.loads(run(*args, "--json", "-", code=Code.INCOMPLETE).stdout)["points"][1]
+    assert failed["status"] == "threshold"
+    assert failed["generalisation_error"] is None
+    table = read_csv(run(*args, "--csv", "-", code=Code.INCOMPLETE).stdout)
+    assert table["generalisation_error"][1] == "nan"
+
+
+def test_optimal_is_predict_with_an_optimal_regularisation():
+    options = ("--loss", "square", "--teacher", "sign:flip=0.1", "--minimise", "clean_error")
+    search = ("--bounds", "0.02:0.9", "--csv", "-")
+    table = read_csv(run("optimal", *GRID, *options, *search).stdout)
+    model = hm.Model(
+        activation="sign",
+        projection="gaussian",
+        teacher=hm.teachers.Sign(flip=0.1),
+        loss="square",
+    )
+    ds = hm.predict(
+        model, **RATIOS, regularisation="optimal", minimise="clean_error", bounds=(0.02, 0.9)
+    )
+    assert_same_numbers(table, ds)
+    same = run("predict", *GRID, *options, *search, "--lam", "optimal").stdout
+    assert read_csv(same) == table
+    assert "optimal" in run("optimal", *GRID, *options).stdout
+
+
+def test_threshold_and_bayes_give_the_numbers_of_the_library():
+    found = read_csv(run("threshold", "--n-over-d", "0.5,3", "--csv", "-").stdout)
+    expected = hm.separability_threshold(MODEL, n_over_d=[0.5, 3.0])
+    np.testing.assert_array_equal([float(v) for v in found["p_over_n"]], expected.values)
+    assert f"{expected.values[1]:.6g}" in run("threshold", "--n-over-d", "0.5,3").stdout
+    table = read_csv(run("bayes", *GRID, "--csv", "-").stdout)
+    assert_same_numbers(table, bayes_optimal(MODEL, **RATIOS))
+
+
+def test_simulate_prints_means_and_writes_fits_if_asked(tmp_path):
+    args = ("simulate", *GRID, "--lam", "0.1,1", *SMALL, "--seed", 5)
+    table = read_csv(run(*args, "--csv", "-").stdout)
+    ds = hm.simulate(MODEL, **RATIOS, regularisation=[0.1, 1.0], seed=5, **SIZES)
+    assert_same_numbers(table, hm.summary(ds))
+    result = run(*args, "--nc", tmp_path / "fits.nc", "--per-seed")
+    with xr.open_dataset(tmp_path / "fits.nc") as stored:
+        xr.testing.assert_equal(stored.load().drop_vars("seconds"), ds.drop_vars("seconds"))
+    means = hm.summary(ds).isel(p_over_n=0, regularisation=0)
+    value, error = float(means.training_loss), float(means.training_loss_stderr)
+    assert tables.with_error(value, error) in result.stdout
+
+
+def test_compare_prints_theory_and_z(tmp_path):
+    args = ("compare", *GRID, "--lam", 1, *SMALL, "--data", "equivalent")
+    result = run(*args, "--csv", tmp_path / "out.csv", "--plot", tmp_path / "out.png")
+    ds = hm.compare(MODEL, **RATIOS, regularisation=1.0, data="equivalent", **SIZES)
+    assert_same_numbers(read_csv((tmp_path / "out.csv").read_text()), ds)
+    assert f"{ds.generalisation_error_z.values[0]:+.1f}" in result.stdout
+    assert f"{ds.generalisation_error_theory.values[0]:.6g}" in result.stdout
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
+)
+def test_plots_are_files_of_their_kind(tmp_path, suffix, start):
+    path = tmp_path / f"plot.{suffix}"
+    run("predict", *GRID, "--lam", "0.1,1", "--plot", path, "-q")
+    assert path.read_bytes().startswith(start)
+
+
+def test_pieces_make_the_same_whole(monkeypatch):
+    args = ("predict", "--n-over-d", "2,3", "--p-over-n", "0.1:3:7", "--lam", "0.1,1", "--csv", "-")
+    whole = read_csv(run(*args).stdout)
+    monkeypatch.setitem(commands.PIECES, "predict", 8)
+    pieces = read_csv(run(*args).stdout)
+    assert list(pieces) == list(whole)
+    for name in ("n_over_d", "p_over_n", "regularisation", "status"):
+        assert pieces[name] == whole[name]
+    for name in ("generalisation_error", "training_loss", "q_w"):
+        found, expected = (np.array(table[name], dtype=float) for table in (pieces, whole))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_an_interrupt_keeps_the_pieces_that_are_done(monkeypatch):
+    pieces = []
+
+    def call(p_over_n):
+        if len(pieces) == 2:
+            raise KeyboardInterrupt
+        pieces.append(p_over_n)
+        return hm.predict(MODEL, n_over_d=3.0, p_over_n=p_over_n, regularisation=1.0)
+
+    result = work.in_pieces(call, {"p_over_n": np.linspace(1, 2, 12)}, 3)
+    assert result.interrupted
+    np.testing.assert_array_equal(result.dataset.p_over_n, np.linspace(1, 2, 12)[:6])
+
+    monkeypatch.setitem(commands.PIECES, "predict", 3)
+    monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: interrupt())
+    out = run("predict", *GRID, "--n-over-d", "1,2", "--lam", 1, code=Code.INTERRUPTED)
+    assert "before anything was done" in complaint(out)
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+REFUSED = [
+    ((*GRID, "--lam", "1:2"), "--regularisation = '1:2'"),
+    (("--n-over-d", "0.1:", "--p-over-n", "1", "--lam", "1"), "--n-over-d = '0.1:'"),
+    ((*GRID, "--lam", "-1"), "regularisation = -1.0"),
+    ((*GRID, "--lam", "1", "--loss", "logistik"), "did you mean 'logistic'"),
+    ((*GRID, "--lam", "1", "--teacher", "sign:nose=1"), "did you mean 'noise'"),
+    ((*GRID, "--lam", "1", "--teacher", "linear"), "do not fit together"),
+    (("--n-over-d", "3", "--lam", "1"), "exactly two independent ratios"),
+    ((*GRID, "--lam", "optimal", "--bounds", "1"), "--bounds"),
+    ((*GRID, "--lam", "optimal", "--minimise", "loss"), "'generalisation_error' or"),
+    ((*GRID, "--lam", "1", "--workers", "0"), "workers = 0"),
+    ((*GRID, "--lam", "1", "--plot", "out.jpg"), ".png, .pdf, .svg"),
+    ((*GRID, "--lam", "1", "--csv", "-", "--json", "-"), "one of csv and json"),
+    ((*GRID, "--lam", "1", "--nc", "-"), "one of csv and json"),
+    ((*GRID, "--lam", "1", "--lamda", "1"), "--lam"),
+    (GRID, "Missing option '--regularisation'"),
+]
+
+
+@pytest.mark.parametrize(("args", "sentence"), REFUSED, ids=[r[1] for r in REFUSED])
+def test_bad_input_is_refused_in_one_sentence(args, sentence):
+    result = run("predict", *args, code=Code.BAD_INPUT)
+    assert sentence in complaint(result)
+    assert not result.stdout
+
+
+def test_unknown_commands_are_guessed():
+    assert "Did you mean 'predict'" in complaint(run("predikt", code=Code.BAD_INPUT))
+    assert "one of 1, " in complaint(run("figure", "99", code=Code.BAD_INPUT))
+
+
+def test_a_plot_of_one_point_is_refused_after_the_table(tmp_path):
+    args = ("predict", "--n-over-d", 3, "--p-over-n", 1, "--lam", 1, "--plot", tmp_path / "a.png")
+    result = run(*args, code=Code.BAD_INPUT)
+    assert "a single point" in complaint(result)
+    assert "0.258003" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--csv", "--json", "--nc", "--plot"])
+def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path, option, monkeypatch):
+    monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: pytest.fail("ran"))
+    (tmp_path / "folder.png").mkdir()
+    for path, reason in (
+        (tmp_path / "nowhere" / "out.png", "there is no directory"),
+        (tmp_path / "folder.png", "it is a directory"),
+    ):
+        result = run("predict", *GRID, "--lam", 1, option, path, code=Code.NO_OUTPUT)
+        assert f"cannot write {path}: {reason}" in complaint(result)
+
+
+def test_a_disk_that_fails_later_is_told_in_one_sentence(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "out.nc")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", full)
+    result = run("predict", *GRID, "--lam", 1, "--nc", tmp_path / "out.nc", code=Code.NO_OUTPUT)
+    assert "cannot write out.nc: No space left on device" in complaint(result)
+
+
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = tmp_path / "a.png"
+    result = run("predict", *GRID, "--lam", 1, "--plot", path, code=Code.NO_OUTPUT)
+    assert "hiddenmanifold[plot]" in complaint(result)
+
+
+def test_debug_shows_the_traceback():
+    args = ("predict", *GRID, "--lam", 1, "--loss", "logistik")
+    result = run(*args, "--debug", code=Code.BAD_INPUT)
+    assert "Traceback" in result.stderr
+    assert "in resolve" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: loss = 'logistik'")
+
+
+def test_a_defect_has_a_code_of_its_own(monkeypatch):
+    monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: 1 / 0)
+    result = run("predict", *GRID, "--lam", 1, code=Code.DEFECT)
+    assert "ZeroDivisionError: division by zero" in complaint(result)
+
+
+def test_a_theory_that_fails_does_not_cost_the_simulation():
+    args = ("--n-over-d", 3, "--p-over-n", "0.5,1", "--lam", 0, "--loss", "square")
+    result = run("compare", *args, *SMALL, code=Code.INCOMPLETE)
+    assert f"1 of 2 points failed: {hm.Status.THRESHOLD.sentence}" in complaint(result)
+    assert "threshold" in result.stdout
+    ds = hm.compare(SQUARE, n_over_d=3.0, p_over_n=[0.5, 1.0], regularisation=0.0, **SIZES)
+    at = ds.isel(p_over_n=1)
+    mean, error = float(at.training_loss), float(at.training_loss_stderr)
+    assert tables.with_error(mean, error) in result.stdout
+
+
+def test_a_threshold_that_is_not_found_is_told(monkeypatch):
+    found = hm.separability_threshold(MODEL, n_over_d=[1.0, 2.0])
+
+    def half(*_, **__):
+        partial = found.where(found.n_over_d < 2)
+        raise hm.ConvergenceError("1 of 2 thresholds were not found", partial=partial)
+
+    monkeypatch.setattr("hiddenmanifold.thresholds.separability_threshold", half)
+    result = run("threshold", "--n-over-d", "1,2", code=Code.INCOMPLETE)
+    assert "1 of 2 points were not found" in complaint(result)
+    assert f"{found.values[0]:.6g}" in result.stdout
+
+
+def test_a_fit_that_fell_short_is_told(monkeypatch):
+    monkeypatch.setattr("hiddenmanifold.experiments.ACCEPTED", -1.0)
+    result = run("simulate", *GRID, "--lam", 1, *SMALL, code=Code.INCOMPLETE)
+    assert "9 fits fell short of their optimum" in complaint(result)
+
+
+def test_help_names_every_command_option_and_exit_code():
+    text = run("--help").stdout
+    for code in Code:
+        assert re.search(rf"\b{code.value}\b", text)
+    names = [command.callback.__name__ for command in app.registered_commands]
+    assert names == [
+        *("predict", "optimal", "simulate", "compare"),
+        *("threshold", "bayes", "figure", "claims"),
+    ]
+    for name in names:
+        assert name in text
+        own = run(name, "--help").stdout
+        assert "--debug" in own
+        assert ("0.05:3:60" in own) == (name not in ("figure", "claims"))
+    assert run().stdout == text
+
+
+def test_the_shell_completes_ingredients():
+    environment = {
+        "_HIDDENMANIFOLD_COMPLETE": "complete_bash",
+        "COMP_WORDS": "hiddenmanifold predict --loss hu",
+        "COMP_CWORD": "3",
+    }
+    result = CliRunner().invoke(app, [], prog_name="hiddenmanifold", env=environment)
+    assert result.stdout.split() == ["huber"]
+
+
+def test_numbers_are_rounded_to_their_errors():
+    assert tables.with_error(0.33891, 0.0123) == "0.339 ± 0.012"
+    assert tables.with_error(12.3456, 12.0) == "12 ± 12"
+    assert tables.with_error(0.0, 0.0) == "0"
+    assert tables.with_error(np.nan, np.nan) == "—"
+    assert tables.with_error(1e-12, 1e-13) == "1e-12 ± 1e-13"
+    assert tables.digits(np.inf) == "∞"

@@ -1,0 +1,83 @@
+"""Ingredients with parameters as they are typed."""
+
+import numpy as np
+import pytest
+
+import hiddenmanifold as hm
+from hiddenmanifold.cli.ingredients import families, ingredient
+
+MODULES = {
+    "activation": hm.activations,
+    "projection": hm.projections,
+    "teacher": hm.teachers,
+    "loss": hm.losses,
+}
+
+
+def test_every_registered_name_is_known():
+    for kind, module in MODULES.items():
+        for name, cls in module.REGISTRY.items():
+            assert ingredient(kind, name) == cls()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("teacher", "sign:noise=0.1,flip=0.05", hm.teachers.Sign(noise=0.1, flip=0.05)),
+        ("teacher", "logistic:slope=2", hm.teachers.Logistic(slope=2.0)),
+        ("teacher", "steps:changes=-1,0,1,first=1", hm.teachers.Steps((-1.0, 0.0, 1.0), first=1)),
+        ("teacher", "steps:first=1, changes=0.5", hm.teachers.Steps((0.5,), first=1)),
+        ("loss", "huber:delta=0.5", hm.losses.Huber(delta=0.5)),
+        (
+            "projection",
+            "spectrum:eigenvalues=0.5,1.5,weights=1,1,d_over_p=2",
+            hm.projections.Spectrum((0.5, 1.5), (1.0, 1.0), d_over_p=2.0),
+        ),
+    ],
+)
+def test_parameters_are_numbers_and_lists_of_numbers(kind, text, expected):
+    assert ingredient(kind, text) == expected
+
+
+def test_a_matrix_is_read_from_a_file(tmp_path):
+    F = np.random.default_rng(0).standard_normal((20, 30))
+    np.save(tmp_path / "F.npy", F)
+    found = ingredient("projection", f"matrix:F={tmp_path / 'F.npy'}")
+    np.testing.assert_array_equal(found.F, F)
+
+
+def test_a_file_that_could_run_code_is_refused(tmp_path):
+    np.save(tmp_path / "F.npy", np.array([{"an": "object"}]), allow_pickle=True)
+    for name in ("F.npy", "missing.npy"):
+        with pytest.raises(hm.InvalidArgumentError, match="cannot be read"):
+            ingredient("projection", f"matrix:F={tmp_path / name}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "complaint"),
+    [
+        ("loss", "logistik", "did you mean 'logistic'"),
+        ("loss", "hugger:delta=1", "did you mean 'huber'"),
+        ("activation", "sine", "one of 'sign'"),
+        ("projection", "spectra", "did you mean 'spectrum'"),
+        ("teacher", "sign:nose=1", "did you mean 'noise'"),
+        ("teacher", "sign:0.1", "keys among noise, flip"),
+        ("teacher", "sign:noise=", "a number"),
+        ("teacher", "sign:noise=__import__('os')", "a number"),
+        ("teacher", "sign:noise=0.1,0.2", "one number"),
+        ("teacher", "sign:noise=0.1,noise=0.2", "a second 'noise'"),
+        ("teacher", "sign:flip=0.7", "at most 0.5"),
+        ("loss", "hinge:delta=1", "there are no parameters"),
+        ("projection", "spectrum:d_over_p=1", "given eigenvalues"),
+        ("projection", "spectrum", "given eigenvalues"),
+    ],
+)
+def test_mistakes_are_explained(kind, text, complaint):
+    with pytest.raises(hm.InvalidArgumentError, match=complaint):
+        ingredient(kind, text)
+
+
+def test_what_is_offered_can_be_built():
+    for kind, (base, classes) in families().items():
+        for name, cls in classes.items():
+            assert issubclass(cls, base), f"{kind} {name}"

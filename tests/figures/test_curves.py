@@ -1,0 +1,120 @@
+"""Axes, side-by-side datasets, scores, and what is kept on disk."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import hiddenmanifold as hm
+from hiddenmanifold.figures import curves, store
+from hiddenmanifold.figures.curves import (
+    Axis,
+    Size,
+    predicted,
+    scores,
+    side_by_side,
+    simulated,
+    used_ratio,
+)
+
+SQUARE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+HINGE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="hinge")
+SIZE = Size(d=12, seeds=3, n_test=20)
+POINTS = {"n_over_d": 2.0, "p_over_n": [0.5, 2.0], "regularisation": 0.1}
+
+
+def test_axes_include_their_ends():
+    assert Axis(1.0, 3.0, 3).values.tolist() == [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(Axis(0.1, 10.0, 3, logarithmic=True).values, [0.1, 1.0, 10.0])
+
+
+def test_models_lie_side_by_side():
+    error = ("generalisation_error",)
+    ds = predicted({"square": SQUARE, "hinge": HINGE}, "loss", error, **POINTS)
+    assert ds.generalisation_error.dims == ("loss", "p_over_n")
+    for name, model in (("square", SQUARE), ("hinge", HINGE)):
+        alone = hm.predict(model, **POINTS)
+        one = ds.sel(loss=name)
+        np.testing.assert_array_equal(one.generalisation_error, alone.generalisation_error)
+        assert f"{name}: {model!r}" in ds.attrs["model"]
+    assert ds.n_over_d == 2.0
+    assert "training_loss" not in ds
+
+
+def test_each_model_keeps_its_own_regularisation():
+    error = ("generalisation_error",)
+    parts = {
+        str(lam): predicted(
+            {"a": SQUARE, "b": HINGE}, "loss", error, **POINTS | {"regularisation": lam}
+        )
+        for lam in (0.1, 0.2)
+    }
+    ds = side_by_side(parts, "strength")
+    assert ds.regularisation.values.tolist() == [[0.1, 0.1], [0.2, 0.2]]
+
+
+def test_simulations_are_those_of_compare():
+    ds = simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+    alone = hm.compare(SQUARE, d=12, seeds=3, n_test=20, seed=0, **POINTS)
+    for end in ("", "_stderr", "_theory", "_z"):
+        np.testing.assert_array_equal(
+            ds[f"training_loss{end}"].sel(loss="square"), alone[f"training_loss{end}"]
+        )
+    assert used_ratio(ds, "p_over_n").values.tolist() == [0.5, 2.0]
+
+
+def changed(monkeypatch, **columns):
+    """Let simulations end otherwise than they did."""
+    compare = curves.compare
+    monkeypatch.setattr(curves, "compare", lambda *a, **k: compare(*a, **k).assign(columns))
+
+
+def test_an_interrupted_simulation_is_no_result(monkeypatch):
+    changed(monkeypatch, seeds=("p_over_n", [3, 2]))
+    with pytest.raises(KeyboardInterrupt):
+        simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+
+
+def test_fits_that_were_left_out_are_reported(monkeypatch):
+    changed(monkeypatch, seeds=("p_over_n", [3, 2]), dropped=("p_over_n", [0, 1]))
+    with pytest.warns(UserWarning, match="1 simulated fits of Model"):
+        simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+
+
+def test_scores_collect_every_point():
+    first = xr.Dataset({"Q": ("x", [1.0, 2.0]), "Q_z": ("x", [0.5, -7.0])})
+    second = xr.Dataset({"M_z": (("x", "y"), [[1.0], [2.0]])})
+    z = scores({"one": first, "nothing": first[["Q"]], "two": second})
+    assert z.values.tolist() == [0.5, -7.0, 1.0, 2.0]
+    assert z.part.values.tolist() == ["one", "one", "two", "two"]
+    assert z.quantity.values.tolist() == ["Q", "Q", "M", "M"]
+    assert float(abs(z).max()) == 7.0
+    assert scores({"nothing": first[["Q"]]}).size == 0
+
+
+@pytest.mark.parametrize("name", ["n", "n_over_x", "x_over_n", "regularisation"])
+def test_only_ratios_of_sizes_are_ratios(name):
+    ds = simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+    with pytest.raises(hm.InvalidArgumentError, match="a ratio such as p_over_n"):
+        used_ratio(ds, name)
+
+
+def test_datasets_survive_the_disk(tmp_path):
+    models = {"square": SQUARE, "hinge": HINGE}
+    data = {
+        "theory": predicted(models, "loss", ("Q",), **POINTS | {"regularisation": "optimal"}),
+        "simulation": simulated(models, "loss", ("Q",), size=SIZE, **POINTS),
+    }
+    files = store.paths(tmp_path, "figure_9", tuple(data))
+    key = store.fingerprint(SIZE)
+    store.save(data, files, key)
+    back = store.load(files, key)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "figure_9_theory.nc",
+        "figure_9_simulation.nc",
+    }
+    for part, ds in data.items():
+        xr.testing.assert_equal(back[part], ds)
+        for name, value in ds.attrs.items():
+            assert np.array_equal(back[part].attrs[name], value)
+        assert back[part].attrs["made_with"] == key
+    assert store.load(files, store.fingerprint(Size(d=12, seeds=4))) is None

@@ -1,0 +1,241 @@
+"""A figure shows the numbers of its dataset, all of them, and nothing else."""
+
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import hiddenmanifold as hm
+from hiddenmanifold import plotting
+from hiddenmanifold.plotting.style import COLOURS, mathematical
+
+MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+RATIO = [0.5, 1.0, 1.5, 2.0]
+LAMS = [0.01, 1.0]
+
+
+@pytest.fixture(scope="module")
+def prediction():
+    return hm.predict(MODEL, n_over_d=3.0, p_over_n=RATIO, regularisation=LAMS)
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    sizes = {"d": 20, "seeds": 4, "n_test": 50, "workers": 1}
+    return hm.compare(MODEL, n_over_d=3.0, p_over_n=RATIO, regularisation=LAMS, **sizes)
+
+
+def lines_of(axis):
+    """Lines of an axis, without markers and without what error bars are made of."""
+    return [line for line in axis.lines if line.get_linestyle() == "-"]
+
+
+def grid(values, **coordinates):
+    """A dataset with one quantity."""
+    return xr.Dataset(
+        {"generalisation_error": (tuple(coordinates), np.asarray(values))}, coordinates
+    )
+
+
+def test_predictions_are_lines_through_every_point(prediction):
+    top, bottom = plotting.plot(prediction).axes
+    for axis, name in ((top, "generalisation_error"), (bottom, "training_loss")):
+        assert len(lines_of(axis)) == len(LAMS)
+        for k, line in enumerate(lines_of(axis)):
+            np.testing.assert_array_equal(line.get_xdata(), RATIO)
+            np.testing.assert_array_equal(line.get_ydata(), prediction[name].values[:, k])
+            assert line.get_color() == COLOURS[k]
+    assert bottom.get_xlabel() == "features per sample, $p/n$"
+    assert "varepsilon_g" in top.get_ylabel()
+    assert top.get_title(loc="left") == "$n/d = 3$"
+    texts = [text.get_text() for text in top.get_legend().get_texts()]
+    assert texts == [r"$\lambda = 0.01$", r"$\lambda = 1$"]
+
+
+def test_a_single_curve_needs_no_legend(prediction):
+    figure = plotting.plot(prediction.isel(regularisation=0), y="training_loss")
+    (axis,) = figure.axes
+    assert axis.get_legend() is None
+    assert axis.get_title(loc="left") == r"$n/d = 3$, $\lambda = 0.01$"
+
+
+def test_points_come_in_the_order_of_the_axis():
+    (axis,) = plotting.plot(grid([0.1, 0.3, 0.2], p_over_n=[1.0, 3.0, 2.0])).axes
+    (line,) = lines_of(axis)
+    np.testing.assert_array_equal(line.get_xydata(), [[1, 0.1], [2, 0.2], [3, 0.3]])
+
+
+def test_simulations_are_points_with_their_standard_errors(comparison):
+    figure = plotting.plot(comparison, y="generalisation_error")
+    (axis,) = figure.axes
+    assert len(axis.containers) == len(LAMS)
+    for k, container in enumerate(axis.containers):
+        at = comparison.isel(regularisation=k)
+        mean, error = at.generalisation_error.values, at.generalisation_error_stderr.values
+        np.testing.assert_array_equal(container.lines[0].get_ydata(), mean)
+        ends = np.array([segment[:, 1] for segment in container.lines[2][0].get_segments()])
+        np.testing.assert_allclose(ends, np.array([mean - error, mean + error]).T)
+        theory = lines_of(axis)[k]
+        np.testing.assert_array_equal(theory.get_ydata(), at.generalisation_error_theory.values)
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts[-2:] == ["theory", "simulation, mean ± standard error"]
+    assert "$d = 20$" in axis.get_title(loc="left")
+
+
+def test_a_finer_theory_takes_the_place_of_the_lines(comparison):
+    fine = hm.predict(MODEL, n_over_d=3.0, p_over_n=np.linspace(0.5, 2, 9), regularisation=LAMS)
+    (axis,) = plotting.plot(comparison, y="training_loss", theory=fine).axes
+    assert [len(line.get_xdata()) for line in lines_of(axis)] == [9, 9]
+    np.testing.assert_array_equal(lines_of(axis)[1].get_ydata(), fine.training_loss.values[:, 1])
+    assert len(axis.containers) == 2
+
+
+def test_raw_simulations_are_drawn_as_their_means():
+    sizes = {"d": 20, "seeds": 3, "n_test": 50, "workers": 1}
+    ds = hm.simulate(MODEL, n_over_d=3.0, p_over_n=[0.5, 1.0], regularisation=LAMS, **sizes)
+    axis = plotting.plot(ds, x="p_over_n").axes[0]
+    assert not lines_of(axis)
+    for k, container in enumerate(axis.containers):
+        mean = ds.generalisation_error.isel(regularisation=k).mean("seed")
+        np.testing.assert_array_equal(container.lines[0].get_ydata(), mean)
+    assert {line.get_marker() for line in axis.get_legend().get_lines()} == {"o"}
+
+
+def test_axes_are_logarithmic_where_that_suits():
+    lam = np.geomspace(1e-4, 1e2, 7)
+    (axis,) = plotting.plot(grid(lam**2, regularisation=lam)).axes
+    assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
+    (axis,) = plotting.plot(grid(np.linspace(0.1, 0.5, 5), p_over_n=np.linspace(0.05, 3, 5))).axes
+    assert (axis.get_xscale(), axis.get_yscale()) == ("linear", "linear")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.geomspace(1e-4, 1, 9), True),
+        ([0.0, *np.geomspace(1e-4, 1, 9), np.inf], True),
+        ([1e-4, 1.0], True),
+        ([1e-4, 1e-2, 1.0], True),
+        (np.linspace(0.01, 3, 60), False),
+        ([1.0, 2.0, 4.0], False),
+        ([3.0], False),
+    ],
+)
+def test_what_is_spaced_in_logarithms(values, expected):
+    assert plotting.is_logarithmic(values) is expected
+
+
+def test_a_failed_point_is_a_gap():
+    (axis,) = plotting.plot(grid([0.1, np.nan, 0.3], p_over_n=[1.0, 2.0, 3.0])).axes
+    (line,) = lines_of(axis)
+    np.testing.assert_array_equal(line.get_ydata(), [0.1, np.nan, 0.3])
+
+
+def test_limits_are_triangles_on_the_edge():
+    lam = [0.0, 1e-3, 1e-1, 10.0, np.inf]
+    (axis,) = plotting.plot(grid([0.5, 0.1, 0.2, 0.3, 0.4], regularisation=lam)).axes
+    np.testing.assert_array_equal(lines_of(axis)[0].get_xdata(), lam[1:-1])
+    triangles = {line.get_marker(): line for line in axis.lines if line.get_linestyle() == "None"}
+    assert set(triangles) == {"<", ">"}
+    np.testing.assert_array_equal(triangles["<"].get_xydata(), [[0.0, 0.5]])
+    np.testing.assert_array_equal(triangles[">"].get_xydata(), [[1.0, 0.4]])
+    assert triangles["<"].get_transform() == axis.get_yaxis_transform()
+    values = [1.0, np.inf, 1e-4, 0.0]
+    (axis,) = plotting.plot(grid(values, p_over_n=[1.0, 2.0, 3.0, 4.0])).axes
+    found = {
+        line.get_marker(): line.get_xdata() for line in axis.lines if line.get_marker() in "v^"
+    }
+    np.testing.assert_array_equal(found["^"], [2.0])
+    np.testing.assert_array_equal(found["v"], [4.0])
+
+
+def test_many_curves_have_a_scale_of_colours():
+    lam = np.array([0.0, *np.geomspace(1e-4, 1, 9)])
+    ds = grid(np.ones((20, 10)), p_over_n=np.linspace(1, 2, 20), regularisation=lam)
+    figure = plotting.plot(ds)
+    axis, bar = figure.axes
+    assert axis.get_legend() is None
+    assert bar.get_ylabel() == r"regularisation, $\lambda$"
+    assert bar.get_yscale() == "log"
+    assert len({line.get_color() for line in lines_of(axis)}) == 9  # zero lies at the lower end
+
+
+def test_the_horizontal_axis_can_be_chosen():
+    ds = grid(np.ones((3, 2)), n_over_d=[1.0, 2.0, 3.0], p_over_n=[0.1, 0.2])
+    assert plotting.horizontal(ds) == "n_over_d"
+    assert len(lines_of(plotting.plot(ds).axes[0])) == 2
+    (axis,) = plotting.plot(ds, x="p_over_n").axes
+    assert len(lines_of(axis)) == 3
+    assert axis.get_xlabel() == "features per sample, $p/n$"
+
+
+def test_dimensions_of_one_value_do_not_count(prediction):
+    ds = prediction.isel(regularisation=[1])
+    (line,) = lines_of(plotting.plot(ds).axes[0])
+    np.testing.assert_array_equal(line.get_ydata(), ds.generalisation_error.values[:, 0])
+
+
+def test_optimal_regularisation_and_thresholds_have_their_panels():
+    ds = grid([0.2, 0.1], p_over_n=[1.0, 2.0])
+    ds["optimal_regularisation"] = ("p_over_n", [1.0, 0.5])
+    ds["training_loss"] = ("p_over_n", [1.0, 0.5])
+    assert "lambda" in plotting.plot(ds).axes[1].get_ylabel()
+    found = hm.separability_threshold(MODEL, n_over_d=[1.0, 2.0, 3.0])
+    (axis,) = plotting.plot(found.to_dataset()).axes
+    assert axis.get_ylabel() == "threshold, $p/n$"
+    np.testing.assert_array_equal(lines_of(axis)[0].get_ydata(), found.values)
+
+
+def test_what_cannot_be_drawn_is_refused(prediction):
+    three = grid(np.ones((2, 2, 2)), n_over_d=[1, 2], p_over_n=[1, 2], regularisation=[1, 2])
+    for ds, options, complaint in (
+        (prediction.isel(p_over_n=0, regularisation=0), {}, "a single point"),
+        (three, {}, "at most two that vary"),
+        (prediction, {"x": "n_over_d"}, "p_over_n or regularisation"),
+        (prediction, {"y": "error"}, "among generalisation_error"),
+    ):
+        with pytest.raises(hm.InvalidArgumentError, match=complaint):
+            plotting.plot(ds, **options)
+
+
+def test_a_dataset_is_left_as_it_was(prediction):
+    before = prediction.copy(deep=True)
+    plotting.plot(prediction)
+    xr.testing.assert_identical(prediction, before)
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg", "PNG"])
+def test_the_same_figure_is_the_same_file(prediction, tmp_path, suffix):
+    paths = [tmp_path / f"{k}.{suffix}" for k in range(2)]
+    for path in paths:
+        plotting.save(plotting.plot(prediction), path)
+    first, second = (path.read_bytes() for path in paths)
+    assert len(first) > 1000
+    assert first == second
+
+
+def test_other_formats_are_refused(prediction, tmp_path):
+    with pytest.raises(hm.InvalidArgumentError, match=r"\.png, \.pdf, \.svg"):
+        plotting.save(plotting.plot(prediction), tmp_path / "figure.jpg")
+
+
+def test_without_matplotlib_the_extra_is_named(prediction, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(plotting.MissingExtraError, match=r"hiddenmanifold\[plot\]"):
+        plotting.plot(prediction)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (3.0, "3"),
+        (0.005, "0.005"),
+        (1e-4, "10^{-4}"),
+        (2.5e-7, r"2.5\times10^{-7}"),
+        (np.inf, r"\infty"),
+    ],
+)
+def test_numbers_are_written_as_in_formulas(value, text):
+    assert mathematical(value) == text
