@@ -6,15 +6,22 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo test bench lint format clean help
+.PHONY: demo paper test bench lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
 test bench: export OMP_NUM_THREADS := 1
 test bench: export OPENBLAS_NUM_THREADS := 1
 test bench: export MKL_NUM_THREADS := 1
 
-demo: $(STAMP) ## Draw a double descent
-	$(BIN)/python examples/double_descent.py
+demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
+	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
+	$(BIN)/hiddenmanifold figure 2 --quick --directory demo
+	$(BIN)/hiddenmanifold claims --report demo
+	@echo "pictures: demo/figure_1.png and demo/figure_2.png; with the table in demo/report.html"
+
+paper: $(STAMP) ## Every figure at the paper's sizes, and the report
+	$(BIN)/hiddenmanifold figure all --full --directory paper
+	$(BIN)/hiddenmanifold claims --report paper
 
 test: lint ## Lint, then run every test on all cores
 	$(BIN)/python -m pytest -n auto

@@ -7,11 +7,11 @@ import sys
 import time
 
 import numpy as np
+import optimal
 import textbook
 from configurations import custom_loss, random_model, random_points
 
 import hiddenmanifold as hm
-import optimal
 import simulation
 
 REGULARISATION = 1e-4

@@ -26,6 +26,7 @@ LAYERS = (
     ("model",),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("results",),
+    ("grids",),
     ("prediction", "thresholds", "bayes"),
     ("optima",),
     ("experiments",),

@@ -28,7 +28,7 @@ def test_the_readme_starts_with_the_two_commands():
     assert text.index("make demo") < text.index("make test") < 300
 
 
-@pytest.mark.parametrize("module", ["model", "prediction"])
+@pytest.mark.parametrize("module", ["model", "prediction", "optima", "thresholds", "bayes"])
 def test_docstring_examples_give_what_they_show(module):
     results = doctest.testmod(
         importlib.import_module(f"hiddenmanifold.{module}"),

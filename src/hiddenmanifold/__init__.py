@@ -1,22 +1,27 @@
 """Exact learning curves of generalised linear models on random features.
 
-Build a `Model` out of an activation, a projection, a teacher and a loss, and `predict` its test and
-training errors in the high-dimensional limit.
+Build a `Model` out of an activation, a projection, a teacher and a loss, `predict` its test and
+training errors in the high-dimensional limit, and `simulate` it at finite size.
 """
 
-from . import activations, losses, projections, teachers
-from .errors import (
-    ConvergenceError,
-    HiddenManifoldError,
-    IncompatibleIngredientsError,
-    InvalidArgumentError,
-)
-from .experiments import compare, simulate, summary
-from .model import Model, to_ridge_alpha, to_sklearn_C
-from .numerics.newton import Status
-from .optima import features_needed, interpolation_peak
-from .prediction import predict, sensitivity
-from .thresholds import separability_threshold
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import activations, losses, projections, teachers
+    from .bayes import bayes_optimal
+    from .errors import (
+        ConvergenceError,
+        HiddenManifoldError,
+        IncompatibleIngredientsError,
+        InvalidArgumentError,
+    )
+    from .experiments import compare, simulate, summary
+    from .model import Model, to_ridge_alpha, to_sklearn_C
+    from .numerics.newton import Status
+    from .optima import features_needed, interpolation_peak
+    from .prediction import predict, sensitivity
+    from .thresholds import separability_threshold
 
 __all__ = [
     "ConvergenceError",
@@ -26,6 +31,7 @@ __all__ = [
     "Model",
     "Status",
     "activations",
+    "bayes_optimal",
     "compare",
     "features_needed",
     "interpolation_peak",
@@ -40,3 +46,35 @@ __all__ = [
     "to_ridge_alpha",
     "to_sklearn_C",
 ]
+
+# names are imported when they are asked for: the command line answers before scipy is loaded
+_HOME = {
+    "bayes": ("bayes_optimal",),
+    "errors": (
+        "ConvergenceError",
+        "HiddenManifoldError",
+        "IncompatibleIngredientsError",
+        "InvalidArgumentError",
+    ),
+    "experiments": ("compare", "simulate", "summary"),
+    "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
+    "numerics.newton": ("Status",),
+    "optima": ("features_needed", "interpolation_peak"),
+    "prediction": ("predict", "sensitivity"),
+    "thresholds": ("separability_threshold",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOME.items():
+        if name in names:
+            value = getattr(import_module(f"{__name__}.{home}"), name)
+            globals()[name] = value
+            return value
+    if name in __all__:  # the modules of ingredients
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

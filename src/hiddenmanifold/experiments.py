@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import ConvergenceError, InvalidArgumentError
+from .grids import checked
 from .losses import Square
 from .model import Model
-from .prediction import checked, predict
+from .prediction import predict
 from .projections import Matrix
 from .registry import check_count
 from .results import check_aligned, dataset, labelled, ratios_of

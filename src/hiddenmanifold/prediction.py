@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .errors import ConvergenceError, InvalidArgumentError
+from .errors import InvalidArgumentError
+from .grids import Grid, checked
 from .model import Model
-from .numerics.newton import Status
 from .registry import check_count
-from .results import check_aligned, dataset, labelled, ratios_of
 from .theory.asymptotics import asymptotics
-from .theory.limits import HUGE
 from .theory.optimal import Objective, optimal_regularisation
 from .theory.sensitivity import PARAMETERS
-from .theory.spectral import Ratios
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -99,13 +95,13 @@ def predict(
     workers = None if workers is None else check_count("workers", workers)
     if not (isinstance(regularisation, str) and regularisation == "optimal"):
         grid = Grid.of(model, given, regularisation)
-        return checked(grid.dataset(asymptotics(model, grid.ratios, workers)), on_failure)
+        return checked(grid.dataset(asymptotics(model, grid.ratios, workers), THEORY), on_failure)
     low, high = _checked_bounds(minimise, bounds)
     grid = Grid.of(model, given)
     objective = Objective(model, grid.ratios.alpha, grid.ratios.gamma, minimise, workers)
     lam = optimal_regularisation(objective, low, high)
     columns = asymptotics(model, replace(grid.ratios, lam=lam), workers)
-    return checked(grid.dataset({"optimal_regularisation": lam, **columns}), on_failure)
+    return checked(grid.dataset({"optimal_regularisation": lam, **columns}, THEORY), on_failure)
 
 
 def sensitivity(
@@ -144,73 +140,7 @@ def sensitivity(
     workers = None if workers is None else check_count("workers", workers)
     grid = Grid.of(model, ratios, regularisation)
     columns = asymptotics(model, grid.ratios, workers, slopes=PARAMETERS)
-    return checked(grid.dataset(columns), on_failure)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Labelled points, and the same as flat arrays."""
-
-    model: Model
-    coordinates: dict[str, xr.DataArray]
-    template: xr.DataArray
-    ratios: Ratios
-
-    @classmethod
-    def of(
-        cls,
-        model: Model,
-        given: Mapping[str, Any],
-        regularisation: ArrayLike | xr.DataArray | None = None,
-    ) -> Grid:
-        """The points that ratios and regularisation span."""
-        import xarray as xr
-
-        if not isinstance(model, Model):
-            raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
-        coordinates, alpha, gamma = ratios_of(model, given, HUGE)
-        lam = xr.DataArray(np.nan)
-        if regularisation is not None:
-            lam = labelled("regularisation", regularisation, zero=True, infinite=True)
-            coordinates["regularisation"] = lam
-        check_aligned(coordinates)
-        template = xr.broadcast(*coordinates.values())[0]
-        flat = (
-            values.broadcast_like(template).transpose(*template.dims).values.ravel()
-            for values in (alpha, gamma, lam)
-        )
-        ratios = Ratios(*flat)
-        for name, values in (("n/p", ratios.alpha), ("d/p", ratios.gamma)):
-            if not (np.isfinite(values).all() and values.all()):
-                raise InvalidArgumentError("ratios", f"that give {name} = {values}", "less extreme")
-        return cls(model, coordinates, template, ratios)
-
-    def dataset(self, columns: Mapping[str, NDArray[Any]]) -> xr.Dataset:
-        """Results at these points, with their names and where they come from."""
-        return dataset(self.model, self.coordinates, self.template, columns, source=THEORY)
-
-
-def checked(ds: xr.Dataset, on_failure: str) -> xr.Dataset:
-    """The dataset, unless a point failed and failures are to be raised."""
-    if on_failure not in ("raise", "keep"):
-        raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
-    failed = ds["status"].values != Status.CONVERGED
-    if on_failure == "raise" and failed.any():
-        raise ConvergenceError(_complaint(ds, failed), partial=ds)
-    return ds
-
-
-def _complaint(ds: xr.Dataset, failed: NDArray[np.bool_]) -> str:
-    """What went wrong, at how many points, and where first."""
-    first = {dim: int(i) for dim, i in zip(ds["status"].dims, np.argwhere(failed)[0], strict=True)}
-    point = ds.isel(first)
-    where = ", ".join(f"{name} = {float(c):.6g}" for name, c in point.coords.items() if c.ndim == 0)
-    sentence = Status(int(point["status"])).sentence
-    return (
-        f"{int(failed.sum())} of {failed.size} points did not converge; the first is at {where}: "
-        f"{sentence}. The partial dataset is in the `partial` attribute of this exception; "
-        "on_failure='keep' returns it instead, with these points as NaN"
-    )
+    return checked(grid.dataset(columns, THEORY), on_failure)
 
 
 def _checked_bounds(minimise: str, bounds: tuple[float, float]) -> tuple[float, float]:

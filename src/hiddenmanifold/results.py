@@ -26,6 +26,7 @@ MEANINGS = {
     "Q": "variance of the prediction, κ1² q_s + κ⋆² q_w",
     "M": "covariance of the prediction with the teacher's field, κ1 m_s",
     "alignment": "correlation of the prediction with the teacher's field, M/√(ρQ)",
+    "overlap": "variance of the posterior mean of the teacher's field; rho if all is learned",
     "margin": "smallest distance y f √p/|w| of a training sample, NaN if they are not all fitted",
     "Q_normalised": "Q/q_w, finite where w grows without bound",
     "M_normalised": "M/√q_w, finite where w grows without bound",

@@ -1,0 +1,292 @@
+r"""The least error that any predictor can reach, however it learns from the training set.
+
+It is that of the posterior mean in the Gaussian-equivalent model, with F known and
+:math:`\theta \sim N(0, \rho I)`. Features show a fraction :math:`G = \kappa_1^2 s/(\kappa_1^2 s +
+\kappa_\star^2)` of a latent direction; given the training set the teacher's field of a new sample
+is :math:`N(\omega, V_0)` with :math:`\omega \sim N(0, q)`, :math:`V_0 = \rho - q`. With averages
+over the d eigenvalues of :math:`FF^\top/d`,
+
+.. math:: \frac q\rho = \Big\langle\frac{uG^2}{1+uG}\Big\rangle_d, \qquad
+    \frac{V_0}\rho = \Big\langle 1 - G + \frac G{1+uG}\Big\rangle_d, \qquad
+    u = \rho\,\frac nd\,E, \quad E = \sum_y E_\omega\frac{(\partial_\omega Z_y)^2}{Z_y}.
+
+The unknown is :math:`\ell = \log(q/V_0)`: both ends keep their digits. E is the labels' Fisher
+information about :math:`\omega`; the field itself would have :math:`1/V_0`. In terms of the share
+:math:`\eta = E V_0 \le 1` nothing cancels when the teacher is almost learned: the residual is
+:math:`\log\frac nd + \log(1 + e^{-\ell}) + \log\eta(\ell) + w(u)` with :math:`w = \log(q/V_0) -
+\log u \le 0`.
+
+E grows with q and q with u, so that fixed points are crossings of a growing curve with the
+diagonal: one if :math:`d\log E/d\ell < 1` throughout; else there may be several, and a scan finds
+them. The Bayes-optimal one has the largest free entropy (Barbier et al., PNAS 116, 2019),
+
+.. math:: \varphi = \tfrac12\Big\langle\frac{uG}{1+uG} - \log(1+uG)\Big\rangle_d
+    + \frac nd \sum_y E_\omega Z_y\log Z_y, \qquad
+    \frac{d\varphi}{du} = \frac1{2\rho}\frac{dq}{du}\Big(\rho\,\frac nd\,E - u\Big).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from hiddenmanifold.model import Model
+from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.numerics.roots import increasing_root
+from hiddenmanifold.theory.curve import RULES
+from hiddenmanifold.theory.posterior import STEP, TABLE_LEVEL, Labels, Table, labels_of
+from hiddenmanifold.theory.saddle_point import ACCURATE, HANDOVER, POLISHING, TOLERANCE
+from hiddenmanifold.theory.spectral import features_of
+from hiddenmanifold.theory.visibility import Sight
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Columns = dict[str, NDArray[Any]]
+
+LOWEST = -24.0
+"""Lowest node: below, the only fixed point is the one where a turn from q = 0 leads."""
+HIGHEST = 340.0
+"""Highest node, where the square of 1/V0 still is a number."""
+SMALLEST = -600.0
+"""Lowest log u: below, q = 0."""
+TIGHTENING = 5
+"""How many turns tighten the upper end of the table."""
+NEAR = 1e-6
+"""Distance from a fixed point of the interpolated table at which the quadrature takes over."""
+UNIQUE = 0.99
+"""Largest slope d log E/dℓ at which a second fixed point is out of question."""
+ROUNDING = 1e-15
+"""Accuracy of a residual, in units of the terms that make it up."""
+BATCH = 2048
+"""Points to solve together; this bounds the memory."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Residual T(ℓ) - ℓ, its derivative in [-1, 0) at a stable point, log u, and rounding."""
+
+    residual: Array
+    derivative: Array
+    log_u: Array
+    rounding: Array
+
+
+@dataclass(frozen=True)
+class Equations:
+    """The fixed-point equation of a batch of points."""
+
+    labels: Labels
+    sight: Sight
+    log_ratio: Array
+
+    def __getitem__(self, index: Integers) -> Equations:
+        return Equations(self.labels, self.sight[index], self.log_ratio[index])
+
+    def turn(self, ell: Array, share: Array, slope: Array) -> Turn:
+        """One turn around the equations, given log η and its slope at ℓ."""
+        log_u = self.log_ratio + np.logaddexp(0.0, ell) + share
+        w, dw = self.sight.contrast(log_u)
+        terms = np.array([self.log_ratio, np.logaddexp(0.0, -ell), share, w])
+        derivative = slope - special.expit(-ell) + dw * (special.expit(ell) + slope)
+        return Turn(terms.sum(0), derivative, log_u, ROUNDING * np.abs(terms).sum(0))
+
+    @np.errstate(divide="ignore")
+    def first(self) -> Array:
+        """Where one turn leads from q = 0: no fixed point is lower."""
+        log_u = self.log_ratio + np.log(self.labels.rho * self.labels.at_rest)
+        known = log_u > SMALLEST
+        start: Array = np.full_like(log_u, -np.inf)
+        start[known] = log_u[known] + self.sight[np.flatnonzero(known)].contrast(log_u[known])[0]
+        return start
+
+    @np.errstate(all="ignore")
+    def last(self) -> float:
+        """A bound that no fixed point of the batch exceeds: a turn from above stays above."""
+        bound = np.log(self.sight.shown / self.sight.hidden)
+        highest = float(np.fmin(bound, self.labels.highest(self.log_ratio)).max())
+        highest = min(highest, HIGHEST)
+        for _ in range(TIGHTENING):
+            known = self.labels.information(np.array([highest]), TABLE_LEVEL)
+            here = (highest, known.log_share[0], known.slope[0])
+            turn = self.turn(*(np.full_like(bound, value) for value in here))
+            highest += min(0.0, float(turn.residual.max()))
+        return highest
+
+    def free_entropy(self, log_u: Array) -> Array:
+        r"""The free entropy per latent dimension along q(u); fixed points are stationary."""
+        negentropy = self.labels.negentropy(log_u + self.sight.contrast(log_u)[0])
+        total: Array = self.sight.free_entropy(log_u) + np.exp(self.log_ratio) * negentropy
+        return total
+
+
+@dataclass
+class Fixed:
+    """Fixed points of a batch: ``owner`` is the point that each of them belongs to."""
+
+    owner: Integers
+    ell: Array
+    log_u: Array
+    status: Integers
+    residual: Array
+    quadrature_error: Array
+    iterations: Integers
+
+    @classmethod
+    def from_start(cls, owner: Integers, ell: Array) -> Fixed:
+        """Where the search begins; at q = 0, where it ends as well."""
+        trivial = ell == -np.inf
+        return cls(
+            owner,
+            ell,
+            log_u=np.full(len(ell), -np.inf),
+            status=np.where(trivial, Status.CONVERGED, Status.NON_FINITE),
+            residual=np.where(trivial, 0.0, np.inf),
+            quadrature_error=np.where(trivial, 0.0, np.inf),
+            iterations=np.ones(len(ell), dtype=np.intp),
+        )
+
+
+def bayes_optimal(model: Model, alpha: Array, gamma: Array) -> Columns:
+    """Errors of the Bayes-optimal predictor, its overlap and certificates, at each point.
+
+    Parameters
+    ----------
+    model : Model
+        Its activation, projection and teacher count.
+    alpha, gamma : arrays (points,)
+        n/p and d/p.
+    """
+    labels, features = labels_of(model.teacher), features_of(model)
+    points = len(alpha)
+    with np.errstate(all="ignore"):  # what is not finite is found in the residual
+        if features.kappa_1 == 0.0:
+            nothing = Fixed.from_start(np.arange(points), np.full(points, -np.inf))
+            return _columns(labels, nothing)
+        ratio = np.log(alpha / gamma)
+        batches = [
+            Equations(labels, Sight.of(features, gamma[part]), ratio[part])
+            for part in np.array_split(np.arange(points), -(-points // BATCH))
+        ]
+        table = tabulated(batches)
+        found = [_columns(labels, _best(batch, table)) for batch in batches]
+    return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+
+
+def tabulated(batches: Sequence[Equations]) -> Table:
+    """The labels' information wherever a fixed point may be."""
+    first = min(float(batch.first().min()) for batch in batches)
+    last = max(batch.last() for batch in batches)
+    low = np.floor((first if first > LOWEST else LOWEST) / STEP)
+    ell = STEP * np.arange(low, max(np.ceil(last / STEP), low + 1) + 1)
+    return Table.of(batches[0].labels, ell)
+
+
+def fixed_points(equations: Equations, table: Table) -> Fixed:
+    """All stable fixed points, but for pairs closer than a step of the table."""
+    points = len(equations.log_ratio)
+    unique = equations.labels.alone or table.growth < UNIQUE
+    nodes = np.array([0, len(table.ell) - 1]) if unique else np.arange(len(table.ell))
+    columns = (table.ell, table.log_share, table.slope)
+    turns = (equations.turn(*(np.full(points, column[i]) for column in columns)) for i in nodes)
+    residual = np.stack([turn.residual for turn in turns])
+    node, owner = np.nonzero((residual[:-1] > 0) & (residual[1:] <= 0))
+
+    def fall(ell: Array, which: Array) -> tuple[Array, Array]:
+        """The fall of the residual in units of its slope: the distance that is left."""
+        turn = equations[which.astype(np.intp)].turn(ell, *table(ell))
+        return -turn.residual / np.abs(turn.derivative), -np.sign(turn.derivative)
+
+    bracket = table.ell[nodes[node]], table.ell[nodes[node + 1]]
+    ell = increasing_root(fall, np.zeros(len(owner)), bracket, owner.astype(float), NEAR)
+    below, above = np.flatnonzero(residual[0] <= 0), np.flatnonzero(residual[-1] > 0)
+    lost = np.flatnonzero(np.isnan(residual).any(0))
+    starts = [ell, equations.first()[below], np.full(len(above), table.ell[-1])]
+    owner = np.concatenate([owner, below, above, lost])
+    start = np.concatenate([*starts, np.full(len(lost), np.nan)])
+    return _polished(equations, Fixed.from_start(owner, start))
+
+
+def _polished(equations: Equations, found: Fixed) -> Fixed:
+    """Newton steps on ever finer quadrature, until a finer one no longer moves the solution."""
+    index = np.flatnonzero(np.isfinite(found.ell))
+    for level in range(1, len(RULES)):
+        waiting, settled = index, []
+        for turns in range(POLISHING):
+            if not waiting.size:
+                break
+            x = found.ell[waiting]
+            known = equations.labels.information(x, level)
+            turn = equations[found.owner[waiting]].turn(x, known.log_share, known.slope)
+            r, step = np.abs(turn.residual), -turn.residual / turn.derivative
+            # a tiny overlap counts by its effect on the errors
+            weight = np.sqrt(special.expit(x))
+            error = np.maximum(np.abs(step), r) * weight
+            error = np.where(np.isfinite(error), error, np.inf)
+            if turns == 0:  # judges the solution of the level before
+                found.quadrature_error[waiting] = np.maximum(error, known.error)
+            found.residual[waiting], found.log_u[waiting] = r, turn.log_u
+            found.iterations[waiting] += 1
+            noise = np.maximum(known.error, turn.rounding * weight / np.abs(turn.derivative))
+            accurate = error <= np.maximum(ACCURATE, noise)
+            within = np.maximum(found.quadrature_error[waiting], r) <= TOLERANCE
+            certified = accurate & within & (level > 1)
+            status = np.where(r <= TOLERANCE, Status.QUADRATURE, Status.MAX_ITERATIONS)
+            status = np.where(np.isfinite(error), status, Status.NON_FINITE)
+            found.status[waiting] = np.where(certified, Status.CONVERGED, status)
+            found.ell[waiting] += np.where(np.isfinite(step), np.clip(step, -1.0, 1.0), 0.0)
+            enough = accurate if level > 1 else error <= HANDOVER
+            settled.append(waiting[enough & ~certified])
+            waiting = waiting[~enough & np.isfinite(error)]
+        index = np.concatenate([waiting, *settled])
+    return found
+
+
+def _best(equations: Equations, table: Table) -> Fixed:
+    """The fixed point of largest free entropy of each point."""
+    found = fixed_points(equations, table)
+    owner, points = found.owner, len(equations.log_ratio)
+    rank = np.zeros(len(owner))
+    several = np.flatnonzero(np.bincount(owner, minlength=points)[owner] > 1)
+    if several.size:
+        log_u = np.maximum(found.log_u[several], SMALLEST)
+        rank[several] = equations[owner[several]].free_entropy(log_u)
+        found.status[several[~np.isfinite(rank[several])]] = Status.NON_FINITE
+        # one that is lost might have been the best: the point is lost with it
+        rank[several[found.status[several] != Status.CONVERGED]] = np.inf
+    order = np.lexsort((rank, owner))
+    best = order[np.searchsorted(owner[order], np.arange(points), side="right") - 1]
+    return Fixed(
+        np.arange(points),
+        found.ell[best],
+        found.log_u[best],
+        found.status[best],
+        found.residual[best],
+        found.quadrature_error[best],
+        np.bincount(owner, found.iterations, points).astype(np.intp),
+    )
+
+
+def _columns(labels: Labels, found: Fixed) -> Columns:
+    """Named results; a point that did not converge is NaN throughout."""
+    noisy, clean, overlap = np.full((3, len(found.ell)), np.nan)
+    good = np.flatnonzero(found.status == Status.CONVERGED)
+    noisy[good], clean[good] = labels.errors(found.ell[good])
+    overlap[good] = labels.moments(found.ell[good])[0]
+    unsettled = good[np.isnan(noisy[good]) | np.isnan(clean[good])]
+    found.status[unsettled] = Status.QUADRATURE
+    for values in (noisy, clean, overlap):
+        values[unsettled] = np.nan
+    return {
+        "generalisation_error": noisy,
+        "clean_error": clean,
+        "overlap": overlap,
+        "status": found.status.astype(np.int8),
+        "residual": found.residual,
+        "quadrature_error": found.quadrature_error,
+        "iterations": found.iterations,
+    }

@@ -1,0 +1,130 @@
+"""The error of the best guess of a label, when its field is known up to a Gaussian posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
+from hiddenmanifold.numerics.roots import increasing_root
+from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.teachers import BinaryTeacher, Logistic, Sign
+from hiddenmanifold.theory.curve import FAN, REACH
+from hiddenmanifold.theory.observables import test_error
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+BLOCK = 512
+"""Points whose nodes are handled together."""
+WIDE = (-REACH, *FAN, REACH)
+"""Panel boundaries of the normal law, in standard deviations."""
+FAR = (-38.0, -26.0, -18.0, -13.0, *WIDE, 13.0, 18.0, 26.0, 38.0)
+"""The same for rules with a rare label, whose mass lies far out."""
+RARE = 1e-8
+"""A label less probable than this needs the far tail of the normal law."""
+FINEST = 7
+"""How often the panels of an error are halved at most."""
+LEVEL = 1e-9
+"""Difference of two probabilities that makes the labels as good as equally probable."""
+SETTLED = 1e-11
+"""Relative change under halved panels, but for rounding, at which an error is settled."""
+
+
+def panel_cuts(teacher: BinaryTeacher, y: int, k: Array, V0: Array) -> Array:
+    """Panel boundaries of each row along the label y, in deviations k of its field."""
+    fan = FAR if min(teacher.at_rest[:2]) < RARE else WIDE
+    with np.errstate(all="ignore"):
+        marks = teacher.landmarks(y, V0) / k[:, None]
+    marks = np.clip(np.where(np.isnan(marks), fan[-1], marks), fan[0], fan[-1])
+    cuts = np.concatenate([np.broadcast_to(fan, (len(k), len(fan))), marks], axis=1)
+    cuts.sort(axis=1)
+    return cuts
+
+
+def rounding(teacher: BinaryTeacher, V0: Array) -> Array:
+    """Relative rounding error of nodes where the label changes within a short interval."""
+    marks = teacher.landmarks(1, V0)
+    if marks.shape[1] < 2:
+        return np.zeros(len(V0))
+    with np.errstate(divide="ignore"):
+        relative: Array = np.finfo(float).eps * np.abs(marks).max(1) / (marks[:, 1] - marks[:, 0])
+    return relative
+
+
+def least_error(teacher: BinaryTeacher, k: Array, V0: Array) -> Array:
+    r"""Error :math:`E_\omega \min(Z_+, Z_-)` of predicting the more probable label.
+
+    Parameters
+    ----------
+    teacher : BinaryTeacher
+        The rule of the labels.
+    k, V0 : arrays (points,)
+        Deviation of the posterior's mean, and the posterior's variance.
+
+    Returns
+    -------
+    array (points,)
+        NaN where the integral did not settle.
+    """
+    if isinstance(teacher, Sign | Logistic):  # they grow with the field: a threshold decides
+        with np.errstate(divide="ignore"):
+            bias = teacher.threshold / k if teacher.threshold else np.zeros_like(k)
+        return test_error(teacher, k, V0, bias)
+    total, todo = np.full(len(k), np.inf), np.arange(len(k))
+    for halvings in range(FINEST + 1):
+        if not todo.size:
+            return total
+        parts = np.array_split(todo, -(-len(todo) // BLOCK))
+        finer = np.concatenate([_least_error(teacher, k[i], V0[i], halvings) for i in parts])
+        moved = ~(np.abs(finer - total[todo]) <= SETTLED * finer + np.finfo(float).eps)
+        total[todo] = finer
+        todo = todo[moved]
+    total[todo] = np.nan
+    return total
+
+
+def _least_error(teacher: BinaryTeacher, k: Array, V0: Array, halvings: int) -> Array:
+    """The same on panels that are halved, and cut where the more probable label changes."""
+
+    def both(xi: Array, row: Integers) -> tuple[Array, Array, Array]:
+        """Z of both labels, and the slope of their difference in the deviation xi."""
+        shape = (-1, *(1 for _ in xi.shape[1:]))
+        deviation, variance = k[row].reshape(shape), V0[row].reshape(shape)
+        (plus, up, _), (minus, down, _) = (
+            teacher.label_law(y, y * deviation * xi, variance) for y in (1, -1)
+        )
+        return plus, minus, deviation * (up + down)
+
+    cuts = panel_cuts(teacher, 1, k, V0)
+    inner = np.linspace(0.0, 1.0, 2**halvings, endpoint=False)
+    split = cuts[:, :-1, None] + np.diff(cuts)[..., None] * inner
+    cuts = np.concatenate([split.reshape(len(k), -1), cuts[:, -1:]], axis=1)
+    plus, minus, _ = both(cuts, np.arange(len(k)))
+    ahead = np.sign(plus - minus)
+    row, column = np.nonzero(np.diff(cuts, axis=1) > 0)
+    low, high = cuts[row, column], cuts[row, column + 1]
+    change = np.flatnonzero(ahead[row, column] * ahead[row, column + 1] < 0)
+    direction = ahead[row, column + 1][change]
+
+    def lead(xi: Array, which: Array) -> tuple[Array, Array]:
+        i = which.astype(np.intp)
+        plus, minus, slope = both(xi, row[change[i]])
+        return direction[i] * (plus - minus), direction[i] * slope
+
+    middle = increasing_root(
+        lead,
+        np.zeros(len(change)),
+        (low[change], high[change]),
+        np.arange(len(change), dtype=float),
+        LEVEL,
+    )
+    row = np.concatenate([row, row[change]])
+    low, high = np.concatenate([low, middle]), np.concatenate([high, high[change]])
+    high[change] = middle
+    x, w = gauss_legendre(20, 0)
+    xi = low[:, None] + (high - low)[:, None] * x
+    plus, minus, _ = both(xi, row)
+    panel = (high - low) * ((normal_density(xi) * np.minimum(plus, minus)) @ w)
+    order = np.argsort(row, kind="stable")
+    return sum_by_row(panel[order], row[order], len(k))

@@ -1,0 +1,85 @@
+"""The claims of the text, and the report that shows them."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from hiddenmanifold.figures import MODULES, claims, report
+from hiddenmanifold.figures.claims import CHECKS, DIFFERS, HOLDS, REMARK, Row
+
+# where the exact answer is known to differ from the text
+EXPECTED = {
+    "kernel_limit_of_the_square_loss": DIFFERS,
+    "kernel_limit_of_the_logistic_loss": DIFFERS,
+    "coefficients_of_erf": REMARK,
+    "peak_of_the_logistic_loss": REMARK,
+    "logistic_against_square_at_small_regularisation": REMARK,
+    "overparametrised_learning": REMARK,
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_each_claim_has_the_verdict_that_is_known(check):
+    row = check()
+    assert row.verdict == EXPECTED.get(check.__name__, HOLDS), row
+    assert row.claim
+    assert row.expected
+    assert row.computed
+    assert row.note or row.verdict == HOLDS  # what differs is explained
+    assert "nan" not in row.computed
+
+
+def test_kernel_limits_are_both_shown():
+    row = claims.double_descent.kernel_limit_of_the_square_loss()
+    assert row.expected == "0.17"
+    assert row.computed == "0.149796"
+    assert "0.1679" in row.note
+
+
+def test_check_runs_all_in_order(monkeypatch):
+    rows = [Row(f"claim {k}", "yes", "yes", HOLDS) for k in range(3)]
+    monkeypatch.setattr(claims, "CHECKS", [lambda row=row: row for row in rows])
+    assert claims.check() == rows
+    assert claims.check(progress=True) == rows
+
+
+class Page(HTMLParser):
+    """Counts tags and remembers what they load."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.sources = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.sources += [value for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_report_is_one_page_that_needs_nothing_else(tmp_path):
+    png = b"\x89PNG not really"
+    for number in (1, 4):
+        (tmp_path / f"figure_{number}.png").write_bytes(png)
+    rows = [
+        Row("a < b", "1 & 2", "<3>", HOLDS),
+        Row("c", "0.17", "0.15", DIFFERS, "note"),
+        Row("d", "x", "y", REMARK, "other note"),
+    ]
+    path = report.write(tmp_path / "report.html", rows, tmp_path)
+    text = path.read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert page.tags.count("img") == 2
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert page.tags.count("tr") == 1 + len(rows)
+    assert "a &lt; b" in text
+    assert "<3>" not in text
+    assert re.search(r"1 holds, 1 holds, with a remark, 1 differs", text)
+    assert "Not drawn yet: figures 2, 3, 5, 6, 7" in text
+    for number in (1, 4):
+        assert MODULES[number].TITLE in text
+
+
+def test_an_unwritable_report_is_an_error(tmp_path):
+    with pytest.raises(OSError, match="report.html"):
+        report.write(tmp_path / "missing" / "report.html", [], tmp_path)
