@@ -480,7 +480,7 @@ def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
 @pytest.mark.parametrize(
     "teacher",
     [*RULES.values(), T.Linear(), T.Linear(noise=0.3), T.Sign(threshold=9.0), T.Steps(())],
-    ids=repr,
+    ids=[*RULES, "linear", "noisy linear", "far threshold", "one label"],
 )
 def test_every_ratio_from_nothing_to_infinity_converges(activation, projection, teacher):
     ratios = np.array([1e-30, 1e-10, 0.01, 0.5, 1.0, 1 + 1e-9, 3.0, 1e3, 1e10, 1e30])
