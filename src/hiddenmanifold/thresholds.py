@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from numpy.typing import ArrayLike
 
 from .errors import ConvergenceError, IncompatibleIngredientsError, InvalidArgumentError
 from .model import RATIOS, Model
-from .numerics.newton import Status
-from .numerics.roots import increasing_root
 from .results import labelled, provenance
 from .teachers import BinaryTeacher
-from .theory.separability import Direction, fractions, least, rank
-from .theory.spectral import Features, features_of
+from .theory.line import Line
+from .theory.spectral import features_of
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Array = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 SOURCE = {"method": "separability of Gaussian-equivalent features, after Candès and Sur 2020"}
 MEANINGS = {
     "p_over_n": "features per sample above which the training data are linearly separable",
     "n_over_d": "samples per latent dimension above which the training data are linearly separable",
 }
-ODDS = 138.0
-"""Largest modulus of the log-odds log((1 - chi)/chi) at which a threshold is sought."""
-TOLERANCE = 1e-13
-"""Distance from a root, in logarithms of ratios, at which the last Newton step is taken."""
-ACCEPTED = 1e-10
-"""Distance from a root, beyond rounding, above which a point did not converge."""
-STEP = 1e-4
-"""Half the distance, in log-odds, over which log(d/p) is differenced."""
 
 
 def separability_threshold(
@@ -146,95 +131,3 @@ def _given(model: Model, given: dict[str, ArrayLike | xr.DataArray]) -> tuple[st
         return "d_over_p", xr.DataArray(fixed)
     ((name, values),) = given.items()
     return name, labelled(name, values)
-
-
-@dataclass(frozen=True)
-class Line:
-    r"""The line between data that are separable and data that are not.
-
-    Along it runs the log-odds :math:`\ell = \log((1-\chi)/\chi)` that a part of the teacher's field
-    is hidden. The rule gives the threshold p/n at each :math:`\ell`, the features the d/p at which
-    they hide as much; both rise with :math:`\ell`, so each equation below has at most one root.
-    """
-
-    teacher: BinaryTeacher
-    features: Features
-    free_intercept: bool
-
-    def p_over_n_at_gamma(self, gamma: Array) -> tuple[Array, Booleans]:
-        """Threshold p/n at given d/p, and whether it was found."""
-        chi, hidden = fractions(self.features, gamma)
-        found = least(self.teacher, chi, self.free_intercept, hidden)
-        return found.value / rank(self.features, gamma), found.status == Status.CONVERGED
-
-    def p_over_n(self, delta: Array) -> tuple[Array, Booleans]:
-        """Threshold p/n at given n/d: the root of log(p/n) + log(d/p) = log(d/n)."""
-        if not self.features.kappa_1:  # nothing is seen of the field, at any d/p
-            return self.p_over_n_at_gamma(1.0 / delta)
-        blind, half, seeing = least(
-            self.teacher, np.array([0.0, 0.5, 1.0]), self.free_intercept
-        ).value
-        # linear features: more than d do not help
-        never = (self.features.kappa_star == 0.0) & (delta * seeing >= 1.0)
-        # p/n is at most that of the blind; and where d/p >= 2, at least that of half the field
-        low = np.maximum(self._odds(np.log(1.0 / (delta * blind))), -ODDS)
-        high = self._odds(np.log(np.maximum(2.0, 1.0 / (delta * half))))
-
-        def product(odds: Array, _: Array) -> tuple[Array, Array]:
-            found = self._least(odds)
-            below, gamma, above = self._log_gamma(np.array([odds - STEP, odds, odds + STEP]))
-            return np.log(found.value) + gamma, found.elasticity + (above - below) / (2.0 * STEP)
-
-        target = -np.log(delta)
-        bracket = low, np.where(never, low, high)
-        odds = increasing_root(product, target, bracket, target, TOLERANCE)
-        found = self._least(odds)
-        distance = np.log(found.value) + self._log_gamma(odds) - target
-        good = np.abs(distance) <= ACCEPTED + found.accuracy
-        return np.where(never, np.inf, found.value), good | never
-
-    def n_over_d(self, p_over_n: Array) -> tuple[Array, Booleans]:
-        """Threshold n/d at given p/n."""
-        blind, seeing = least(self.teacher, np.array([0.0, 1.0]), self.free_intercept).value
-        if not self.features.kappa_1:
-            seeing = blind
-        always, never = p_over_n >= blind, p_over_n <= seeing
-        target = np.log(p_over_n)
-        ends = np.where(always | never, 0.0, ODDS)
-
-        def value(odds: Array, _: Array) -> tuple[Array, Array]:
-            found = self._least(odds)
-            return np.log(found.value), found.elasticity
-
-        odds = increasing_root(value, target, (-ends, ends), target, TOLERANCE)
-        found = self._least(odds)
-        good = np.abs(np.log(found.value) - target) <= ACCEPTED + found.accuracy
-        n_over_d = np.exp(-target - self._log_gamma(odds))
-        n_over_d = np.where(always, 0.0, np.where(never, np.inf, n_over_d))
-        return n_over_d, good | always | never
-
-    def _least(self, odds: Array) -> Direction:
-        """The threshold p/n at given log-odds, and what belongs to it."""
-        return least(self.teacher, special.expit(-odds), self.free_intercept, special.expit(odds))
-
-    def _odds(self, log_gamma: Array) -> Array:
-        """The log-odds that the field is hidden from features of given d/p."""
-        visible, hidden = fractions(self.features, np.exp(log_gamma))
-        return np.log(hidden) - np.log(visible)
-
-    def _log_gamma(self, odds: Array) -> Array:
-        r"""Logarithm of the d/p at which the log-odds are those given.
-
-        Never is more seen than :math:`\chi = \min(1, 1/\gamma)`, nor, by convexity, than if all
-        eigenvalues were equal, :math:`(1-\chi)/\chi = \gamma\kappa_\star^2/\kappa_1^2`.
-        """
-        kappa_1, kappa_star = np.abs(self.features.kappa_1), np.float64(self.features.kappa_star)
-        equal = odds + 2.0 * np.log(kappa_1 / kappa_star)
-        high = np.minimum(np.logaddexp(0.0, odds), equal)
-        low = np.minimum(0.0, equal) - 1.0
-
-        def bisected(log_gamma: Array, _: Array) -> tuple[Array, Array]:
-            # no slope: near d = p the log-odds of almost linear features are too steep for Newton
-            return self._odds(log_gamma), np.full_like(log_gamma, np.nan)
-
-        return increasing_root(bisected, odds, (low, high), odds)
