@@ -404,3 +404,40 @@ def test_numbers_are_rounded_to_their_errors():
     assert tables.with_error(np.nan, np.nan) == "—"
     assert tables.with_error(1e-12, 1e-13) == "1e-12 ± 1e-13"
     assert tables.digits(np.inf) == "∞"
+
+
+def test_claims_are_printed_and_reported(tmp_path, monkeypatch):
+    from hiddenmanifold.figures import claims
+
+    rows = [
+        claims.Row("the peak", "1", "1.0000", claims.HOLDS),
+        claims.Row("the limit", "0.17", "0.1498", claims.DIFFERS, "read elsewhere"),
+    ]
+    monkeypatch.setattr(claims, "check", lambda progress=False: rows)
+    result = run("claims", "--report", tmp_path / "made")
+    for row in rows:
+        for text in (row.claim, row.expected, row.computed, row.verdict, row.note):
+            assert text in result.output
+    page = (tmp_path / "made" / "report.html").read_text(encoding="utf-8")
+    assert "the limit" in page
+    assert "Not drawn yet: figures 1, 2, 3, 4, 5, 6, 7" in page
+    assert "report.html" not in run("claims").output
+
+
+def test_figures_are_drawn_one_or_all(tmp_path, monkeypatch):
+    from hiddenmanifold import figures
+
+    calls = []
+
+    def fake(number, *, quick, directory, progress):
+        calls.append((number, quick))
+        return [directory / f"figure_{number}.png"]
+
+    monkeypatch.setattr(figures, "run", fake)
+    result = run("figure", "4", "--full", "--directory", tmp_path)
+    assert result.output.strip().endswith("figure_4.png")
+    run("figure", "all", "--quick", "--directory", tmp_path)
+    assert calls == [(4, False), *((n, True) for n in range(1, 8))]
+    assert "one of 1, 2, 3, 4, 5, 6, 7, or all" in complaint(
+        run("figure", "8", code=Code.BAD_INPUT)
+    )

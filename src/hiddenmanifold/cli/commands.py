@@ -33,7 +33,6 @@ PIECES = {"predict": 2000, "optimal": 50, "threshold": 200, "bayes": 500}
 """Points between two steps of the progress bar: about half a second's work."""
 FINE = 200
 """Points of the line that is drawn through simulated ones."""
-CLAIM_FIELDS = ("claim", "expected", "computed", "verdict", "note")
 
 VALUES = "VALUES are 3, inf, 0.5,1,2, a range 0.05:3:60 or a geometric series log:1e-4:1e2:40."
 
@@ -296,16 +295,18 @@ def claims(
     """Check the paper's claims, one by one, against what this package computes."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from hiddenmanifold.cli.work import undivided
-    from hiddenmanifold.figures.claims import check
+    from hiddenmanifold.figures.claims import COLOURS, check
 
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)
     rows = undivided(check)
-    table = Table(*CLAIM_FIELDS, show_lines=True)
+    table = Table("claim", "the text", "computed", "verdict", show_lines=True)
     for row in rows:
-        table.add_row(*(str(getattr(row, field)) for field in CLAIM_FIELDS))
+        computed = Text.assemble(row.computed, ("\n" + row.note if row.note else "", "dim"))
+        table.add_row(row.claim, row.expected, computed, Text(row.verdict, COLOURS[row.verdict]))
     Console().print(table)
     if report is not None:
         from hiddenmanifold.figures.report import write

@@ -70,7 +70,10 @@ class Samples:
 
 
 def hidden_turns(function: Function, scan: Samples) -> Samples:
-    """Samples inside intervals that may hide a minimum: both slopes agree, the cubic's does not."""
+    """Samples inside intervals that may hide a minimum: both slopes agree, the cubic's does not.
+
+    Intervals whose cubic stays far above the least sample of their point are left out.
+    """
     left, right = scan.pairs()
     width = right.t - left.t
     mean = (right.value - left.value) / width
@@ -80,7 +83,11 @@ def hidden_turns(function: Function, scan: Samples) -> Samples:
     with np.errstate(divide="ignore", invalid="ignore"):
         f = -0.5 * b / a
         turns = (left.slope - 0.25 * b**2 / a) * left.slope < 0
-    hidden = turns & (left.trend * right.trend >= 0) & (f > 0) & (f < 1)
+        cubic = left.value + width * (a * f**3 / 3 + b * f**2 / 2 + left.slope * f)
+    least = np.full(int(scan.point.max(initial=0)) + 1, np.inf)
+    np.fmin.at(least, scan.point, scan.value)
+    low = cubic <= least[left.point] + np.abs(right.value - left.value)
+    hidden = turns & low & (left.trend * right.trend >= 0) & (f > 0) & (f < 1)
     return Samples.of(function, left.point[hidden], (left.t + f * width)[hidden])
 
 

@@ -83,7 +83,7 @@ class Closure:
 class Outcome:
     """Solved points: unknowns, how the solve ended, and the quantities at the solution.
 
-    ``level`` is that of the quadrature which they were last judged by.
+    ``matrix`` is that of Newton's method there, ``e`` the channel averages.
     ``quadrature_error`` estimates the relative error of the unknowns, by the Newton step that a
     finer quadrature still asks for, and is no smaller than the probability that its nodes miss.
     """
@@ -93,7 +93,7 @@ class Outcome:
     residual: Array
     quadrature_error: Array
     iterations: Integers
-    level: Integers
+    matrix: Array
     e: Array
     data_loss: Array
 
@@ -214,7 +214,7 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
         residual=found.residual,
         quadrature_error=np.full(points, np.inf),
         iterations=found.iterations,
-        level=np.zeros(points, dtype=np.intp),
+        matrix=np.full((points, found.x.shape[1], found.x.shape[1]), np.nan),
         e=np.full((points, 3), np.nan),
         data_loss=np.full(points, np.nan),
     )
@@ -233,7 +233,7 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
                 outcome.quadrature_error[waiting] = np.maximum(error, lost)
             outcome.residual[waiting] = largest(turn.residual)
             outcome.iterations[waiting] += 1
-            outcome.level[waiting] = level
+            outcome.matrix[waiting] = turn.matrix
             outcome.e[waiting], outcome.data_loss[waiting] = turn.hats.e[:, :3], turn.hats.data_loss
             accurate = error <= ACCURATE
             within = np.maximum(outcome.quadrature_error, outcome.residual)[waiting] <= TOLERANCE

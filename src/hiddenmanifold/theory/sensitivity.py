@@ -11,7 +11,6 @@ a property of the spectrum, is taken by differences.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,28 +31,14 @@ STEP = 1e-4
 
 def tangents(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) -> dict[str, Array]:
     """How the unknowns move per unit of the logarithm of each parameter."""
-    moved = {parameter: np.full_like(outcome.x, np.nan) for parameter in parameters}
-    for level in np.unique(outcome.level):
-        some = np.flatnonzero(outcome.level == level)
-        part = replace(problem, ratios=problem.ratios[some])
-        for parameter, directions in _tangents(part, outcome.x[some], level, parameters).items():
-            moved[parameter][some] = directions
-    return moved
-
-
-def _tangents(
-    problem: SaddlePoint, x: Array, level: int, parameters: Sequence[str]
-) -> dict[str, Array]:
-    """The same, on one level of quadrature."""
-    turn = problem.close(x, slice(None), level)
-    e, n = turn.hats.e[:, :3], problem.channel.overlap_unknowns
+    e, n = outcome.e, problem.channel.overlap_unknowns
     moved = {}
     with np.errstate(all="ignore"):
         dy = problem.channel.coordinates(overlaps(problem.features, problem.ratios, e))[1]
         for parameter in parameters:
-            direction = np.zeros_like(x)
+            direction = np.zeros_like(outcome.x)
             direction[:, :n] = _RIGHT_SIDES[parameter](problem, e, dy)
-            moved[parameter] = newton_step(turn.matrix, direction)
+            moved[parameter] = newton_step(outcome.matrix, direction)
     return moved
 
 

@@ -7,10 +7,11 @@ from hiddenmanifold.figures.claims import equivalence  # isort: skip
 from hiddenmanifold.figures.claims import double_descent  # isort: skip
 from hiddenmanifold.figures.claims import features  # isort: skip
 from hiddenmanifold.figures.claims import manifold  # isort: skip
-from hiddenmanifold.figures.claims.judgement import CHECKS, DIFFERS, HOLDS, REMARK, Row
+from hiddenmanifold.figures.claims.judgement import CHECKS, COLOURS, DIFFERS, HOLDS, REMARK, Row
 
 __all__ = [
     "CHECKS",
+    "COLOURS",
     "DIFFERS",
     "HOLDS",
     "REMARK",

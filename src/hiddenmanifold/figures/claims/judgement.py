@@ -15,6 +15,7 @@ from hiddenmanifold.prediction import predict
 Array = NDArray[np.float64]
 
 HOLDS, REMARK, DIFFERS = "holds", "holds, with a remark", "differs"
+COLOURS = {HOLDS: "green", REMARK: "yellow", DIFFERS: "red"}
 WORST = 4.0
 """Standard errors that a simulation may be away from the theory."""
 
