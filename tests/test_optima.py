@@ -76,6 +76,22 @@ def test_no_peak_is_no_number():
     assert np.isnan(peak.generalisation_error).all()
 
 
+def test_recovered_labels_have_no_peak():
+    m = model(activation="identity", teacher="linear", loss="square")
+    assert np.isnan(hm.interpolation_peak(m, d_over_p=0.5, regularisation=0).generalisation_error)
+
+
+def test_what_cannot_be_solved_is_no_missing_peak():
+    slow = hm.losses.Custom(
+        lambda m: 0.5 * (np.sqrt(m**2 + 4) - m),
+        lambda m: 0.5 * (m / np.sqrt(m**2 + 4) - 1),
+        lambda m: 2 / (m**2 + 4) ** 1.5,
+    )
+    with pytest.raises(hm.ConvergenceError, match="could not be solved") as caught:
+        hm.interpolation_peak(model(loss=slow), n_over_d=3.0, regularisation=0)
+    assert np.isnan(caught.value.partial.p_over_n)
+
+
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_features_needed_are_just_enough(loss):
     needed = {}

@@ -170,3 +170,46 @@ def test_derivatives_without_regularisation():
         ).generalisation_error
         difference = float(ends[1] - ends[0]) / (2 * h)
         assert_allclose(ds.generalisation_error_by_log_p, difference, rtol=1e-5)
+
+
+def test_dips_beside_plateaus_are_found():
+    hinge = hm.Model(activation="identity", projection="gaussian", teacher="sign", loss="hinge")
+    ds = hm.predict(hinge, n_over_d=43.772, p_over_n=32.178, regularisation="optimal")
+    assert ds.generalisation_error < 0.011132
+    absolute = hm.Model(
+        activation="erf",
+        projection="orthogonal",
+        teacher=Linear(noise=0.001, rho=1.232138),
+        loss="absolute",
+    )
+    ds = hm.predict(
+        absolute,
+        n_over_d=7.964816,
+        p_over_n=4.125381,
+        minimise="clean_error",
+        bounds=(0.00261786, 126.7),
+        regularisation="optimal",
+    )
+    assert ds.clean_error < 0.005298
+
+
+def test_derivatives_by_features_stay_on_their_side_of_a_corner():
+    model = hm.Model(
+        activation="erf", projection="orthogonal", teacher=Sign(noise=0.3), loss="square"
+    )
+    places = np.array([0.9999, 1.0, 1.0001])
+    ds = hm.sensitivity(model, n_over_d=3.0, p_over_d=places, regularisation=0.1)
+    left, corner, right = ds.generalisation_error_by_log_p.values
+    assert np.isnan(corner)
+    for slope, place, h in ((left, 0.9999, -1e-5), (right, 1.0001, 1e-5)):
+        ends = hm.predict(model, n_over_d=3.0, p_over_d=place * np.exp([0, h]), regularisation=0.1)
+        difference = float(np.diff(ends.generalisation_error)[0]) / h
+        assert_allclose(slope, difference, rtol=1e-3)
+
+
+def test_no_derivative_by_features_if_the_projection_fixes_their_number():
+    spectrum = hm.projections.Spectrum((0.0, 2.0), d_over_p=0.5)
+    model = hm.Model(activation="erf", projection=spectrum, teacher="sign", loss="square")
+    ds = hm.sensitivity(model, n_over_p=2.0, regularisation=0.1)
+    assert np.isnan(ds.generalisation_error_by_log_p)
+    assert np.isfinite(ds.generalisation_error_by_log_n)

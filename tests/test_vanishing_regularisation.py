@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, optimize
-from scipy.special import ndtr
+from scipy.special import expit, log_ndtr, ndtr
 
 import hiddenmanifold as hm
 from hiddenmanifold import Status
 from hiddenmanifold.losses import Custom, Huber, SmoothedHinge
-from hiddenmanifold.teachers import Linear, Logistic, Sign
+from hiddenmanifold.teachers import Linear, Logistic, Sign, Steps
 
 OVERLAPS = ["Q", "M", "q_s", "q_w", "m_s"]
 
@@ -238,7 +238,7 @@ def test_unregularised_minimisers_obey_the_equations_without_regularisation():
 def test_regression_losses_share_the_interpolator():
     ridge = at(model(teacher=Linear(noise=0.3)), p_over_n=[1.2, 8.0], regularisation=0)
     cosh = Custom(
-        lambda r: np.logaddexp(r, -r),
+        lambda r: np.logaddexp(r, -r) - np.log(2),
         np.tanh,
         lambda r: 1 / np.cosh(np.clip(r, -300, 300)) ** 2,
         of="residual",
@@ -282,7 +282,7 @@ def test_a_tail_that_is_not_exponential_has_no_known_direction():
     kept = at(model(loss=slow), p_over_n=[0.2, 2.0], regularisation=0, on_failure="keep")
     assert list(kept.status.values) == [Status.CONVERGED, Status.NO_LIMIT]
     assert np.isnan(kept.generalisation_error[1])
-    with pytest.raises(hm.ConvergenceError, match="direction that depends on how the loss decays"):
+    with pytest.raises(hm.ConvergenceError, match="depends on how the loss decays"):
         at(model(loss=slow), p_over_n=2.0, regularisation=0)
 
 
@@ -380,3 +380,73 @@ def test_infinite_data_saturates():
 def test_two_infinite_ratios_are_refused():
     with pytest.raises(hm.InvalidArgumentError, match="in one of them only"):
         hm.predict(model(), n_over_d=np.inf, p_over_n=np.inf, regularisation=1.0)
+
+
+@pytest.mark.parametrize(
+    "loss", ["square", "logistic", "hinge", "squared_hinge", "absolute", "huber"]
+)
+def test_infinite_data_for_every_loss(loss):
+    """Where V vanishes, a kink is narrower than rounding and still carries its mass."""
+    teachers = [Sign(noise=0.2), Sign(noise=0.2, threshold=0.4)]
+    teachers += [Linear(noise=0.2)] if loss in ("square", "absolute", "huber") else []
+    for teacher in teachers:
+        m = model(loss=loss, teacher=teacher, activation="erf", intercept=True)
+        ds = hm.predict(m, n_over_p=[1e10, 1e16, np.inf], d_over_p=0.5, regularisation=1e-3)
+        for name in ("generalisation_error", "training_loss", "Q", "M"):
+            assert_allclose(ds[name][1:], ds[name][0], rtol=1e-7, err_msg=name)
+
+
+def test_limits_that_do_not_commute_are_refused():
+    with pytest.raises(hm.InvalidArgumentError, match="do not commute"):
+        hm.predict(model(), n_over_p=np.inf, d_over_p=0.5, regularisation=np.inf)
+
+
+def test_underflow_is_not_flatness():
+    def density(m):
+        return np.exp(-0.5 * m * m - log_ndtr(m)) / np.sqrt(2 * np.pi)
+
+    probit = Custom(
+        lambda m: -log_ndtr(m), lambda m: -density(m), lambda m: density(m) * (m + density(m))
+    )
+    lifted = Custom(
+        lambda m: 1 + np.logaddexp(0, -m), lambda m: -expit(-m), lambda m: expit(m) * expit(-m)
+    )
+    hinge = at(model(loss="hinge"), p_over_n=2.0, regularisation=0)
+    for loss, least in ((probit, 0.0), (lifted, 1.0)):
+        assert loss.rest == (-np.inf, -np.inf)
+        ds = at(model(loss=loss), p_over_n=2.0, regularisation=0)
+        assert np.isinf(ds.Q)
+        assert_allclose(ds.margin, hinge.margin, rtol=1e-12)
+        assert_allclose(ds.training_loss, least, atol=1e-15)
+
+
+def test_the_least_value_of_a_loss_remains():
+    lifted = Custom(lambda r: 0.5 * r**2 + 1, lambda r: r, np.ones_like, of="residual")
+    ds = at(model(loss=lifted, teacher=Linear(noise=0.1)), p_over_n=2.0, regularisation=[0, 1e-9])
+    assert_allclose(ds.training_loss, 1.0, rtol=1e-6)
+
+
+def test_a_minimum_away_from_zero_has_no_stand_in():
+    shifted = Custom(lambda r: 0.5 * (r - 0.3) ** 2, lambda r: r - 0.3, np.ones_like, of="residual")
+    m = model(loss=shifted, teacher=Linear(noise=0.1))
+    ds = at(m, p_over_n=[0.5, 2.0], regularisation=0, on_failure="keep")
+    assert list(ds.status.values) == [0, Status.NO_LIMIT]
+
+
+def test_a_threshold_that_cannot_be_computed_is_no_phase():
+    m = model(
+        activation="identity",
+        projection="orthogonal",
+        teacher=Steps((-1.0, -0.9999999, 0.5)),
+        loss="logistic",
+        intercept=True,
+    )
+    ds = hm.predict(m, p_over_d=2.0, n_over_d=3.0, regularisation=0, on_failure="keep")
+    assert ds.status != 0
+    assert np.isnan(ds.generalisation_error)
+
+
+def test_finite_regularisation_in_the_kernel_limit_keeps_its_finite_numbers():
+    ds = at(model(loss="logistic"), p_over_n=np.inf, regularisation=[1e9, 1e-20])
+    assert np.isfinite(ds.V).all()
+    assert np.all(ds.Q >= ds.M**2)

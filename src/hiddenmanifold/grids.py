@@ -13,7 +13,7 @@ from .errors import ConvergenceError, InvalidArgumentError
 from .model import Model
 from .numerics.newton import Status
 from .results import check_aligned, dataset, labelled, ratios_of
-from .theory.limits import HUGE
+from .theory.limits import HUGE, TINY
 from .theory.spectral import Ratios
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ class Grid:
         for name, values in (("n/p", ratios.alpha), ("d/p", ratios.gamma)):
             if not (np.isfinite(values).all() and values.all()):
                 raise InvalidArgumentError("ratios", f"that give {name} = {values}", "less extreme")
+        if (np.isinf(ratios.lam) & (ratios.alpha > 1.0 / TINY**0.5)).any():
+            raise InvalidArgumentError(
+                "regularisation", np.inf, "finite where n/p is infinite: the limits do not commute"
+            )
         return cls(model, coordinates, template, ratios)
 
     def dataset(self, columns: Mapping[str, NDArray[Any]], source: Mapping[str, Any]) -> xr.Dataset:

@@ -63,6 +63,11 @@ def interpolation_peak(
         The place `p_over_n` and height `generalisation_error` of the highest local maximum for p/n
         between 0.01 and 100; NaN where the curve has none.
 
+    Raises
+    ------
+    ConvergenceError
+        If part of a curve that shows no peak could not be solved; ``partial`` has the dataset.
+
     Examples
     --------
     >>> import hiddenmanifold as hm
@@ -98,25 +103,33 @@ def interpolation_peak(
         return filled
 
     workers = None if workers is None else check_count("workers", workers)
-    place, height = _peaks(Curve(model, name, flat(ratio), flat(lam), workers))
+    place, height, unsolved = _peaks(Curve(model, name, flat(ratio), flat(lam), workers))
     meanings = {"p_over_n": "features per sample at the peak", "generalisation_error": "its height"}
     data = {
         key: (template.dims, values.reshape(template.shape), {"long_name": meanings[key]})
         for key, values in (("p_over_n", np.exp(place)), ("generalisation_error", height))
     }
-    return xr.Dataset(data, {**template.coords, **coordinates}, provenance(model, THEORY))
+    ds = xr.Dataset(data, {**template.coords, **coordinates}, provenance(model, THEORY))
+    if unsolved.any():
+        raise ConvergenceError(
+            f"{unsolved.sum()} of {unsolved.size} curves could not be solved everywhere and show "
+            "no peak elsewhere; the others are in the `partial` attribute of this exception",
+            partial=ds,
+        )
+    return ds
 
 
-def _peaks(curve: Curve) -> tuple[Array, Array]:
+def _peaks(curve: Curve) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Place and height at each point: the threshold where λ vanishes, else near it or anywhere."""
     zero = curve.lam == 0
     separating = fitted_phase(curve.model)[0] in (Phase.SEPARATED, Phase.DIVERGING)
     place, height = _threshold(curve, separating), np.full(len(zero), np.nan)
+    unsolved = np.zeros(len(zero), dtype=bool)
     if zero.any():
-        height[zero] = at_threshold(curve[zero], place[zero], separating)
+        height[zero], unsolved[zero] = at_threshold(curve[zero], place[zero], separating)
     if not zero.all():
-        place[~zero], height[~zero] = highest(curve[~zero], place[~zero])
-    return np.where(np.isnan(height), np.nan, place), height
+        place[~zero], height[~zero], unsolved[~zero] = highest(curve[~zero], place[~zero])
+    return np.where(np.isnan(height), np.nan, place), height, unsolved
 
 
 def _threshold(curve: Curve, separating: bool) -> Array:
@@ -181,13 +194,15 @@ def features_needed(
     ratio = labelled("n_over_d", n_over_d)
     delta = ratio.values.ravel()
     limit = _best(model, np.full(len(delta), np.log(HUGE)), delta, workers)[0]
-    target = limit + np.log1p(within)
+    if not np.isfinite(limit).all():
+        raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
+    target, close = limit + np.log1p(within), min(1e-10, 1e-4 * within)
 
     def reached(t: Array, delta: Array) -> tuple[Array, Array]:
         error, slope = _best(model, t, delta, workers)
         return -error, -slope
 
-    t = increasing_root(reached, -target, _bracket(model, delta, target, workers), delta, 1e-10)
+    t = increasing_root(reached, -target, _bracket(model, delta, target, workers), delta, close)
     error = _best(model, t, delta, workers)[0]
     columns = {
         "p_over_n": np.where(t > SCAN[0], np.exp(t), 0.0),
@@ -199,7 +214,7 @@ def features_needed(
         for name, values in columns.items()
     }
     ds = xr.Dataset(data, {**ratio.coords, "n_over_d": ratio}, provenance(model, THEORY))
-    missed = ~((np.abs(error - target) <= 1e-8) | (t == SCAN[0]))
+    missed = ~((np.abs(error - target) <= 1e2 * close) | (t == SCAN[0]))
     if missed.any():
         raise ConvergenceError(
             f"{missed.sum()} of {missed.size} searches did not converge, the first at n_over_d = "
@@ -219,13 +234,14 @@ def _best(model: Model, t: Array, delta: Array, workers: int | None) -> tuple[Ar
     ratios = Ratios(alpha, alpha / delta, optimal_regularisation(objective, 0.0, np.inf))
     found = asymptotics(model, ratios, workers, slopes=("p",))
     error = found["generalisation_error"]
-    return np.log(error), found["generalisation_error_by_log_p"] / error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(error), found["generalisation_error_by_log_p"] / error
 
 
 def _bracket(model: Model, delta: Array, target: Array, workers: int | None) -> tuple[Array, Array]:
     """The last interval of the scan in which the error comes down to its target."""
     t, points = np.repeat(SCAN, len(delta)), np.tile(delta, len(SCAN))
-    above = _best(model, t, points, workers)[0].reshape(len(SCAN), -1) > target
+    above = ~(_best(model, t, points, workers)[0].reshape(len(SCAN), -1) <= target)
     last = np.where(above.any(0), len(SCAN) - 1 - np.argmax(above[::-1], axis=0), -1)
     low, high = np.maximum(last, 0), np.minimum(last + 1, len(SCAN) - 1)
     return SCAN[low], SCAN[high]

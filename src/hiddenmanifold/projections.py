@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +46,9 @@ class Moments:
 
 class Projection:
     """Base of all feature matrices."""
+
+    corner: ClassVar[bool] = False
+    """Whether the spectrum changes its form at p = d, so that curves have a corner there."""
 
     @property
     def fixed_ratio(self) -> float | None:
@@ -167,6 +171,8 @@ def _rest(total: Array) -> Array:
 @dataclass(frozen=True)
 class Orthogonal(Discrete):
     r"""Haar-distributed F with :math:`F^\top F = d` (p ≤ d) or :math:`FF^\top = p` (p > d)."""
+
+    corner = True
 
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         return haar_orthogonal(d, p, rng)

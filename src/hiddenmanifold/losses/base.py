@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -89,9 +90,18 @@ class Loss:
         def slope(s: float) -> float:
             return float(self.derivative(np.array([s]))[0])
 
-        if slope(-far) > 0 or slope(far) < 0:
-            end = -np.inf if slope(-far) > 0 else np.inf
-            return end, end
+        def flat(end: float) -> bool:
+            """Whether the loss is constant from a kink to an end; elsewhere zero is underflow."""
+            sign = np.sign(end)
+            kinks = [k for k in self.kinks if sign * k < far]
+            return slope(end) == 0 and any(
+                slope(k + 1e-9 * sign * far) == 0 != slope(k - 1e-9 * sign * far) for k in kinks
+            )
+
+        for end in (-far, far):
+            if np.sign(end) * slope(end) < 0 or (slope(end) == 0 and not flat(end)):
+                infinity = math.copysign(math.inf, end)
+                return infinity, infinity
         low = -np.inf if slope(-far) == 0 else boundary(lambda s: slope(s) < 0, far, -far)
         high = np.inf if slope(far) == 0 else boundary(lambda s: slope(s) > 0, -far, far)
         tolerance = 1e-12 * far

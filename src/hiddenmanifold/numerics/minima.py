@@ -82,7 +82,7 @@ def hidden_turns(function: Function, scan: Samples) -> Samples:
     b = 6.0 * mean - 4.0 * left.slope - 2.0 * right.slope
     with np.errstate(divide="ignore", invalid="ignore"):
         f = -0.5 * b / a
-        turns = (left.slope - 0.25 * b**2 / a) * left.slope < 0
+        turns = (left.slope - 0.25 * b**2 / a) * (left.slope + right.slope) < 0
         cubic = left.value + width * (a * f**3 / 3 + b * f**2 / 2 + left.slope * f)
     least = np.full(int(scan.point.max(initial=0)) + 1, np.inf)
     np.fmin.at(least, scan.point, scan.value)

@@ -46,8 +46,9 @@ _SENTENCES = {
     "with undeclared kinks or a very short length scale does this",
     Status.THRESHOLD: "exactly at the threshold where every training sample can just be fitted, "
     "the limit of vanishing regularisation is infinite or differs from its two sides",
-    Status.NO_LIMIT: "as regularisation vanishes the weights grow without bound, in a direction "
-    "that depends on how the loss decays; it is known for exponential decay only",
+    Status.NO_LIMIT: "no limit of vanishing regularisation is known for this loss: its weights "
+    "grow without bound in a direction that depends on how the loss decays (known for exponential "
+    "decay only), or it is least at a residual other than zero",
 }
 
 

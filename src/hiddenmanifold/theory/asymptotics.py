@@ -64,7 +64,7 @@ def asymptotics(
             found = limits.finished(part, found)
         for name, values in found.items():
             columns.setdefault(name, np.zeros(len(ratios.lam), values.dtype))[part.index] = values
-    return limits.settled(columns, limits.reached(ratios))
+    return limits.settled(columns, limits.negligible(ratios))
 
 
 def _solved(part: limits.Part, workers: int | None, slopes: Sequence[str]) -> Columns:

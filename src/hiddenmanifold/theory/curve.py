@@ -33,6 +33,8 @@ ASIDE = 0.1
 """How far, in standard deviations, a cut may stand from its nominal place."""
 NARROWEST = 1e-15
 """Panels narrower than this, in standard deviations, are left out."""
+POINT = 1e-13
+"""Kinks narrower than this, in standard deviations, are points that carry a mass."""
 
 
 @dataclass(frozen=True)
@@ -110,18 +112,63 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve
             mass[narrow] = (width * w)[narrow]
             bend[narrow] = mass[narrow] * curvature / (1.0 + v * curvature)
 
+    curve = Curve(row, points, -zeta, h, mass, bend)
+    _on_kinks(loss, field, curve, panels=(start, width), passage=(enter, leave), rule=(x, w))
+    return _with_points(loss, field, curve, enter, (x, w))
+
+
+def _on_kinks(
+    loss: Loss,
+    field: Field,
+    curve: Curve,
+    *,
+    panels: tuple[Array, Array],
+    passage: tuple[Array, Array],
+    rule: tuple[Array, Array],
+) -> None:
+    """Correct the panels on which s stands still while u crosses a kink."""
+    (start, width), (enter, leave), (x, w) = panels, passage, rule
+    row = curve.row
+    V, mean, deviation = (a[row, None] for a in (field.V, field.mean, field.deviation))
     knot, below, above, _ = loss.knots
     middle = (start + 0.5 * width)[:, 0]
     for k in np.flatnonzero(above > below):
         on = (enter[row, k] < middle) & (middle < leave[row, k])
-        points[on] = knot[k]
-        h[on] = ((mean[on] - knot[k]) + deviation[on] * zeta[on]) / V[on]
+        curve.mass[on & (V[:, 0] * (above[k] - below[k]) <= POINT * deviation[:, 0])] = 0.0
+        curve.s[on] = knot[k]
+        curve.h[on] = ((mean[on] - knot[k]) - deviation[on] * curve.xi[on]) / V[on]
         # a kink that no cut divides: its width is known exactly, however narrow it is
         whole = on & (width[:, 0] >= (1.0 - 1e-9) * (leave - enter)[row, k])
-        h[whole] = below[k] + (above[k] - below[k]) * x
-        mass[whole] = (V[whole] * (above[k] - below[k]) / deviation[whole]) * w
-        bend[on] = mass[on] / V[on]
-    return Curve(row, points, -zeta, h, mass, bend)
+        whole &= V[:, 0] * (above[k] - below[k]) > POINT * deviation[:, 0]
+        curve.h[whole] = below[k] + (above[k] - below[k]) * x
+        curve.mass[whole] = (V[whole] * (above[k] - below[k]) / deviation[whole]) * w
+        curve.bend[on] = curve.mass[on] / V[on]
+
+
+def _with_points(
+    loss: Loss, field: Field, curve: Curve, enter: Array, rule: tuple[Array, Array]
+) -> Curve:
+    """Add kinks too narrow for a panel: u stands still as well, yet h crosses its jump."""
+    x, w = rule
+    knot, below, above, _ = loss.knots
+    jump = np.where(above > below, above - below, 0.0)
+    width = field.V[:, None] * jump / field.deviation[:, None]
+    row, k = np.nonzero((width > 0) & (width <= POINT) & (np.abs(enter) < REACH))
+    if not row.size:
+        return curve
+    ones = np.ones_like(x)
+    added = Curve(
+        row,
+        knot[k, None] * ones,
+        -enter[row, k, None] * ones,
+        below[k, None] + jump[k, None] * x,
+        width[row, k, None] * w,
+        (jump[k] / field.deviation[row])[:, None] * w,
+    )
+    pairs = zip(vars(curve).values(), vars(added).values(), strict=True)
+    together = [np.concatenate(pair) for pair in pairs]
+    order = np.argsort(together[0], kind="stable")
+    return Curve(*(values[order] for values in together))
 
 
 def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array, Array]:

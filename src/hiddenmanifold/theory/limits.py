@@ -53,7 +53,8 @@ class Phase(Enum):
     SEPARATED = "every sample beyond its margin"
     DIVERGING = "every sample on its side, and w grows without bound"
     THRESHOLD = "between two phases"
-    UNKNOWN = "w grows without bound, in a direction that depends on the tail of the loss"
+    UNKNOWN = "every sample fitted, in a way that no other loss stands in for"
+    UNDECIDED = "the threshold could not be computed"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Part:
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
     """The predictions of the model are these times those of the stand-in."""
+    least: float = 0.0
+    """Least value of the model's loss; that of a stand-in is zero."""
 
     @property
     def fitted(self) -> bool:
@@ -83,17 +86,22 @@ def parts(model: Model, ratios: Ratios) -> Iterator[Part]:
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
+    least = _least_value(model.loss)
     distance = _distance(model, ratios[zero], fitted)
     choices = (
         (distance > ON_THE_LINE, fitted, _stand_in(model, fitted)),
         (distance < -ON_THE_LINE, Phase.GENERIC, model),
         (np.abs(distance) <= ON_THE_LINE, Phase.THRESHOLD, model),
+        (np.isnan(distance), Phase.UNDECIDED, model),
     )
     for chosen, phase, stand_in in choices:
         if chosen.any():
             some = ratios[index := zero[chosen]]
             at = Ratios(some.alpha, some.gamma, np.full(len(index), TINY))
-            yield Part(index, stand_in, at, phase, 1.0 if phase is Phase.GENERIC else scale)
+            if phase is fitted:
+                yield Part(index, stand_in, at, phase, scale, least)
+            else:
+                yield Part(index, stand_in, at, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:
@@ -102,8 +110,10 @@ def fitted_phase(model: Model) -> tuple[Phase, float]:
     low, high = loss.rest
     if high == -np.inf:
         return (Phase.DIVERGING if _exponential(loss) else Phase.UNKNOWN), np.inf
+    if model.task is Task.REGRESSION and low == high:
+        return (Phase.INTERPOLATING if low == 0 else Phase.UNKNOWN), 1.0
     if model.task is Task.REGRESSION:
-        return (Phase.INTERPOLATING, 1.0) if low == high == 0 else (Phase.GENERIC, 1.0)
+        return Phase.GENERIC, 1.0
     margin = loss.anchor - high
     if margin > 0 and low in (-np.inf, high):
         return (Phase.SEPARATED if low == -np.inf else Phase.INTERPOLATING), margin
@@ -111,9 +121,22 @@ def fitted_phase(model: Model) -> tuple[Phase, float]:
 
 
 def _exponential(loss: Loss) -> bool:
-    """Whether the loss decays exponentially as the shortfall goes to minus infinity."""
-    near, far = loss.value(-40.0 * (loss.scale or 1.0) * np.array([1.0, 1.1]))
-    return bool(far < 0.1 * near)
+    """Whether the slope decays exponentially, or faster, as the shortfall goes to minus infinity.
+
+    When t doubles, so does then the logarithm of the decay from t to 2t; powers keep theirs.
+    """
+    t = 20.0 * (loss.scale or 1.0)
+    while not loss.derivative(np.array([-4.0 * t]))[0] > 0:  # until it does not underflow
+        t *= 0.5
+    slopes = np.log(loss.derivative(-t * np.array([1.0, 2.0, 4.0])))
+    return bool(slopes[1] - slopes[2] > 1.5 * (slopes[0] - slopes[1]))
+
+
+def _least_value(loss: Loss) -> float:
+    """The least value of a loss, as far as it can be told where it is only approached."""
+    low, high = loss.rest
+    at = high if np.isfinite(high) else -700.0 * (loss.scale or 1.0)
+    return float(loss.value(np.array([at]))[0]) if np.isfinite(high) or low == high else 0.0
 
 
 def _distance(model: Model, ratios: Ratios, fitted: Phase) -> Array:
@@ -121,14 +144,18 @@ def _distance(model: Model, ratios: Ratios, fitted: Phase) -> Array:
     features = features_of(model)
     with np.errstate(divide="ignore"):
         available = np.log(rank(features, ratios.gamma) / ratios.alpha)
-        if fitted is Phase.INTERPOLATING:
+        if (
+            fitted is Phase.INTERPOLATING
+            or model.task is Task.REGRESSION
+            and fitted is Phase.UNKNOWN
+        ):
             return available
         if fitted is Phase.GENERIC or not isinstance(model.teacher, BinaryTeacher):
             return np.full_like(ratios.alpha, -np.inf)
         visible, hidden = fractions(features, ratios.gamma)
         needed = least(model.teacher, visible, model.free_intercept, hidden).value
         distance: Array = available - np.log(needed)
-        return np.where(np.isnan(distance), -np.inf, distance)
+        return distance
 
 
 def _stand_in(model: Model, phase: Phase) -> Model:
@@ -151,11 +178,17 @@ def _stand_in(model: Model, phase: Phase) -> Model:
 
 def finished(part: Part, found: Columns) -> Columns:
     """Results of a stand-in as those of the limit: margins, normalised and infinite overlaps."""
-    refused = {Phase.THRESHOLD: Status.THRESHOLD, Phase.UNKNOWN: Status.NO_LIMIT}
+    refused = {
+        Phase.THRESHOLD: Status.THRESHOLD,
+        Phase.UNKNOWN: Status.NO_LIMIT,
+        Phase.UNDECIDED: Status.QUADRATURE,
+    }
     if part.phase in refused:
         found["status"][:] = refused[part.phase]
         for name in set(found) - CERTIFICATES:
             found[name][:] = np.nan
+    if part.fitted:
+        found["training_loss"] = np.full_like(found["training_loss"], part.least)
     norm = np.sqrt(found["q_w"])
     with np.errstate(divide="ignore", invalid="ignore"):
         for name, power in POWERS.items():
@@ -168,20 +201,21 @@ def finished(part: Part, found: Columns) -> Columns:
     return found
 
 
-def reached(ratios: Ratios) -> NDArray[np.bool_]:
-    """Which points are limits."""
+def negligible(ratios: Ratios) -> Array:
+    """What is zero at each point, if it is a limit: more if λ is that than if a ratio is."""
     extreme = 1e-5 * HUGE
-    far: NDArray[np.bool_] = (ratios.lam == 0) | np.isinf(ratios.lam)
+    far = np.zeros(len(ratios.lam), dtype=bool)
     for ratio in (ratios.alpha, ratios.gamma):
         far |= (ratio > extreme) | (ratio < 1.0 / extreme)
-    return far
+    vanishing = (ratios.lam == 0) | np.isinf(ratios.lam)
+    return np.where(vanishing, NEGLIGIBLE, np.where(far, 1e10 / HUGE, 0.0))
 
 
-def settled(found: Columns, limit: NDArray[np.bool_]) -> Columns:
+def settled(found: Columns, reach: Array) -> Columns:
     """What is negligible in a limit as zero, and its inverse as infinity."""
-    if limit.any():
+    if reach.any():
         for name in set(found) - CERTIFICATES:
             size = np.abs(found[name])
-            found[name][limit & (size < NEGLIGIBLE)] = 0.0
-            found[name][limit & (size > 1.0 / NEGLIGIBLE)] *= np.inf
+            found[name][size < reach] = 0.0
+            found[name][size * reach > 1.0] *= np.inf
     return found

@@ -21,13 +21,15 @@ Integers = NDArray[np.intp]
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
 """Values of log λ that are tried first."""
+FINE = np.log(10.0) * np.arange(-8.0, 5.1, 0.5)
+"""The same for losses with corners, whose errors have plateaus and narrow dips."""
 BELOW = np.log(10.0) * np.array(
     [-100.0, -80.0, -60.0, -44.0, -32.0, -24.0, -18.0, -14.0, -11.0, -9.0]
 )
 """Tried where the error does not plainly fall from its limit at 0⁺ to the first of the scan."""
 ABOVE = np.log(10.0) * np.array([7.0, 11.0, 16.0, 24.0, 32.0])
 """Tried where the error does not plainly rise from the last of the scan to its limit at ∞."""
-TIE = 1e-12
+TIE = 1e-10
 """Relative difference of two errors that does not speak against the limit."""
 
 
@@ -70,7 +72,8 @@ def optimal_regularisation(objective: Objective, low: float, high: float) -> Arr
         t = grid[(grid >= least) & (grid <= most)]
         return Samples.of(objective.slope, np.tile(some, len(t)), np.repeat(t, len(some))).ordered()
 
-    samples = scan(np.unique([*SCAN, *ends]), points)
+    knots = objective.model.loss.knots
+    samples = scan(np.unique([*(FINE if (knots[2] > knots[1]).any() else SCAN), *ends]), points)
     first = samples[np.searchsorted(samples.point, points)]
     last = samples[np.searchsorted(samples.point, points, "right") - 1]
     if 0.0 in limits:

@@ -66,8 +66,11 @@ class Curve:
         return error
 
 
-def highest(curve: Curve, threshold: Array) -> tuple[Array, Array]:
-    """Place log(p/n) and height of the highest peak at each point; NaN if there is none."""
+def highest(curve: Curve, threshold: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Place log(p/n) and height of the highest peak at each point; NaN if there is none.
+
+    Also whether a part of the curve could not be solved, so that a peak may have been missed.
+    """
     points = np.arange(len(curve.ratio))
 
     def scanned(t: Array) -> Samples:
@@ -85,11 +88,15 @@ def highest(curve: Curve, threshold: Array) -> tuple[Array, Array]:
     order = np.lexsort((peaks.value, peaks.point))
     some, first = np.unique(peaks.point[order], return_index=True)
     place[some], height[some] = peaks.t[order[first]], -peaks.value[order[first]]
-    return place, height
+    unsolved = np.zeros(len(points), dtype=bool)
+    unsolved[scan.point[np.isnan(scan.value)]] = True
+    return place, height, unsolved & np.isnan(height)
 
 
-def at_threshold(curve: Curve, place: Array, separating: bool) -> Array:
+def at_threshold(curve: Curve, place: Array, separating: bool) -> tuple[Array, NDArray[np.bool_]]:
     """Height at λ → 0⁺ of a peak at the threshold of fitting all samples; NaN if it is none.
+
+    Also whether the curve beside it could not be solved.
 
     Where data become separable the direction is still that of a separating one. Where they can
     just be interpolated the weights are infinite and blind.
@@ -107,6 +114,9 @@ def at_threshold(curve: Curve, place: Array, separating: bool) -> Array:
             teacher, k, teacher.rho * (1.0 - found.alignment**2), found.bias
         )
     peak = np.zeros(len(place), dtype=bool)
-    sides = [curve.error(points, place[points] + side) for side in (-BESIDE, BESIDE)]
-    peak[points] = np.max(sides, axis=0) < height[points]
-    return np.where(peak, height, np.nan)
+    peak[points], unsolved = True, np.zeros(len(place), dtype=bool)
+    for side in (-BESIDE, BESIDE):  # the error must rise towards the threshold, and end below it
+        far, near = (curve.error(points, place[points] + s) for s in (10.0 * side, side))
+        peak[points] &= (far < near) & (near < height[points])
+        unsolved[points] |= np.isnan(far) | np.isnan(near)
+    return np.where(peak, height, np.nan), unsolved

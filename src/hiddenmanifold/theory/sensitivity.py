@@ -64,13 +64,19 @@ PARAMETERS = tuple(_RIGHT_SIDES)
 
 def _by_log_gamma(problem: SaddlePoint, e: Array) -> Array:
     """Derivative of the coordinates by log γ, at fixed channel averages."""
-    r = problem.ratios
+    r, projection = problem.ratios, problem.features.projection
+    step = np.full_like(r.gamma, STEP)
+    if projection.fixed_ratio is not None:
+        step[:] = np.nan
+    elif projection.corner:
+        step = np.minimum(step, np.abs(np.log(r.gamma)) / 4.0)  # NaN at the corner itself
 
-    def at(shift: float) -> Array:
+    def at(shift: Array) -> Array:
         ratios = Ratios(r.alpha, r.gamma * np.exp(shift), r.lam)
         return problem.channel.coordinates(overlaps(problem.features, ratios, e))[0]
 
-    return sum(w / STEP * (at(k * STEP) - at(-k * STEP)) for k, w in STENCIL)  # type: ignore[return-value]
+    total: Array = sum(w * (at(k * step) - at(-k * step)) for k, w in STENCIL)  # type: ignore[assignment]
+    return total / step[:, None]
 
 
 def slope_along(functions: Callable[[Array], Columns], x: Array, direction: Array) -> Columns:
