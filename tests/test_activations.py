@@ -41,6 +41,7 @@ def by_mpmath(function):
 
 @every_activation
 def test_kappas_are_the_gaussian_integrals(name):
+    assert name in IN_MPMATH, "write the activation in mpmath as well, as a second opinion"
     expected = [float(k) for k in by_mpmath(IN_MPMATH[name])]
     assert REGISTRY[name]().kappas == pytest.approx(expected, abs=1e-12, rel=1e-12)
 

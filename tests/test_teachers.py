@@ -352,7 +352,7 @@ def test_landmarks_point_at_the_bends_of_the_law(name, y):
 def test_tasks():
     assert Linear().task is Task.REGRESSION
     assert all(rule.task is Task.CLASSIFICATION for rule, *_ in RULES.values())
-    assert list(REGISTRY) == ["linear", "sign", "logistic"]
+    assert {"linear", "sign", "logistic"} <= set(REGISTRY)
 
 
 def test_normal_distribution_used_as_reference_is_the_right_one():

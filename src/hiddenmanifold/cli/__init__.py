@@ -5,6 +5,9 @@ holds what the commands share, `work` runs it with a progress bar, `tables` and 
 result, `outcome` turns every ending into a sentence and an exit code.
 """
 
+import sys
+from io import TextIOWrapper
+
 from hiddenmanifold.cli.commands import app
 
 __all__ = ["app", "main"]
@@ -12,4 +15,7 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal without λ shows another sign instead
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

@@ -62,7 +62,7 @@ def write_json(ds: xr.Dataset, path: Path) -> None:
         ],
     }
     with _opened(path) as file:
-        json.dump(content, file, ensure_ascii=False, indent=1, allow_nan=False)
+        json.dump(content, file, indent=1, allow_nan=False)
         file.write("\n")
 
 

@@ -56,14 +56,14 @@ def in_pieces(
     pieces = np.array_split(ratios[dim], min(lengths[dim], math.ceil(total / points)))
     done: list[xr.Dataset] = []
     interrupted = False
-    with noticing_interrupts(), _bar(len(pieces)) as bar:
+    with noticing_interrupts() as interrupt, _bar(len(pieces)) as bar:
         try:
             for piece in pieces:
                 bar.refresh()
                 done.append(call(**{**ratios, dim: piece}))
                 bar.advance(bar.task_ids[0])
-        except KeyboardInterrupt:
-            if not done:
+        except BaseException:
+            if not (interrupt.noticed and done):  # Ctrl-C may surface as the death of a worker
                 raise
             interrupted = True
     whole = xr.concat(

@@ -220,6 +220,8 @@ def _panel(axis: Axes, curves: list[Curve]) -> None:
         y = np.where(y_fits, curve.y, np.nan)
         if curve.error is None:
             axis.plot(curve.x[x_fits], y[x_fits], color=curve.colour)
+            alone = _alone(y[x_fits])
+            axis.plot(curve.x[x_fits][alone], y[x_fits][alone], ".", color=curve.colour)
         else:
             axis.errorbar(
                 curve.x[x_fits],
@@ -233,6 +235,13 @@ def _panel(axis: Axes, curves: list[Curve]) -> None:
                 zorder=3,
             )
         _on_the_edge(axis, curve, x_fits, y_fits)
+
+
+def _alone(y: Array) -> Booleans:
+    """Which values have no finite neighbour, so that no line would show them."""
+    there = np.concatenate([[False], np.isfinite(y), [False]])
+    alone: Booleans = there[1:-1] & ~there[:-2] & ~there[2:]
+    return alone
 
 
 def _fits(values: Array, scale: str) -> Booleans:

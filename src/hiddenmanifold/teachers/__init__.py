@@ -21,4 +21,8 @@ __all__ = [
     "Teacher",
 ]
 
-REGISTRY: dict[str, type[Teacher]] = {"linear": Linear, "sign": Sign, "logistic": Logistic}
+REGISTRY: dict[str, type[Teacher]] = {
+    "linear": Linear,
+    "sign": Sign,
+    "logistic": Logistic,
+}

@@ -10,7 +10,7 @@ from hiddenmanifold.figures.claims.judgement import WORST, Row, claim, paper_mod
 
 @claim
 def coefficients_of_erf() -> Row:
-    """Section 2.4."""
+    """Section 2.2."""
     kappas = paper_model(activation="erf").activation.kappas
     printed = (0.0, 2 / np.sqrt(3 * np.pi), 0.2003)
     return Row(
@@ -24,7 +24,7 @@ def coefficients_of_erf() -> Row:
 
 @claim
 def coefficients_of_sign() -> Row:
-    """Section 2.4."""
+    """Section 2.2."""
     kappas = paper_model().activation.kappas
     printed = (0.0, np.sqrt(2 / np.pi), np.sqrt(1 - 2 / np.pi))
     return Row(

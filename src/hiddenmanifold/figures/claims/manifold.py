@@ -71,6 +71,19 @@ def error_grows_with_latent_dimensions() -> Row:
 
 
 @claim
+def low_and_high_latent_dimension() -> Row:
+    """Section 3.3."""
+    low, high = error(_manifold(), n_over_p=1.0, d_over_p=[0.01, 0.5], regularisation="optimal")
+    return Row(
+        "good error at very low d/p, a rather bad one at d/p = 0.5",
+        "good, bad",
+        f"{low:.3f} at d/p = 0.01, {high:.3f} at 0.5",
+        verdict(bool(low < 0.05 and high > 0.2)),
+        "n = p, optimal λ",
+    )
+
+
+@claim
 def overparametrised_learning() -> Row:
     """Section 3.3."""
     few, as_many, many = error(
