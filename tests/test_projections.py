@@ -209,8 +209,6 @@ def frame(rng, kind, d, p):
 @pytest.mark.parametrize(
     "name", [name for name, kind in REGISTRY.items() if issubclass(kind, Orthogonal)]
 )
-    "name", [n for n, kind in REGISTRY.items() if issubclass(kind, Orthogonal)]
-)
 def test_moments_are_those_of_a_drawn_orthogonal_matrix(name, d, p):
     F = frame(np.random.default_rng(1), name, d, p)
     s = np.linalg.svd(F, compute_uv=False) ** 2 / d

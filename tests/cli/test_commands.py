@@ -3,7 +3,9 @@
 import csv
 import json
 import re
+import signal
 import sys
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
@@ -254,6 +256,22 @@ def test_an_interrupt_keeps_the_pieces_that_are_done(monkeypatch):
     monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: interrupt())
     out = run("predict", *GRID, "--n-over-d", "1,2", "--lam", 1, code=Code.INTERRUPTED)
     assert "before anything was done" in complaint(out)
+
+
+def test_an_interrupt_that_kills_a_worker_is_no_defect():
+    pieces = []
+
+    def call(p_over_n):
+        if pieces:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            raise BrokenProcessPool
+        pieces.append(p_over_n)
+        return hm.predict(MODEL, n_over_d=3.0, p_over_n=p_over_n, regularisation=1.0)
+
+    result = work.in_pieces(call, {"p_over_n": np.linspace(1, 2, 12)}, 3)
+    assert result.interrupted
+    assert result.dataset.sizes["p_over_n"] == 3
 
 
 def interrupt():

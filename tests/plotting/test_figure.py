@@ -239,3 +239,13 @@ def test_without_matplotlib_the_extra_is_named(prediction, monkeypatch):
 )
 def test_numbers_are_written_as_in_formulas(value, text):
     assert mathematical(value) == text
+
+
+def test_points_without_neighbours_are_marked():
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    ds = hm.predict(
+        model, n_over_d=3.0, p_over_n=[0.9, 1.0, 1.1], regularisation=0, on_failure="keep"
+    )
+    lines = plotting.plot(ds).axes[0].get_lines()
+    marked = [line for line in lines if line.get_marker() == "." and len(line.get_xdata())]
+    assert sorted(x for line in marked for x in line.get_xdata()) == [0.9, 1.1]

@@ -62,8 +62,8 @@ def in_pieces(
                 bar.refresh()
                 done.append(call(**{**ratios, dim: piece}))
                 bar.advance(bar.task_ids[0])
-        except BaseException:
-            if not (interrupt.noticed and done):  # Ctrl-C may surface as the death of a worker
+        except BaseException as error:  # Ctrl-C may surface as the death of a worker
+            if not (done and (interrupt.noticed or isinstance(error, KeyboardInterrupt))):
                 raise
             interrupted = True
     whole = xr.concat(

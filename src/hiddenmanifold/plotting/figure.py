@@ -221,7 +221,8 @@ def _panel(axis: Axes, curves: list[Curve]) -> None:
         if curve.error is None:
             axis.plot(curve.x[x_fits], y[x_fits], color=curve.colour)
             alone = _alone(y[x_fits])
-            axis.plot(curve.x[x_fits][alone], y[x_fits][alone], ".", color=curve.colour)
+            if alone.any():
+                axis.plot(curve.x[x_fits][alone], y[x_fits][alone], ".", color=curve.colour)
         else:
             axis.errorbar(
                 curve.x[x_fits],
