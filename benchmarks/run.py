@@ -54,7 +54,7 @@ def best_rate(loss, grid, repeats=5, **options) -> float:
 def import_time() -> None:
     heading("Import")
     code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
-    for name in ("numpy", "hiddenmanifold"):
+    for name in ("numpy", "hiddenmanifold", "hiddenmanifold.prediction"):
         runs = [
             float(subprocess.check_output([sys.executable, "-c", code.format(name)]))
             for _ in range(5)
