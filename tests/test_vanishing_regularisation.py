@@ -431,6 +431,11 @@ def test_a_minimum_away_from_zero_has_no_stand_in():
     m = model(loss=shifted, teacher=Linear(noise=0.1))
     ds = at(m, p_over_n=[0.5, 2.0], regularisation=0, on_failure="keep")
     assert list(ds.status.values) == [0, Status.NO_LIMIT]
+    # before the limit, digits are lost in the difference from that minimum, and it says so
+    near = at(m, p_over_n=2.0, regularisation=[1e-6, 1e-8, 1e-14, 1e-20], on_failure="keep")
+    assert np.all(near.status[:2] == 0)
+    assert np.all(near.status[2:] != 0)
+    assert_allclose(near.generalisation_error[0], near.generalisation_error[1], rtol=1e-4)
 
 
 def test_a_threshold_that_cannot_be_computed_is_no_phase():

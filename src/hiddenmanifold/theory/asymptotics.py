@@ -27,6 +27,9 @@ from hiddenmanifold.theory.spectral import Overlaps, Ratios, features_of, overla
 Array = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 
+DIGITS = 1e9
+"""Largest ratio of two lengths whose difference still has enough digits."""
+
 
 def channel_of(model: Model) -> Channel:
     """The channel of a model: closed form for the square loss, panels otherwise."""
@@ -144,6 +147,10 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
             "intercept": problem.channel.intercept(outcome.x),
         }
     unsettled = np.isnan(found["generalisation_error"]) & (outcome.status == Status.CONVERGED)
+    low, high = model.loss.rest
+    if isinstance(model.teacher, Linear) and low == high != 0 and np.isfinite(low):
+        # residuals gather around a value that is not zero, and rounding of it is magnified by V
+        unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * outcome.x[:, 1])
     outcome.status[unsettled] = Status.QUADRATURE
     failed = outcome.status != Status.CONVERGED
     for values in found.values():
