@@ -19,10 +19,11 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 # The rooms, from the ground up. A room is a module, or a folder whose modules may import one
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
-    ("errors",),
+    ("errors", "arrays"),
     ("registry",),
-    ("numerics",),
+    ("numerics", "spectra"),
     ("activations", "projections", "teachers", "losses"),
+    ("features",),
     ("model",),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("results",),

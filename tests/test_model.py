@@ -286,7 +286,7 @@ def test_one_ratio_is_enough_when_the_projection_fixes_d_over_p(name):
     "names", [(), ("d_over_p",), ("p_over_d",), ("n_over_d", "p_over_n")], ids="-".join
 )
 def test_fixed_d_over_p_asks_for_exactly_one_other_ratio(names):
-    with pytest.raises(InvalidArgumentError, match="the projection fixes d/p = 0.4"):
+    with pytest.raises(InvalidArgumentError, match="the features fix d/p = 0.4"):
         exponents(names, 0.4)
 
 

@@ -28,6 +28,7 @@ PAIRS = [pair for pair in permutations(RATIOS, 2) if frozenset(pair) not in INVE
 
 CERTIFICATES = {"status", "residual", "quadrature_error", "iterations"}
 OVERLAPS = {"V", "Q", "M", "q_s", "q_w", "m_s", "V_s", "V_w", "intercept", "alignment"}
+NORMALISED = {f"{name}_normalised" for name in ("Q", "M", "q_s", "m_s", "intercept")}
 ERRORS = {"generalisation_error", "clean_error", "training_loss"}
 
 
@@ -127,7 +128,7 @@ def test_projection_with_its_own_shape_needs_one_more_ratio(kind, name):
     "names", [(), ("d_over_p",), ("p_over_d",), ("n_over_d", "p_over_n"), ("n_over_p", "d_over_p")]
 )
 def test_projection_with_its_own_shape_refuses_other_ratios(kind, names):
-    with pytest.raises(InvalidArgumentError, match=r"the projection fixes d/p = 1\.5") as caught:
+    with pytest.raises(InvalidArgumentError, match=r"the features fix d/p = 1\.5") as caught:
         predict(
             model(projection=FIXED[kind]), regularisation=0.2, **ratios(names, 240.0, 80.0, 120.0)
         )
@@ -251,15 +252,27 @@ def test_whole_numbers_and_other_precisions_are_numbers():
 
 def test_classification_reports_every_quantity_with_its_meaning():
     ds = at(p_over_n=[0.5, 2.0])
-    assert set(ds.data_vars) == OVERLAPS | ERRORS | CERTIFICATES | {"training_error"}
+    of_labels = {"training_error", "margin"}
+    assert set(ds.data_vars) == OVERLAPS | NORMALISED | ERRORS | CERTIFICATES | of_labels
     for name, variable in ds.data_vars.items():
         assert variable.attrs["long_name"], name
-        assert np.isfinite(variable).all(), name
+        # no training sample is beyond a margin while λ pulls at the weights
+        assert (np.isnan if name == "margin" else np.isfinite)(variable).all(), name
 
 
 def test_regression_has_no_training_error_in_the_sense_of_labels():
     ds = at(model(teacher="linear"))
-    assert set(ds.data_vars) == OVERLAPS | ERRORS | CERTIFICATES
+    assert set(ds.data_vars) == OVERLAPS | NORMALISED | ERRORS | CERTIFICATES
+
+
+@pytest.mark.parametrize("teacher", ["sign", "linear"])
+def test_columns_do_not_depend_on_neighbours(teacher):
+    whole = at(model(teacher=teacher), p_over_n=[0.5, 2.0], regularisation=[0, 0.1])
+    for i, lam in enumerate([0, 0.1]):
+        part = at(model(teacher=teacher), p_over_n=[0.5, 2.0], regularisation=[lam])
+        assert list(part.data_vars) == list(whole.data_vars)
+        for name in part.data_vars:
+            np.testing.assert_allclose(part[name], whole[name][:, [i]], rtol=1e-9, atol=1e-12)
 
 
 def test_dataset_says_where_it_comes_from():
@@ -414,7 +427,7 @@ def some_points_fail(monkeypatch):
     def unlucky(solver):
         def solve(problem):
             outcome = solver(problem)
-            outcome.status[problem.ratios.alpha == 1.0] = Status.MAX_ITERATIONS
+            outcome.status[problem.points.alpha == 1.0] = Status.MAX_ITERATIONS
             return outcome
 
         return solve
@@ -474,9 +487,9 @@ def test_unreachable_tolerance_is_a_status(monkeypatch):
 
 
 def test_equations_that_are_not_finite_are_a_status(monkeypatch):
-    def broken(features, at_ratios, e):
-        found = overlaps(features, at_ratios, e)
-        return replace(found, V=np.where(at_ratios.alpha == 1.0, np.nan, found.V))
+    def broken(features, closing):
+        found = overlaps(features, closing)
+        return replace(found, V=np.where(closing.alpha == 1.0, np.nan, found.V))
 
     overlaps = saddle_point.overlaps
     monkeypatch.setattr(saddle_point, "overlaps", broken)

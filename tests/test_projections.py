@@ -1,4 +1,4 @@
-"""Spectral averages of every projection: integrals, eigenvalues of real matrices, identities."""
+"""Sums over the spectrum of a projection: integrals, eigenvalues of real matrices, identities."""
 
 from dataclasses import fields
 
@@ -17,14 +17,14 @@ from hiddenmanifold.projections import (
     Gaussian,
     Hadamard,
     Matrix,
-    Moments,
     Orthogonal,
     Spectrum,
 )
+from hiddenmanifold.spectra import Sums
 
 PROPERTY = settings(max_examples=60)
-AVERAGES = ("b0", "b1", "c0", "c1", "c2", "c0_d", "variance_d")
-SLOPES = {f"d{name}": name for name in AVERAGES[2:]}
+SUMS = ("D20", "D02", "D21", "D12", "T20", "T02", "T21", "T12", "W")
+ALL = (*SUMS, "dW", "B", "A", "S")
 FULL_PRECISION = 1e-12
 
 DECADES = 10.0 ** np.arange(-8, 13)
@@ -35,39 +35,35 @@ every_projection = pytest.mark.parametrize("name", REGISTRY)
 orthogonal_law = pytest.mark.parametrize("projection", [Orthogonal(), Hadamard(), DCT()])
 
 
-def averages(s, weight, y, X, *, zeros, zeros_d):
-    """Every moment and slope, as sums of positive terms over positive eigenvalues.
+def sums(s, weight, y, X, *, zeros, zeros_d):
+    """Every sum at k = 1/X, as sums of positive terms over positive eigenvalues.
 
     `s` and `weight` have shape (eigenvalues, 1) and X (points,); `weight` and `zeros` are
     fractions of the p eigenvalues, `zeros_d` of the d; y = p/d.
     """
-    r = 1.0 / (1.0 + X * s)
-    sr = s * r
+    q = 1.0 / (1.0 + X * s)
+    r = X * s * q
 
     def mean(values):
         return (weight * values).sum(0)
 
-    # deviations of sr from its d-side mean, by r = 1 - X s r where sr hardly varies
-    mean_sr, mean_r = y * mean(sr), y * mean(r) + zeros_d
-    away = np.where(X * s < 1.0, sr - mean_sr, (mean_r - r) / X)
-    return {
-        "b0": mean(r) + zeros,
-        "b1": mean(sr),
-        "c0": mean(r**2) + zeros,
-        "c1": mean(sr * r),
-        "c2": mean(sr**2),
-        "c0_d": y * mean(r**2) + zeros_d,
-        "variance_d": y * mean(away**2) + zeros_d * mean_sr**2,
-        "dc0": -2 * mean(sr * r**2),
-        "dc1": -2 * mean(sr**2 * r),
-        "dc2": -2 * mean(sr**3),
-        "dc0_d": -2 * y * mean(sr * r**2),
-        "dvariance_d": -2 * (y * mean(away**2 * (sr + mean_sr)) + zeros_d * mean_sr**3),
-    }
+    # deviations of r from its d-side mean, by 1 - r where r hardly varies
+    mean_r, mean_q = y * mean(r), y * mean(q) + zeros_d
+    away = np.where(X * s < 1.0, r - mean_r, mean_q - q)
+    W = y * mean(away**2) + zeros_d * mean_r**2
+    powers = {"20": r * r, "02": q * q, "21": r * r * q, "12": r * q * q}
+    out = {f"D{ab}": mean(values) for ab, values in powers.items()}
+    out |= {f"T{ab}": y * mean(values) for ab, values in powers.items()}
+    out["D02"] += zeros
+    out["T02"] += zeros_d
+    third = y * mean(away**2 * (r + mean_r)) + zeros_d * mean_r**3
+    # linear features of brighter data are those of a smaller k
+    bright = {"B": mean(r * q), "A": y * mean(r * q), "S": out["T20"]}
+    return {**out, "W": W, "dW": 2 * third - 2 * W, **bright}
 
 
 def marchenko_pastur(y, X):
-    """Every moment by Gauss-Legendre integration of the Marchenko-Pastur density.
+    """Every sum by Gauss-Legendre integration of the Marchenko-Pastur density.
 
     With s = (1 - sqrt y)^2 + 4 sqrt(y) sin^2(theta/2) the continuous part has the density
     (2/pi) sin^2(theta)/s in theta; panels shrink geometrically towards the edge of the spectrum.
@@ -80,37 +76,30 @@ def marchenko_pastur(y, X):
     s = edge**2 + 4.0 * np.sqrt(y) * np.sin(theta / 2) ** 2
     weight = width * (2 / np.pi) * np.sin(theta) ** 2 / s
     zeros, zeros_d = max((y - 1.0) / y, 0.0), max(1.0 - y, 0.0)
-    return averages(s[:, None], weight[:, None], y, X, zeros=zeros, zeros_d=zeros_d)
+    return sums(s[:, None], weight[:, None], y, X, zeros=zeros, zeros_d=zeros_d)
 
 
 def of_eigenvalues(s, d, p, X):
-    """Every moment of the positive eigenvalues of one d by p matrix."""
+    """Every sum of the positive eigenvalues of one d by p matrix."""
     weight = np.full((len(s), 1), 1.0 / p)
     zeros, zeros_d = 1.0 - len(s) / p, 1.0 - len(s) / d
-    return averages(s[:, None], weight, p / d, X, zeros=zeros, zeros_d=zeros_d)
+    return sums(s[:, None], weight, p / d, X, zeros=zeros, zeros_d=zeros_d)
 
 
-def assert_moments(found, expected, X, y, tolerance):
-    """Averages to a relative tolerance; slopes relative to average/(X + 1/(1 + y)).
-
-    That is the change a slope can bring about before X itself has changed, and all that a
-    Newton step can notice; <s/(1+Xs)^3> itself may be smaller by X^2.
-    """
-    for name in AVERAGES:
-        error = np.abs(getattr(found, name) - expected[name]) / expected[name]
-        assert np.all(error <= tolerance), f"{name}: {error.max():.2g} at X = {X[error.argmax()]}"
-    for name, average in SLOPES.items():
-        unit = expected[average] / (X + 1.0 / (1.0 + y))
+def assert_sums(found, expected, X, tolerance):
+    """Every sum to a relative tolerance; the slope of W, which changes sign, relative to W."""
+    for name in (*ALL,):
+        unit = expected["W" if name == "dW" else name]
         error = np.abs(getattr(found, name) - expected[name]) / unit
         assert np.all(error <= tolerance), f"{name}: {error.max():.2g} at X = {X[error.argmax()]}"
 
 
-def moments_at(projection, X, gamma):
-    return projection.moments(X, np.full_like(X, gamma))
+def sums_at(projection, X, gamma):
+    return projection.linear(1.0 / X, np.full_like(X, gamma))
 
 
-def test_moments_are_the_averages_and_their_slopes():
-    assert {f.name for f in fields(Moments)} == {*AVERAGES, *SLOPES}
+def test_all_sums_are_compared():
+    assert {f.name for f in fields(Sums)} == set(ALL)
 
 
 @pytest.mark.parametrize(("y", "X"), [(0.3, 0.7), (1.0, 1e5), (1.01, 1e8), (50.0, 1e12)])
@@ -133,63 +122,64 @@ def test_reference_integral_agrees_with_thirty_digits(y, X):
                 maxdegree=5,
             )
 
-        zeros = max(1 - 1 / y, 0)
-        c2, b1 = mean(2, 2), mean(1, 1)
+        D20, D1, zeros, zeros_d = (
+            X**2 * mean(2, 2),
+            X * mean(1, 1),
+            max(1 - 1 / y, 0),
+            max(1 - y, 0),
+        )
         expected = {
-            "b0": mean(0, 1) + zeros,
-            "b1": b1,
-            "c0": mean(0, 2) + zeros,
-            "c1": mean(1, 2),
-            "c2": c2,
-            "c0_d": y * mean(0, 2) + max(1 - y, 0),
-            "variance_d": y * c2 - (y * b1) ** 2,
+            "D20": D20,
+            "D02": mean(0, 2) + zeros,
+            "D21": X**2 * mean(2, 3),
+            "D12": X * mean(1, 3),
+            "T20": y * D20,
+            "T02": y * mean(0, 2) + zeros_d,
+            "T21": y * X**2 * mean(2, 3),
+            "T12": y * X * mean(1, 3),
+            "W": y * D20 - (y * D1) ** 2,
         }
     for name, value in expected.items():
         assert found[name][0] == pytest.approx(float(value), rel=FULL_PRECISION), name
 
 
 @pytest.mark.parametrize("y", P_OVER_D)
-def test_gaussian_moments_are_those_of_marchenko_and_pastur(y):
+def test_gaussian_sums_are_those_of_marchenko_and_pastur(y):
     gamma = 1.0 / y
     assert 1.0 / gamma == y  # so that only the formulas are judged, not the rounding of d/p
-    found = moments_at(Gaussian(), DECADES, gamma)
-    assert_moments(found, marchenko_pastur(y, DECADES), DECADES, y, FULL_PRECISION)
+    found = sums_at(Gaussian(), DECADES, gamma)
+    assert_sums(found, marchenko_pastur(y, DECADES), DECADES, FULL_PRECISION)
 
 
 @PROPERTY
 @given(log_gamma=st.floats(-4, 4), log_X=st.floats(-8, 12))
-def test_gaussian_moments_keep_twelve_digits_everywhere(log_gamma, log_X):
+def test_gaussian_sums_keep_twelve_digits_everywhere(log_gamma, log_X):
     gamma, X = 10.0**log_gamma, np.array([10.0**log_X])
-    found = moments_at(Gaussian(), X, gamma)
-    assert_moments(found, marchenko_pastur(1.0 / gamma, X), X, 1.0 / gamma, FULL_PRECISION)
+    found = sums_at(Gaussian(), X, gamma)
+    assert_sums(found, marchenko_pastur(1.0 / gamma, X), X, FULL_PRECISION)
 
 
 @orthogonal_law
 @pytest.mark.parametrize("gamma", [1e-4, 0.3, 1 - 2.0**-20, 1.0, 1 + 2.0**-20, 3.0, 1e4])
-def test_orthogonal_moments_are_those_of_one_atom(projection, gamma):
+def test_orthogonal_sums_are_those_of_one_atom(projection, gamma):
     g = mp.mpf(min(gamma, 1.0))
     with mp.workdps(50):
         for X in DECADES:
-            found = moments_at(projection, np.array([X]), gamma)
+            found = sums_at(projection, np.array([X]), gamma)
             s, y = 1 / g, 1 / mp.mpf(gamma)
-            r = 1 / (1 + mp.mpf(X) * s)
-            expected = {
-                "b0": g * r + 1 - g,
-                "b1": r,
-                "c0": g * r**2 + 1 - g,
-                "c1": r**2,
-                "c2": s * r**2,
-                "c0_d": y * g * r**2 + 1 - y * g,
-                "variance_d": y * g * (1 - y * g) * (s * r) ** 2,
-                "dc0": -2 * r**3,
-                "dc1": -2 * s * r**3,
-                "dc2": -2 * s**2 * r**3,
-                "dc0_d": -2 * y * r**3,
-                "dvariance_d": -2 * y * g * (1 - y * g) * (s * r) ** 3,
-            }
+            q = 1 / (1 + mp.mpf(X) * s)
+            r, seen = mp.mpf(X) * s * q, y * g
+            powers = {"20": r * r, "02": q * q, "21": r * r * q, "12": r * q * q}
+            expected = {f"D{ab}": g * value for ab, value in powers.items()}
+            expected |= {f"T{ab}": seen * value for ab, value in powers.items()}
+            expected["D02"] += 1 - g
+            expected["T02"] += 1 - seen
+            expected["W"] = seen * (1 - seen) * r**2
+            expected["dW"] = -2 * seen * (1 - seen) * r**2 * q
             for name, value in expected.items():
+                slack = FULL_PRECISION * float(expected["W"]) if name == "dW" else 0.0
                 assert getattr(found, name)[0] == pytest.approx(
-                    float(value), rel=FULL_PRECISION, abs=0.0
+                    float(value), rel=FULL_PRECISION, abs=slack
                 ), f"{name} at X = {X}"
 
 
@@ -209,23 +199,23 @@ def frame(rng, kind, d, p):
 @pytest.mark.parametrize(
     "name", [name for name, kind in REGISTRY.items() if issubclass(kind, Orthogonal)]
 )
-def test_moments_are_those_of_a_drawn_orthogonal_matrix(name, d, p):
+def test_sums_are_those_of_a_drawn_orthogonal_matrix(name, d, p):
     F = frame(np.random.default_rng(1), name, d, p)
     s = np.linalg.svd(F, compute_uv=False) ** 2 / d
     X = np.array([0.1, 1.0, 30.0])
-    found, expected = moments_at(REGISTRY[name](), X, d / p), of_eigenvalues(s, d, p, X)
-    for moment in (*AVERAGES, *SLOPES):
-        assert getattr(found, moment) == pytest.approx(expected[moment], rel=1e-11, abs=1e-13)
+    found, expected = sums_at(REGISTRY[name](), X, d / p), of_eigenvalues(s, d, p, X)
+    for name_ in ALL:
+        assert getattr(found, name_) == pytest.approx(expected[name_], rel=1e-11, abs=1e-13)
 
 
 @pytest.mark.parametrize(("d", "p"), [(1500, 500), (500, 1500), (1000, 1000)])
-def test_moments_are_those_of_a_large_gaussian_matrix(d, p):
+def test_sums_are_those_of_a_large_gaussian_matrix(d, p):
     F = np.random.default_rng(2).standard_normal((d, p))
     gram = F.T @ F if p <= d else F @ F.T
     X = np.array([0.1, 1.0, 30.0])
     expected = of_eigenvalues(np.linalg.eigvalsh(gram / d), d, p, X)
-    found = moments_at(Gaussian(), X, d / p)
-    for name in (*AVERAGES, *SLOPES):  # averages over eigenvalues fluctuate like 1/p
+    found = sums_at(Gaussian(), X, d / p)
+    for name in ALL:  # averages over eigenvalues fluctuate like 1/p
         assert getattr(found, name) == pytest.approx(expected[name], rel=10 / min(d, p)), name
 
 
@@ -237,10 +227,10 @@ def spectrum(rng, d, p):
 
 
 @pytest.mark.parametrize(("d", "p"), [(40, 15), (15, 40), (20, 20)])
-def test_given_spectrum_keeps_twelve_digits_of_every_moment(d, p):
+def test_given_spectrum_keeps_twelve_digits_of_every_sum(d, p):
     s, projection = spectrum(np.random.default_rng(3), d, p)
-    found = moments_at(projection, DECADES, d / p)
-    assert_moments(found, of_eigenvalues(s[s > 0], d, p, DECADES), DECADES, p / d, FULL_PRECISION)
+    found = sums_at(projection, DECADES, d / p)
+    assert_sums(found, of_eigenvalues(s[s > 0], d, p, DECADES), DECADES, FULL_PRECISION)
 
 
 ANY = {
@@ -259,54 +249,65 @@ def some_gammas(projection):
 
 
 @any_projection
-def test_slopes_are_the_differences_of_the_averages(kind):
+def test_slopes_are_the_differences_of_the_sums(kind):
     X, h = 10.0 ** np.arange(-4, 7), 1e-4
     for gamma in some_gammas(ANY[kind]):
-        at = moments_at(ANY[kind], X, gamma)
-        shifted = {k: moments_at(ANY[kind], X * (1 + k * h), gamma) for k in (-2, -1, 1, 2)}
-        for name, average in SLOPES.items():
-            f = {k: getattr(m, average) for k, m in shifted.items()}
-            difference = (8 * (f[1] - f[-1]) - (f[2] - f[-2])) / (12 * h * X)
-            error = np.abs(getattr(at, name) - difference)
-            assert np.all(error <= 1e-10 * getattr(at, average) / X), f"{name} at {gamma}"
+        at = sums_at(ANY[kind], X, gamma)
+        shifted = {k: sums_at(ANY[kind], X / np.exp(k * h), gamma) for k in (-2, -1, 1, 2)}
+        slopes = {
+            "D20": -2 * at.D21,
+            "D02": 2 * at.D12,
+            "D11": at.D21 - at.D12,
+            "T20": -2 * at.T21,
+            "T02": 2 * at.T12,
+            "T11": at.T21 - at.T12,
+            "W": at.dW,
+            "D1": -at.B,
+        }
+        for name, slope in slopes.items():
+            f = {k: getattr(m, name) for k, m in shifted.items()}
+            difference = (8 * (f[1] - f[-1]) - (f[2] - f[-2])) / (12 * h)
+            assert np.all(np.abs(slope - difference) <= 1e-10 * getattr(at, name)), (
+                f"{name}, {gamma}"
+            )
 
 
 @any_projection
-def test_averages_satisfy_their_recursion(kind):
+def test_sums_add_up(kind):
     for gamma in some_gammas(ANY[kind]):
-        m = moments_at(ANY[kind], DECADES, gamma)
-        assert m.b0 + DECADES * m.b1 == pytest.approx(1.0, rel=1e-13)
-        assert m.c0 + DECADES * m.c1 == pytest.approx(m.b0, rel=1e-13)
-        assert m.c1 + DECADES * m.c2 == pytest.approx(m.b1, rel=1e-13)
+        m = sums_at(ANY[kind], DECADES, gamma)
+        assert m.D1 + m.rest == pytest.approx(1.0, rel=1e-13)
+        assert pytest.approx(1.0, rel=1e-13) == m.T1 + m.U1
 
 
 @any_projection
 def test_both_sides_of_the_matrix_share_their_eigenvalues(kind):
     X = np.array([1e-3, 0.1, 1.0, 10.0])
     for gamma in some_gammas(ANY[kind]):
-        m = moments_at(ANY[kind], X, gamma)
-        assert gamma * (1 - m.c0_d) == pytest.approx(1 - m.c0, rel=1e-10)
-        squares = m.c2 / gamma
-        assert m.variance_d + (m.b1 / gamma) ** 2 == pytest.approx(squares, rel=1e-12)
+        m = sums_at(ANY[kind], X, gamma)
+        assert gamma * (1 - m.T02) == pytest.approx(1 - m.D02, rel=1e-10)
+        for ab in ("20", "21", "12"):
+            D, T = (getattr(m, side + ab) for side in "DT")
+            assert gamma * T == pytest.approx(D, rel=1e-12)
+        assert pytest.approx(m.T20, rel=1e-12) == m.W + m.T1**2
 
 
 @any_projection
-def test_averages_without_data_are_those_of_the_bare_spectrum(kind):
+def test_sums_without_data_are_those_of_the_bare_spectrum(kind):
     for gamma in some_gammas(ANY[kind]):
-        m = moments_at(ANY[kind], np.zeros(1), gamma)
-        assert (m.b0, m.c0, m.c0_d) == pytest.approx((1, 1, 1), abs=1e-14)
-        assert m.b1 == pytest.approx(m.c1, rel=1e-14)
-        assert m.b1 == pytest.approx(1, abs=0.1)  # a single matrix is normalised approximately
+        m = sums_at(ANY[kind], np.array([1e-80]), gamma)
+        assert (m.rest, m.D02, m.T02) == pytest.approx((1, 1, 1), abs=1e-14)
+        assert pytest.approx(1, abs=0.1) == 1e80 * m.D11  # a single matrix is roughly normalised
 
 
 @every_projection
 def test_a_batch_is_the_points_one_by_one(name):
     X, gamma = np.array([1e-6, 0.3, 7.0, 1e9]), np.array([0.2, 1.0, 5.0, 0.9])
-    together = REGISTRY[name]().moments(X, gamma)
+    together = REGISTRY[name]().linear(1 / X, gamma)
     for i in range(len(X)):
-        alone = REGISTRY[name]().moments(X[i : i + 1], gamma[i : i + 1])
-        for moment in (*AVERAGES, *SLOPES):
-            assert getattr(together, moment)[i] == getattr(alone, moment)[0]
+        alone = REGISTRY[name]().linear(1 / X[i : i + 1], gamma[i : i + 1])
+        for sum_ in ALL:
+            assert getattr(together, sum_)[i] == getattr(alone, sum_)[0]
 
 
 @every_projection
@@ -321,8 +322,8 @@ def test_matrix_and_the_spectrum_of_the_same_matrix_agree(d, p):
     as_spectrum = Spectrum(np.linalg.eigvalsh(F.T @ F / d), d_over_p=d / p)
     assert matrix.fixed_ratio == as_spectrum.fixed_ratio == d / p
     X = 10.0 ** np.arange(-6, 5)
-    one, other = moments_at(matrix, X, d / p), moments_at(as_spectrum, X, d / p)
-    for name in (*AVERAGES, *SLOPES):
+    one, other = sums_at(matrix, X, d / p), sums_at(as_spectrum, X, d / p)
+    for name in ALL:
         assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9, abs=1e-15)
 
 
@@ -330,19 +331,19 @@ def test_matrix_of_lower_rank_counts_its_missing_eigenvalues_as_zeros():
     rng = np.random.default_rng(7)
     F = rng.standard_normal((60, 10)) @ rng.standard_normal((10, 40)) / np.sqrt(10)
     F *= np.sqrt(60 / (F**2).sum(0))
-    m = moments_at(Matrix(F), np.array([1e9]), 1.5)
-    assert m.b0[0] == pytest.approx(1 - 10 / 40, abs=1e-6)
-    assert m.c0_d[0] == pytest.approx(1 - 10 / 60, abs=1e-6)
+    m = sums_at(Matrix(F), np.array([1e9]), 1.5)
+    assert m.rest[0] == pytest.approx(1 - 10 / 40, abs=1e-6)
+    assert m.T02[0] == pytest.approx(1 - 10 / 60, abs=1e-6)
 
 
 def test_matrix_does_not_share_memory_with_the_array_it_was_given():
     F = np.random.default_rng(8).standard_normal((30, 20))
     matrix = Matrix(F)
-    before = moments_at(matrix, np.ones(1), 1.5)
+    before = sums_at(matrix, np.ones(1), 1.5)
     F[:] = 0.0
     assert np.any(matrix.F)
-    assert moments_at(matrix, np.ones(1), 1.5).b1 == before.b1
-    assert moments_at(Matrix(matrix.F), np.ones(1), 1.5).b1 == before.b1
+    assert sums_at(matrix, np.ones(1), 1.5).D20 == before.D20
+    assert sums_at(Matrix(matrix.F), np.ones(1), 1.5).D20 == before.D20
 
 
 @PROPERTY
@@ -353,8 +354,8 @@ def test_weights_count_repeated_eigenvalues(counts, unit):
     repeated = Spectrum(np.repeat(s, counts), d_over_p=2.0)
     weighted = Spectrum(s, [unit * c for c in counts], d_over_p=2.0)  # weights of any unit
     X = np.array([0.01, 1.0, 1e4])
-    one, other = moments_at(repeated, X, 2.0), moments_at(weighted, X, 2.0)
-    for name in (*AVERAGES, *SLOPES):
+    one, other = sums_at(repeated, X, 2.0), sums_at(weighted, X, 2.0)
+    for name in ALL:
         assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-12)
 
 
@@ -363,8 +364,8 @@ def test_one_atom_is_the_orthogonal_law():
     for gamma in (0.25, 1.0, 4.0):
         mass = min(gamma, 1.0)
         atom = Spectrum([0.0, 1 / mass], [1 - mass, mass], d_over_p=gamma)
-        one, other = moments_at(atom, X, gamma), moments_at(Orthogonal(), X, gamma)
-        for name in (*AVERAGES, *SLOPES):
+        one, other = sums_at(atom, X, gamma), sums_at(Orthogonal(), X, gamma)
+        for name in ALL:
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-13)
 
 

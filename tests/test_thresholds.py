@@ -11,8 +11,7 @@ from scipy.stats import norm
 import hiddenmanifold as hm
 from hiddenmanifold import projections, teachers
 from hiddenmanifold.simulation.data import Sizes, World
-from hiddenmanifold.theory.separability import fractions, least
-from hiddenmanifold.theory.spectral import features_of
+from hiddenmanifold.theory.separability import least
 from hiddenmanifold.thresholds import separability_threshold
 
 
@@ -307,7 +306,7 @@ def test_ratios_that_make_no_sense_are_refused(ratios, message):
 
 def test_a_ratio_beside_a_fixed_one_is_refused():
     spectrum = projections.Spectrum((1.0,), d_over_p=2.0)
-    with pytest.raises(hm.InvalidArgumentError, match=r"left out: the projection fixes d/p = 2"):
+    with pytest.raises(hm.InvalidArgumentError, match=r"left out: the features fix d/p = 2"):
         separability_threshold(model(projection=spectrum), n_over_d=1.0)
 
 
@@ -348,7 +347,8 @@ def test_logistic_fits_grow_without_bound_on_the_separable_side_only(chosen):
 @pytest.mark.parametrize("chosen", SIDES.values(), ids=SIDES)
 def test_direction_at_the_threshold_is_that_of_unpenalised_fits(chosen):
     r = float(separability_threshold(chosen, n_over_d=3.0))
-    chi, hidden = fractions(features_of(chosen), np.array([1 / (3 * r)]))
+    visible = chosen.features.visible(np.array([1 / (3 * r)]))
+    chi, hidden = visible.fraction, visible.hidden
     direction = least(chosen.teacher, chi, chosen.free_intercept, hidden)
     distance = np.array([1e-4, 2e-4])
     ds = hm.predict(chosen, n_over_d=3.0, p_over_n=r * (1 - distance), regularisation=1e-16)

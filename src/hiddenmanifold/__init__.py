@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import activations, losses, projections, teachers
+    from . import activations, features, losses, projections, teachers
     from .bayes import bayes_optimal
     from .errors import (
         ConvergenceError,
@@ -33,6 +33,7 @@ __all__ = [
     "activations",
     "bayes_optimal",
     "compare",
+    "features",
     "features_needed",
     "interpolation_peak",
     "losses",

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from .arrays import Array
 from .errors import InvalidArgumentError
 from .numerics.panels import gauss_legendre
 from .numerics.special import normal_density
-from .registry import check_kinks, sampled
-
-Array = NDArray[np.float64]
-Kappas = tuple[float, float, float]
+from .registry import check_kinks, resolve, sampled
+from .spectra import Kappas
 
 REACHES = (13.0, 26.0, 37.0)
 """Where the Gaussian law may be cut, depending on how fast the activation grows."""
@@ -41,6 +39,19 @@ class Activation:
     def kappas(self) -> Kappas:
         """The coefficients (κ0, κ1, κ⋆), by quadrature unless a closed form is known."""
         return kappas_by_quadrature(self)
+
+    def kappas_at(self, variance: float) -> Kappas:
+        r"""The coefficients of :math:`\kappa_0 + \kappa_1 h + \kappa_\star z` for a normal h.
+
+        h has the given variance; at variance 1 they are `kappas`.
+        """
+        if variance == 1.0:
+            return self.kappas
+        scale = float(np.sqrt(variance))
+        kappa_0, kappa_1, kappa_star = kappas_by_quadrature(
+            Custom(lambda z: self(scale * z), tuple(kink / scale for kink in self.kinks))
+        )
+        return kappa_0, kappa_1 / scale, kappa_star
 
 
 def kappas_by_quadrature(activation: Activation) -> Kappas:
@@ -199,3 +210,10 @@ REGISTRY: dict[str, type[Activation]] = {
     "identity": Identity,
     "hard_tanh": HardTanh,
 }
+
+
+def resolved(given: str | Activation | Callable[[Array], Array]) -> Activation:
+    """The activation meant by a name, an object or a function."""
+    if callable(given) and not isinstance(given, Activation | type):
+        given = Custom(given)
+    return resolve("activation", given, Activation, REGISTRY)

@@ -86,7 +86,7 @@ def bayes_optimal(
         "d_over_p": d_over_p,
     }
     grid = Grid.of(model, given)
-    columns = bayes.bayes_optimal(model, grid.ratios.alpha, grid.ratios.gamma)
+    columns = bayes.bayes_optimal(model, grid.points.alpha, grid.points.gamma)
     ds = grid.dataset(columns, SOURCE)
     for name, meaning in MEANINGS.items():
         ds[name].attrs["long_name"] = meaning

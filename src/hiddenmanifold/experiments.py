@@ -15,7 +15,6 @@ from .grids import checked
 from .losses import Square
 from .model import Model
 from .prediction import predict
-from .projections import Matrix
 from .registry import check_count
 from .results import check_aligned, dataset, labelled, ratios_of
 from .simulation.data import Sizes
@@ -149,10 +148,10 @@ class Plan:
 
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
-        rows = model.projection.shape[0] if isinstance(model.projection, Matrix) else None
+        rows = model.features.fixed_dimension
         d, seeds = check_count("d", rows or 256 if d is None else d), check_count("seeds", seeds)
         if rows not in (None, d):
-            raise InvalidArgumentError("d", d, f"{rows}, the number of rows of F")
+            raise InvalidArgumentError("d", d, f"{rows}, which the features fix")
         coordinates, alpha, gamma = ratios_of(model, ratios)
         lam = coordinates["regularisation"] = _regularisations(model, regularisation)
         check_aligned(coordinates)
@@ -279,7 +278,7 @@ def compare(
         raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
     out = summary(simulate(model, regularisation=regularisation, **options))
     alpha, gamma = out.n / out.p, out.d / out.p
-    fixed = model.projection.fixed_ratio is not None
+    fixed = model.features.fixed_ratio is not None
     ratios = {"n_over_p": alpha} if fixed else {"n_over_p": alpha, "d_over_p": gamma}
     bare: dict[str, Any] = {name: xr.DataArray(r.values, dims=r.dims) for name, r in ratios.items()}
     lam = labelled("regularisation", regularisation, zero=True)

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import ConvergenceError, InvalidArgumentError
-from .model import Model
+from .model import Model, Points
 from .numerics.newton import Status
 from .results import check_aligned, dataset, labelled, ratios_of
 from .theory.limits import HUGE, TINY
-from .theory.spectral import Ratios
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +26,7 @@ class Grid:
     model: Model
     coordinates: dict[str, xr.DataArray]
     template: xr.DataArray
-    ratios: Ratios
+    points: Points
 
     @classmethod
     def of(
@@ -52,15 +51,15 @@ class Grid:
             values.broadcast_like(template).transpose(*template.dims).values.ravel()
             for values in (alpha, gamma, lam)
         )
-        ratios = Ratios(*flat)
-        for name, values in (("n/p", ratios.alpha), ("d/p", ratios.gamma)):
+        points = Points(*flat)
+        for name, values in (("n/p", points.alpha), ("d/p", points.gamma)):
             if not (np.isfinite(values).all() and values.all()):
                 raise InvalidArgumentError("ratios", f"that give {name} = {values}", "less extreme")
-        if (np.isinf(ratios.lam) & (ratios.alpha > 1.0 / TINY**0.5)).any():
+        if (np.isinf(points.lam) & (points.alpha > 1.0 / TINY**0.5)).any():
             raise InvalidArgumentError(
                 "regularisation", np.inf, "finite where n/p is infinite: the limits do not commute"
             )
-        return cls(model, coordinates, template, ratios)
+        return cls(model, coordinates, template, points)
 
     def dataset(self, columns: Mapping[str, NDArray[Any]], source: Mapping[str, Any]) -> xr.Dataset:
         """Results at these points, with their names and where they come from."""

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import activations, losses, projections, teachers
+from .arrays import Array, Integers
 from .errors import IncompatibleIngredientsError, InvalidArgumentError
+from .features import Features, RandomFeatures
 from .registry import Task, check_count, check_number, resolve
-
-Array = NDArray[np.float64]
 
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
@@ -40,16 +40,31 @@ RATIOS: Mapping[str, tuple[int, int]] = {
 }
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
+class Points:
+    """The control parameters of a batch of points, arrays of one shape."""
+
+    alpha: Array
+    gamma: Array
+    lam: Array
+
+    def __getitem__(self, index: slice | Integers) -> Points:
+        return Points(self.alpha[index], self.gamma[index], self.lam[index])
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class Model:
     """A learning problem: features, labels and the loss that is minimised.
 
     Parameters
     ----------
+    features : Features, optional
+        The inputs. ``Model(activation=σ, projection=F, ...)`` is short for
+        ``Model(features=RandomFeatures(σ, F), ...)``.
     activation : str, Activation or callable
-        The nonlinearity σ of the features.
+        The nonlinearity σ of random features.
     projection : str or Projection
-        The matrix F of the features.
+        The matrix F of random features.
     teacher : str or Teacher
         The rule that makes labels.
     loss : str or Loss
@@ -64,7 +79,8 @@ class Model:
         For an unknown name, an activation that is constant or not finite, a loss that is not
         convex or not what it declares.
     IncompatibleIngredientsError
-        If the loss makes no sense for the teacher's labels.
+        If the loss makes no sense for the teacher's labels, or features and teacher disagree about
+        the variance of the teacher's field.
 
     Examples
     --------
@@ -73,8 +89,7 @@ class Model:
     Model(activation=Erf(), projection=Gaussian(), teacher=Sign(...), loss=Logistic(), ...)
     """
 
-    activation: activations.Activation
-    projection: projections.Projection
+    features: Features
     teacher: teachers.Teacher
     loss: losses.Loss
     intercept: bool
@@ -82,21 +97,15 @@ class Model:
     def __init__(
         self,
         *,
-        activation: str | activations.Activation | Callable[[Array], Array],
-        projection: str | projections.Projection,
+        features: Features | None = None,
+        activation: str | activations.Activation | Callable[[Array], Array] | None = None,
+        projection: str | projections.Projection | None = None,
         teacher: str | teachers.Teacher,
         loss: str | losses.Loss,
         intercept: bool = False,
     ) -> None:
-        if callable(activation) and not isinstance(activation, activations.Activation | type):
-            activation = activations.Custom(activation)
         chosen = {
-            "activation": resolve(
-                "activation", activation, activations.Activation, activations.REGISTRY
-            ),
-            "projection": resolve(
-                "projection", projection, projections.Projection, projections.REGISTRY
-            ),
+            "features": _features(features, activation, projection),
             "teacher": resolve("teacher", teacher, teachers.Teacher, teachers.REGISTRY),
             "loss": resolve("loss", loss, losses.Loss, losses.REGISTRY),
         }
@@ -110,8 +119,36 @@ class Model:
                 f"loss {self.loss} and teacher {self.teacher} do not fit together: the teacher "
                 f"gives labels for {self.task}, the loss is one for {' and '.join(self.loss.tasks)}"
             )
+        if self.features.rho not in (None, self.teacher.rho):
+            raise IncompatibleIngredientsError(
+                f"features of a field of variance rho = {self.features.rho} and teacher "
+                f"{self.teacher} do not fit together: give the teacher the same rho"
+            )
         losses.check_loss(self.loss)
-        _ = self.activation.kappas  # a constant or non-finite activation is refused here
+
+    def __repr__(self) -> str:
+        parts = {
+            **self.features.as_arguments(),
+            "teacher": self.teacher,
+            "loss": self.loss,
+            "intercept": self.intercept,
+        }
+        return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
+
+    @property
+    def activation(self) -> activations.Activation:
+        """The activation of random features."""
+        return self._of_random_features("activation")  # type: ignore[no-any-return]
+
+    @property
+    def projection(self) -> projections.Projection:
+        """The projection of random features."""
+        return self._of_random_features("projection")  # type: ignore[no-any-return]
+
+    def _of_random_features(self, name: str) -> Any:
+        if name not in (parts := self.features.as_arguments()):
+            raise AttributeError(f"{self.features} have no {name} of their own")
+        return parts[name]
 
     @property
     def task(self) -> Task:
@@ -121,7 +158,26 @@ class Model:
     @property
     def free_intercept(self) -> bool:
         """Whether the prediction has a free intercept, fitted or provided by κ0 ≠ 0."""
-        return bool(self.intercept or self.activation.kappas[0] != 0.0)
+        return bool(self.intercept or self.features.mean != 0.0)
+
+
+def _features(
+    features: Features | None,
+    activation: str | activations.Activation | Callable[[Array], Array] | None,
+    projection: str | projections.Projection | None,
+) -> Features:
+    """The features that are given, or made of an activation and a projection."""
+    if features is None:
+        chosen = resolve("projection", projection, projections.Projection, projections.REGISTRY)
+        features = RandomFeatures(activations.resolved(activation), chosen)  # type: ignore[arg-type]
+    elif activation is not None or projection is not None:
+        raise InvalidArgumentError(
+            "features", features, "left out where activation and projection are given"
+        )
+    if not isinstance(features, Features):
+        raise InvalidArgumentError("features", features, "a hiddenmanifold.features.Features")
+    _ = features.variance  # a constant or non-finite activation is refused here
+    return features
 
 
 def exponents(
@@ -134,7 +190,7 @@ def exponents(
     names : tuple of str
         Names out of `RATIOS`.
     fixed_ratio : float or None
-        The ratio d/p, if the projection fixes it.
+        The ratio d/p, if the features fix it.
 
     Raises
     ------
@@ -146,7 +202,7 @@ def exponents(
     need = "exactly two independent ratios among " + ", ".join(RATIOS)
     if fixed_ratio is not None:
         need = (
-            f"exactly one ratio other than d/p: the projection fixes d/p = {fixed_ratio:.6g} itself"
+            f"exactly one ratio other than d/p: the features fix d/p = {fixed_ratio:.6g} themselves"
         )
     if len(all_names) != 2:
         raise InvalidArgumentError("ratios", text, need)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import ConvergenceError, InvalidArgumentError
-from .model import Model
+from .model import Model, Points
 from .numerics.roots import increasing_root
 from .prediction import THEORY
 from .registry import check_count, check_number
@@ -17,8 +17,6 @@ from .theory.asymptotics import asymptotics
 from .theory.limits import HUGE, Phase, fitted_phase
 from .theory.optimal import Objective, optimal_regularisation
 from .theory.peak import Curve, Held, at_threshold, highest
-from .theory.separability import rank
-from .theory.spectral import Ratios, features_of
 from .thresholds import separability_threshold
 
 if TYPE_CHECKING:
@@ -82,11 +80,9 @@ def interpolation_peak(
         raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
     given = {"n_over_d": n_over_d, "d_over_p": d_over_p}
     held = [name for name, values in given.items() if values is not None]
-    fixed = model.projection.fixed_ratio
+    fixed = model.features.fixed_ratio
     if len(held) != (fixed is None):
-        allowed = (
-            "one of n_over_d and d_over_p" if fixed is None else "none: the projection fixes d/p"
-        )
+        allowed = "one of n_over_d and d_over_p" if fixed is None else "none: the features fix d/p"
         raise InvalidArgumentError("ratios", ", ".join(held) or "none", allowed)
     name: Held = "n_over_d" if n_over_d is not None else "d_over_p"
     lam = labelled("regularisation", regularisation, zero=True)
@@ -137,15 +133,14 @@ def _threshold(curve: Curve, separating: bool) -> Array:
     model, ratio = curve.model, curve.ratio
     with np.errstate(divide="ignore", invalid="ignore"):
         if separating:
-            known = {} if model.projection.fixed_ratio is not None else {curve.held: ratio}
+            known = {} if model.features.fixed_ratio is not None else {curve.held: ratio}
             found = np.log(
                 np.broadcast_to(separability_threshold(model, **known).values, ratio.shape)
             )
         elif curve.held == "d_over_p":
-            found = -np.log(rank(features_of(model), ratio))
+            found = -np.log(model.features.visible(ratio).rank)
         else:  # noiseless features are no more independent than d
-            blind = features_of(model).kappa_star == 0
-            found = np.where(blind & (ratio >= 1), np.nan, 0.0)
+            found = np.where(model.features.noiseless & (ratio >= 1), np.nan, 0.0)
     return np.where(np.isfinite(found), found, np.nan)
 
 
@@ -187,8 +182,8 @@ def features_needed(
 
     if not isinstance(model, Model):
         raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
-    if model.projection.fixed_ratio is not None:
-        raise InvalidArgumentError("model", model, "one whose projection leaves d/p free")
+    if model.features.fixed_ratio is not None:
+        raise InvalidArgumentError("model", model, "one whose features leave d/p free")
     check_number("within", within, 0.0, open_low=True)
     workers = None if workers is None else check_count("workers", workers)
     ratio = labelled("n_over_d", n_over_d)
@@ -231,8 +226,8 @@ def _best(model: Model, t: Array, delta: Array, workers: int | None) -> tuple[Ar
     """
     alpha = np.exp(-t)
     objective = Objective(model, alpha, alpha / delta, "generalisation_error", workers)
-    ratios = Ratios(alpha, alpha / delta, optimal_regularisation(objective, 0.0, np.inf))
-    found = asymptotics(model, ratios, workers, slopes=("p",))
+    points = Points(alpha, alpha / delta, optimal_regularisation(objective, 0.0, np.inf))
+    found = asymptotics(model, points, workers, slopes=("p",))
     error = found["generalisation_error"]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(error), found["generalisation_error_by_log_p"] / error

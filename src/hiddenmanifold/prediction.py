@@ -95,12 +95,12 @@ def predict(
     workers = None if workers is None else check_count("workers", workers)
     if not (isinstance(regularisation, str) and regularisation == "optimal"):
         grid = Grid.of(model, given, regularisation)
-        return checked(grid.dataset(asymptotics(model, grid.ratios, workers), THEORY), on_failure)
+        return checked(grid.dataset(asymptotics(model, grid.points, workers), THEORY), on_failure)
     low, high = _checked_bounds(minimise, bounds)
     grid = Grid.of(model, given)
-    objective = Objective(model, grid.ratios.alpha, grid.ratios.gamma, minimise, workers)
+    objective = Objective(model, grid.points.alpha, grid.points.gamma, minimise, workers)
     lam = optimal_regularisation(objective, low, high)
-    columns = asymptotics(model, replace(grid.ratios, lam=lam), workers)
+    columns = asymptotics(model, replace(grid.points, lam=lam), workers)
     return checked(grid.dataset({"optimal_regularisation": lam, **columns}, THEORY), on_failure)
 
 
@@ -139,7 +139,7 @@ def sensitivity(
     """
     workers = None if workers is None else check_count("workers", workers)
     grid = Grid.of(model, ratios, regularisation)
-    columns = asymptotics(model, grid.ratios, workers, slopes=PARAMETERS)
+    columns = asymptotics(model, grid.points, workers, slopes=PARAMETERS)
     return checked(grid.dataset(columns, THEORY), on_failure)
 
 

@@ -1,47 +1,33 @@
-r"""Feature matrices F and the spectrum of :math:`S = F^\top F/d`.
+r"""Feature matrices F, and what linear features :math:`F^\top c/\sqrt d` show of their input.
 
-The theory needs averages over the p eigenvalues `s` of `S`, at :math:`r = 1/(1 + Xs)`: :math:`b_0 =
-\langle r\rangle`, :math:`b_1 = \langle sr\rangle`, :math:`c_j = \langle s^j r^2\rangle`; and over
-the d eigenvalues of :math:`FF^\top/d`, which are the same but for zeros:
-:math:`\langle r^2\rangle_d` and :math:`\mathrm{Var}_d(sr)`. All are written as sums of positive
-terms, so they keep their digits for any X and any :math:`\gamma = d/p`.
+In the limit a matrix is known by the spectrum of :math:`S = F^\top F/d`, of which all that matters
+are the sums of ``spectra``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from .arrays import Array
 from .errors import InvalidArgumentError
-from .numerics.matrices import Dense, LinearMap, haar_orthogonal, random_orthogonal
-from .registry import check_number
+from .numerics.matrices import (
+    Dense,
+    LinearMap,
+    haar_orthogonal,
+    numbers_of_transform,
+    random_orthogonal,
+)
+from .numerics.roots import increasing_root
+from .registry import check_number, finite_vector
+from .spectra import Kernel, Sums, discrete, projected, white
 
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Spectral averages at a batch of (X, gamma); ``d<name>`` are derivatives by X.
-
-    ``c0_d`` is the d-side average of r², ``variance_d`` the d-side variance of sr.
-    """
-
-    b0: Array
-    b1: Array
-    c0: Array
-    c1: Array
-    c2: Array
-    c0_d: Array
-    variance_d: Array
-    dc0: Array
-    dc1: Array
-    dc2: Array
-    dc0_d: Array
-    dvariance_d: Array
+ROUNDING = 4e-15
+"""Relative accuracy of the argument of a kernel."""
 
 
 class Projection:
@@ -49,18 +35,33 @@ class Projection:
 
     corner: ClassVar[bool] = False
     """Whether the spectrum changes its form at p = d, so that curves have a corner there."""
+    stacks: ClassVar[bool] = False
+    """Whether it can also project the features of a layer below, see `of_kernel`."""
 
     @property
     def fixed_ratio(self) -> float | None:
         """The ratio d/p if the projection fixes it, else None."""
         return None
 
+    @property
+    def fixed_dimension(self) -> int | None:
+        """The dimension d of the input if the projection fixes it, else None."""
+        return None
+
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         """A d × p matrix F of this kind; its columns have squared norm d, for p > d on average."""
         raise NotImplementedError
 
-    def moments(self, X: Array, gamma: Array) -> Moments:
-        r"""Spectral averages at :math:`X \ge 0` and :math:`\gamma = d/p`, arrays of one shape."""
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        """Numbers held at once, roughly, when a matrix is drawn and applied to so many rows."""
+        return 5.0 * d * p  # a decomposition needs several copies
+
+    def linear(self, k: Array, gamma: Array) -> Sums:
+        r"""The sums of linear features of white data, at :math:`\gamma = d/p`."""
+        raise NotImplementedError
+
+    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array, trace: Array) -> Sums:
+        """The sums of p linear features of d others; `trace` bounds the variance of those."""
         raise NotImplementedError
 
 
@@ -68,37 +69,62 @@ class Projection:
 class Gaussian(Projection):
     """Independent standard normal entries: the Marchenko–Pastur law, in closed form."""
 
+    stacks = True
+
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         return Dense(rng.standard_normal((d, p)))
 
-    def moments(self, X: Array, gamma: Array) -> Moments:
-        y = 1.0 / gamma
-        B = 1.0 + (1.0 - y) * X
-        R = np.sqrt(B**2 + 4.0 * y * X)
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        return float(d * p)
+
+    def linear(self, k: Array, gamma: Array) -> Sums:
+        # k = u (1 - D1(u)) for the argument u of white data: a quadratic equation
+        B = 1.0 - gamma - k * gamma
+        R = np.sqrt(B**2 + 4.0 * gamma * k)
         positive = B > 0
-        b0 = np.where(positive, 2.0, R - B) / np.where(positive, B + R, 2.0 * y * X)
-        o = 1.0 + y * X * b0  # 1/o is the d-side average of r
-        P = 2.0 * (1.0 + y) + (1.0 - y) ** 2 * X
-        c0, c1 = b0 * o / R, b0 / (o * R)
-        c2 = b0 * P / (o * R * (R + 1.0))
-        c0_d, variance_d = 1.0 / (o * b0 * R), y * b0 / (o**3 * R)
-        # logarithmic derivatives of b0, o, R, P
-        db, do, dR = -1.0 / (o * R), y * c0 / o, (1.0 + y + (1.0 - y) ** 2 * X) / R**2
-        dP = (1.0 - y) ** 2 / P
-        return Moments(
-            b0,
-            b0 / o,
-            c0,
-            c1,
-            c2,
-            c0_d,
-            variance_d,
-            dc0=c0 * (db + do - dR),
-            dc1=c1 * (db - do - dR),
-            dc2=c2 * (db + dP - do - dR - dR * R / (R + 1.0)),
-            dc0_d=-c0_d * (do + db + dR),
-            dvariance_d=variance_d * (db - 3.0 * do - dR),
-        )
+        u = np.where(positive, 2.0 * k, R - B) / np.where(positive, B + R, 2.0 * gamma)
+        return self._seen(white(u, gamma), k / u)
+
+    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array, trace: Array) -> Sums:
+        def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
+            some = index.astype(np.intp)
+            inner = kernel(np.exp(log_u), some)
+            left = 1.0 - inner.D1 / p[some]
+            return log_u + _log(left), 1.0 + inner.D11 / (p[some] * left)
+
+        u = _argument(stretched, k, trace / p)
+        return self._seen(kernel(u, np.arange(len(k))), p * k / u)
+
+    @staticmethod
+    def _seen(inner: Sums, rest: Array) -> Sums:
+        g = inner.D11 / rest
+        return projected(inner, rest / (1.0 + g), g)
+
+
+def _argument(
+    stretched: Callable[[Array, Array], tuple[Array, Array]], k: Array, most: Array
+) -> Array:
+    """The argument of a kernel at which linear features of it have the given k.
+
+    The logarithm of k and its slope by that of the argument are `stretched`; the argument is no
+    smaller than k, and larger by at most the variance of a feature over their number, `most`.
+    """
+
+    def distance(log_u: Array, index: Array) -> tuple[Array, Array]:
+        """How far the argument is from the one sought: rounding is magnified by the slope."""
+        value, slope = stretched(log_u, index)
+        left = (value - log_k[index.astype(np.intp)]) / slope
+        return np.where(value > -np.inf, left, -np.inf), np.ones_like(slope)
+
+    with np.errstate(all="ignore"):
+        log_k, index = np.log(k), np.arange(len(k), dtype=float)
+        bracket = log_k, np.log(k + most)
+        return np.exp(increasing_root(distance, np.zeros_like(k), bracket, index, ROUNDING))
+
+
+def _log(x: Array) -> Array:
+    """Logarithm, minus infinity where there is none."""
+    return np.log(x, where=x > 0, out=np.full_like(x, -np.inf))
 
 
 class Discrete(Projection):
@@ -126,46 +152,9 @@ class Discrete(Projection):
         left, right = (haar_orthogonal(size, k, rng).F / np.sqrt(size) for size in (d, p))
         return Dense((left * np.sqrt(values * d)) @ right.T)
 
-    def moments(self, X: Array, gamma: Array) -> Moments:
+    def linear(self, k: Array, gamma: Array) -> Sums:
         s, weight = self.atoms(gamma)
-        weight_d = weight / gamma[:, None]
-        zeros, zeros_d = (_rest(weights.sum(-1)) for weights in (weight, weight_d))
-        Xs = X[:, None] * s
-        r = 1.0 / (1.0 + Xs)
-        sr = s * r
-
-        def mean(values: Array, weights: Array = weight) -> Array:
-            total: Array = (weights * values).sum(-1)
-            return total
-
-        mean_d = mean(sr, weight_d)
-        # sr = (1 - r)/X: at large X its deviations are those of r, which do not cancel
-        large = np.broadcast_to(Xs, r.shape).max(-1, keepdims=True) > 1.0
-        mean_r = (mean(r, weight_d) + zeros_d)[:, None]
-        deviation = np.where(
-            large, (mean_r - r) / np.where(large, X[:, None], 1.0), sr - mean_d[:, None]
-        )
-        return Moments(
-            b0=mean(r) + zeros,
-            b1=mean(sr),
-            c0=mean(r**2) + zeros,
-            c1=mean(sr * r),
-            c2=mean(sr**2),
-            c0_d=mean(r**2, weight_d) + zeros_d,
-            variance_d=mean(deviation**2, weight_d) + zeros_d * mean_d**2,
-            dc0=-2 * mean(sr * r**2),
-            dc1=-2 * mean(sr**2 * r),
-            dc2=-2 * mean(sr**3),
-            dc0_d=-2 * mean(sr * r**2, weight_d),
-            dvariance_d=-2
-            * (mean(deviation**2 * (sr + mean_d[:, None]), weight_d) + zeros_d * mean_d**3),
-        )
-
-
-def _rest(total: Array) -> Array:
-    """What is missing to one, or exactly zero if only rounding is."""
-    rest = 1.0 - total
-    return np.where(rest < 1e-12, 0.0, rest)
+        return discrete(k, s, weight, weight / gamma[:, None])
 
 
 @dataclass(frozen=True)
@@ -173,6 +162,7 @@ class Orthogonal(Discrete):
     r"""Haar-distributed F with :math:`F^\top F = d` (p ≤ d) or :math:`FF^\top = p` (p > d)."""
 
     corner = True
+    stacks = True
 
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         return haar_orthogonal(d, p, rng)
@@ -180,6 +170,25 @@ class Orthogonal(Discrete):
     def atoms(self, gamma: Array) -> tuple[Array, Array]:
         weight = np.minimum(gamma, 1.0)[:, None]
         return 1.0 / weight, weight
+
+    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array, trace: Array) -> Sums:
+        def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
+            some = index.astype(np.intp)
+            inner, size = kernel(np.exp(log_u), some), np.minimum(p, d)[some]
+            left, below = 1.0 - inner.D1 / size, inner.rest / d[some]
+            return log_u + _log(left) - np.log(below), 1.0 + inner.D11 * (
+                1.0 / (size * left) - 1.0 / inner.rest
+            )
+
+        # as many features as there are below show all of it: only fewer stretch the argument
+        fewer = p < d
+        u = _argument(stretched, k, np.where(fewer, trace / p, 0.0))
+        inner = kernel(u, np.arange(len(k)))
+        rest = np.where(fewer, (k / u) * inner.rest * p / d, 1.0)
+        b = np.where(fewer, inner.D11 / inner.rest, 0.0)
+        g = np.where(fewer, inner.D11 * (d - p) / (rest * inner.rest), 0.0)
+        D02 = np.where(fewer, rest * inner.D02 / inner.rest / (1.0 + g), p - d + inner.D02)
+        return projected(inner, D02, g, b)
 
 
 @dataclass(frozen=True)
@@ -192,6 +201,9 @@ class Hadamard(Orthogonal):
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         return random_orthogonal(d, p, "hadamard", rng)
 
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        return numbers_of_transform(rows, d, p)
+
 
 @dataclass(frozen=True)
 class DCT(Orthogonal):
@@ -199,6 +211,9 @@ class DCT(Orthogonal):
 
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         return random_orthogonal(d, p, "dct", rng)
+
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        return numbers_of_transform(rows, d, p)
 
 
 @dataclass(frozen=True)
@@ -222,11 +237,11 @@ class Spectrum(Discrete):
     _positive: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        s = _finite_vector("eigenvalues", self.eigenvalues)
+        s = finite_vector("eigenvalues", self.eigenvalues)
         w = (
             np.full(len(s), 1.0 / len(s))
             if self.weights is None
-            else _finite_vector("weights", self.weights)
+            else finite_vector("weights", self.weights)
         )
         gamma = self.d_over_p
         check_number("d_over_p", gamma, 0.0, open_low=True)
@@ -312,6 +327,13 @@ class Matrix(Discrete):
         d, p = self.shape
         return d / p
 
+    @property
+    def fixed_dimension(self) -> int:
+        return self.shape[0]
+
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        return float(d * p)
+
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         if (d, p) != self.shape:
             raise InvalidArgumentError("d", d, f"{self.shape[0]}, the number of rows of F")
@@ -327,13 +349,6 @@ class Matrix(Discrete):
 
     def atoms(self, gamma: Array) -> tuple[Array, Array]:
         return self._positive
-
-
-def _finite_vector(name: str, values: ArrayLike) -> Array:
-    vector = np.asarray(values, dtype=float)
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise InvalidArgumentError(name, values, "a non-empty sequence of finite numbers")
-    return vector
 
 
 REGISTRY: dict[str, type[Projection]] = {

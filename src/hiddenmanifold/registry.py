@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from .arrays import Array
 from .errors import InvalidArgumentError
 
-Array = NDArray[np.float64]
 Ingredient = TypeVar("Ingredient")
 
 
@@ -77,6 +77,14 @@ def check_count(name: str, value: object, low: int = 1) -> int:
     if not whole or value < low:  # type: ignore[operator]
         raise InvalidArgumentError(name, value, f"a whole number of at least {low}")
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def finite_vector(name: str, values: ArrayLike) -> Array:
+    """The values as an array; raise unless they are a sequence of finite numbers."""
+    vector = np.asarray(values, dtype=float)
+    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
+        raise InvalidArgumentError(name, values, "a non-empty sequence of finite numbers")
+    return vector
 
 
 def check_kinks(kinks: object) -> tuple[float, ...]:

@@ -122,7 +122,7 @@ def ratios_of(
         for name in RATIOS
         if given.get(name) is not None
     }
-    fixed = model.projection.fixed_ratio
+    fixed = model.features.fixed_ratio
     to_alpha, to_gamma = exponents(tuple(arrays), fixed)
     check_aligned(arrays)
     if sum(bool(np.isinf(a).any()) for a in arrays.values()) > 1:

@@ -12,7 +12,6 @@ from .model import RATIOS, Model
 from .results import labelled, provenance
 from .teachers import BinaryTeacher
 from .theory.line import Line
-from .theory.spectral import features_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,7 +45,7 @@ def separability_threshold(
         Its features and its label rule; labels must be ±1.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly one ratio of the numbers of samples n, features p and latent dimensions d; none, if
-        the projection fixes d/p. A sequence becomes a dimension of that name.
+        the features fix d/p. A sequence becomes a dimension of that name.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def separability_threshold(
         "d_over_p": d_over_p,
     }
     name, ratio = _given(model, {k: v for k, v in given.items() if v is not None})
-    line = Line(model.teacher, features_of(model), model.free_intercept)
+    line = Line(model.teacher, model.features, model.free_intercept)
     to_alpha, to_gamma = RATIOS[name]
     flat = ratio.values.ravel()
     with np.errstate(all="ignore"):  # what is not finite is found below
@@ -103,7 +102,7 @@ def separability_threshold(
         else:
             found, good = line.n_over_d(flat**-to_alpha)
     sought = "p_over_n" if to_gamma else "n_over_d"
-    fixed = model.projection.fixed_ratio is not None
+    fixed = model.features.fixed_ratio is not None
     array = ratio.copy(data=np.where(good, found, np.nan).reshape(ratio.shape)).rename(sought)
     array = array.assign_coords({} if fixed else {name: ratio})
     array.attrs = {"long_name": MEANINGS[sought], **provenance(model, SOURCE)}
@@ -118,13 +117,13 @@ def separability_threshold(
 
 
 def _given(model: Model, given: dict[str, ArrayLike | xr.DataArray]) -> tuple[str, xr.DataArray]:
-    """Name and values of the one ratio that the user or the projection gives."""
+    """Name and values of the one ratio that the user or the features give."""
     import xarray as xr
 
-    fixed = model.projection.fixed_ratio
+    fixed = model.features.fixed_ratio
     need = "exactly one ratio among " + ", ".join(RATIOS)
     if fixed is not None:
-        need = f"left out: the projection fixes d/p = {fixed:.6g} itself"
+        need = f"left out: the features fix d/p = {fixed:.6g} themselves"
     if len(given) != (fixed is None):
         raise InvalidArgumentError("ratios", ", ".join(given) or "none", need)
     if fixed is not None:

@@ -139,8 +139,9 @@ def test_training_and_test_samples_are_not_the_same_draws(monkeypatch):
 def test_dimensions_and_names_are_those_of_predict(grid):
     theory = hm.predict(LOGISTIC, **GRID)
     certificates = {"status", "residual", "quadrature_error", "iterations"}
+    of_limits = {name for name in theory.data_vars if name.endswith("_normalised")} | {"margin"}
     responses = {"V", "V_s", "V_w"}
-    shared = set(theory.data_vars) - certificates - responses
+    shared = set(theory.data_vars) - certificates - responses - of_limits
     assert shared <= set(grid.data_vars)
     assert set(grid.data_vars) == set(measured(LOGISTIC))
     for name in shared:
@@ -190,7 +191,7 @@ def test_a_projection_that_fixes_a_ratio_is_simulated_with_the_other():
     assert ds.p.values.tolist() == [30, 30]
     assert ds.n.values.tolist() == [40, 60]
     assert_equal(ds, hm.simulate(model, **point, d=20))
-    with pytest.raises(hm.InvalidArgumentError, match="^d = 21 .*20, the number of rows of F"):
+    with pytest.raises(hm.InvalidArgumentError, match="^d = 21 .*20, which the features fix"):
         hm.simulate(model, **point, d=21)
 
 
@@ -212,9 +213,9 @@ def test_measured_quantities_are_those_of_the_fit(monkeypatch):
     )
     ds = simulate(model, seeds=1).isel(seed=0)
     (world,), (train, test), (fit,) = worlds, samples, fits
-    F, (k0, k1, ks), p, d = world.F.F, model.activation.kappas, 30, 20
+    F, (k0, k1, ks), p, d = world.features.F.F, model.activation.kappas, 30, 20
     q_s, q_w = (F @ fit.w) @ (F @ fit.w) / (p * d), fit.w @ fit.w / p
-    m_s = (F @ fit.w) @ world.theta / (np.sqrt(p) * d)
+    m_s = (F @ fit.w) @ world.features.theta / (np.sqrt(p) * d)
     f_train, f_test = (s.X @ fit.w / np.sqrt(p) + fit.b for s in (train, test))
     wrong = np.sign(f_test) != test.y
     expected = {

@@ -9,12 +9,11 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr
 
 import hiddenmanifold as hm
+from given import random_features
 from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.theory.bayes import Equations, bayes_optimal, fixed_points, tabulated
 from hiddenmanifold.theory.decision import least_error
 from hiddenmanifold.theory.posterior import BinaryLabels, LinearLabels, Table, labels_of
-from hiddenmanifold.theory.spectral import Features, features_of
-from hiddenmanifold.theory.visibility import Sight
 
 T = hm.teachers
 PROPERTY = settings(max_examples=40)
@@ -276,7 +275,7 @@ def test_contrast_keeps_its_digits_for_any_spectrum_and_precision(kappas, gamma)
     projection = hm.projections.Spectrum((*s, 0.0), weights, d_over_p=gamma)
     s, weights = projection._positive
     zeros = max(0.0, 1 - 1 / gamma)
-    sight = Sight.of(Features(projection, *kappas, 1.0), np.array([gamma]))
+    sight = random_features(projection, *kappas).sight(np.array([gamma]))
     for u in (1e-30, 1e-6, 0.03, 1.0, 20.0, 1e6, 1e15):
         w, dw = sight.contrast(np.array([np.log(u)]))
         expected = exact_contrast(s, weights / gamma, zeros, kappas[0] ** 2 / kappas[1] ** 2, u)
@@ -287,7 +286,7 @@ def test_contrast_keeps_its_digits_for_any_spectrum_and_precision(kappas, gamma)
 
 @pytest.mark.parametrize("gamma", [1e-30, 0.3, 1.0, 5.0])
 def test_contrast_of_gaussian_features_follows_marchenko_and_pastur(gamma):
-    sight = Sight.of(Features(hm.projections.Gaussian(), 0.8, 0.6, 1.0), np.array([gamma]))
+    sight = random_features(hm.projections.Gaussian(), 0.8, 0.6).sight(np.array([gamma]))
 
     def average(f):
         """Over the eigenvalues of F F^T/d, with the law's square roots substituted away."""
@@ -319,8 +318,8 @@ def test_linear_features_are_the_limit_of_almost_linear_ones(kind, gamma):
     projection = getattr(hm.projections, kind)()
     log_u = np.log([0.1, 2.0, 50.0])
     gammas = np.full(3, gamma)
-    linear = Sight.of(Features(projection, 1.0, 0.0, 1.0), gammas)
-    almost = Sight.of(Features(projection, 1.0, 1e-9, 1.0), gammas)
+    linear = random_features(projection, 1.0, 0.0).sight(gammas)
+    almost = random_features(projection, 1.0, 1e-9).sight(gammas)
     np.testing.assert_allclose(linear.contrast(log_u)[0], almost.contrast(log_u)[0], atol=1e-6)
     np.testing.assert_allclose(linear.free_entropy(log_u), almost.free_entropy(log_u), atol=1e-6)
     np.testing.assert_allclose(linear.shown, min(1.0, 1 / gamma), rtol=1e-12)
@@ -333,7 +332,7 @@ def test_linear_features_are_the_limit_of_almost_linear_ones(kind, gamma):
 def equations_of(teacher, n_over_d, gamma=1.0, activation="identity", projection="orthogonal"):
     model = hm.Model(activation=activation, projection=projection, teacher=teacher, loss="square")
     n_over_d = np.atleast_1d(np.asarray(n_over_d, dtype=float))
-    sight = Sight.of(features_of(model), np.full_like(n_over_d, gamma))
+    sight = model.features.sight(np.full_like(n_over_d, gamma))
     return Equations(labels_of(teacher), sight, np.log(n_over_d))
 
 
@@ -503,10 +502,8 @@ def test_small_overlaps_keep_their_digits():
     """For few samples q = (n/d) rho² E <G²>, whatever the magnitude."""
     n_over_d = np.array([1e-30, 1e-20, 1e-12])
     found = optimum(T.Sign(), n_over_d, 0.3, "sign", "gaussian")
-    G = Sight.of(
-        Features(hm.projections.Gaussian(), *np.sqrt([2 / np.pi, 1 - 2 / np.pi]), 1.0),
-        np.array([0.3]),
-    )
+    kappas = np.sqrt([2 / np.pi, 1 - 2 / np.pi])
+    G = random_features(hm.projections.Gaussian(), *kappas).sight(np.array([0.3]))
     second = np.exp(G.contrast(np.array([-60.0]))[0][0])
     np.testing.assert_allclose(found["overlap"], n_over_d * 2 / np.pi * second, rtol=1e-11)
 

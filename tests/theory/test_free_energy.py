@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.theory.asymptotics import channel_of, features_of
-from hiddenmanifold.theory.free_energy import State, free_energy
+from free_energy import State, free_energy
+from hiddenmanifold.model import Points
+from hiddenmanifold.theory.asymptotics import channel_of
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
-from hiddenmanifold.theory.spectral import Ratios
 
 POINT = {"alpha": 1.7, "gamma": 0.6, "lam": 0.05}
 SKEW = hm.teachers.Sign(noise=0.2, flip=0.05, threshold=0.3, rho=1.4)
@@ -43,8 +43,8 @@ def saddle(request):
         d_over_p=POINT["gamma"],
         regularisation=POINT["lam"],
     )
-    ratios = Ratios(*(np.array([POINT[name]]) for name in ("alpha", "gamma", "lam")))
-    e = solve(SaddlePoint(channel_of(model), features_of(model), ratios)).e[0]
+    points = Points(*(np.array([POINT[name]]) for name in ("alpha", "gamma", "lam")))
+    e = solve(SaddlePoint(channel_of(model), model.features, points)).e[0]
     overlaps = (float(ds[name]) for name in ("V", "Q", "M", "intercept"))
     return model, State(*overlaps, *(POINT["alpha"] * e)), float(ds.training_loss)
 

@@ -6,11 +6,11 @@ import xarray as xr
 from scipy.special import ndtr
 
 import hiddenmanifold as hm
+from hiddenmanifold.model import Points
 from hiddenmanifold.numerics.newton import largest, newton, newton_step
 from hiddenmanifold.registry import Task
-from hiddenmanifold.theory.asymptotics import channel_of, features_of
+from hiddenmanifold.theory.asymptotics import channel_of
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
-from hiddenmanifold.theory.spectral import Ratios
 
 LEVEL = 3
 
@@ -113,12 +113,12 @@ def test_slope_of_the_training_loss_is_right_at_every_point_of_a_wide_batch(whic
     model, point, _ = random_configuration(100 * which + seed, LOSSES[which])
     logs = xr.DataArray(rng.uniform(-6, 2, 80), dims="point")
     steps = xr.DataArray(0.01 * np.arange(-3, 4), dims="step")
-    ratios = {name: xr.DataArray(10 ** rng.uniform(-2, 2, 80), dims="point") for name in point}
-    ds = hm.predict(model, **ratios, regularisation=10**logs * np.exp(steps))
+    points = {name: xr.DataArray(10 ** rng.uniform(-2, 2, 80), dims="point") for name in point}
+    ds = hm.predict(model, **points, regularisation=10**logs * np.exp(steps))
     loss = ds.training_loss.transpose("point", "step").values
     slope = loss @ np.array([-1, 9, -45, 0, 45, -9, 1]) / (60 * 0.01)  # d loss / d log lambda
     middle = ds.isel(step=3)
-    expected = 10**logs * middle.q_w / (2 * ratios["n_over_p"])
+    expected = 10**logs * middle.q_w / (2 * points["n_over_p"])
     error = np.abs(slope - expected.values) / loss[:, 3]
     worst = int(error.argmax())
     assert error.max() < 5e-9, (model, middle.isel(point=worst).coords)
@@ -127,8 +127,8 @@ def test_slope_of_the_training_loss_is_right_at_every_point_of_a_wide_batch(whic
 def problem_of(model, point, lam):
     """The equations of one point."""
     gamma = model.projection.fixed_ratio or point["d_over_p"]
-    ratios = Ratios(*(np.array([v]) for v in (point["n_over_p"], gamma, lam)))
-    return SaddlePoint(channel_of(model), features_of(model), ratios)
+    points = Points(*(np.array([v]) for v in (point["n_over_p"], gamma, lam)))
+    return SaddlePoint(channel_of(model), model.features, points)
 
 
 def system_of(problem):
@@ -150,7 +150,7 @@ def test_solution_does_not_depend_on_the_start(seed, loss):
     far = np.array([1.5, 1.5, 0.7, 0.7]) if problem.channel.overlap_unknowns == 3 else 1.5
     starts = x + rng.uniform(-1, 1, (6, len(x))) * np.broadcast_to(far, 4)[: len(x)]
     # six copies of one point
-    many = SaddlePoint(problem.channel, problem.features, problem.ratios[np.zeros(6, dtype=int)])
+    many = SaddlePoint(problem.channel, problem.features, problem.points[np.zeros(6, dtype=int)])
     found = newton(system_of(many), starts, problem.channel.longest, 1e-11, 100)
     assert (found.residual <= 1e-11).all()
     np.testing.assert_allclose(found.x, np.tile(x, (6, 1)), rtol=1e-8, atol=1e-8)

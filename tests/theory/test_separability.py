@@ -12,10 +12,10 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import hiddenmanifold as hm
+from given import random_features
 from hiddenmanifold import projections, teachers
 from hiddenmanifold.theory import separability
-from hiddenmanifold.theory.separability import fractions, least, rank, rectified, visible_fraction
-from hiddenmanifold.theory.spectral import Features
+from hiddenmanifold.theory.separability import least, rectified
 
 
 def wavy(nu):
@@ -98,6 +98,12 @@ def test_minimum_is_that_of_trapezoidal_sums(teacher, free, chi):
     np.testing.assert_allclose(found.bias, -t0 / length, atol=1e-6)
 
 
+def fractions(features, gamma):
+    """The visible and the hidden part of the field."""
+    found = features.visible(gamma)
+    return found.fraction, found.hidden
+
+
 def test_rectified_moments_keep_their_digits():
     a = np.concatenate([np.linspace(-37, 4, 300), [-2.5, -2.5 + 1e-9, -2.5 - 1e-9, 1e6]])
     with mpmath.workdps(60):
@@ -119,7 +125,7 @@ EXTREMES = 10.0 ** np.array([-30, -15, -6, -2, -0.3, 0, 0.01, 0.3, 2, 6, 15, 30]
 
 @pytest.mark.parametrize("kappa_star", [2.0, 0.5, 1e-3, 1e-9])
 def test_fractions_of_gaussian_features_keep_their_digits(kappa_star):
-    found = fractions(Features(projections.Gaussian(), 0.7, kappa_star, 1.0), EXTREMES)
+    found = fractions(random_features(projections.Gaussian(), 0.7, kappa_star), EXTREMES)
     with mpmath.workdps(120):
         X = mpmath.mpf((0.7 / kappa_star) ** 2)
         for gamma, visible, hidden in zip(EXTREMES.tolist(), *found, strict=True):
@@ -132,14 +138,13 @@ def test_fractions_of_gaussian_features_keep_their_digits(kappa_star):
 
 @pytest.mark.parametrize("kappa_star", [2.0, 0.5, 1e-3, 1e-9])
 def test_fractions_of_orthogonal_features_keep_their_digits(kappa_star):
-    features = Features(projections.Orthogonal(), 0.7, kappa_star, 1.0)
+    features = random_features(projections.Orthogonal(), 0.7, kappa_star)
     visible, hidden = fractions(features, EXTREMES)
     X, size = (0.7 / kappa_star) ** 2, np.minimum(EXTREMES, 1.0)
     np.testing.assert_allclose(visible, size * X / (X + size) / EXTREMES, rtol=1e-14)
     few = EXTREMES <= 1
     np.testing.assert_allclose(hidden[few], (EXTREMES / (X + EXTREMES))[few], rtol=1e-14)
     np.testing.assert_allclose(hidden[~few], 1 - visible[~few], rtol=1e-13)
-    np.testing.assert_array_equal(visible_fraction(features, EXTREMES), visible)
 
 
 @pytest.mark.parametrize("shape", [(60, 40), (40, 60)])
@@ -149,7 +154,7 @@ def test_fractions_of_a_matrix_are_those_of_the_best_linear_guess(shape):
     d = shape[0]
     noise = 0.4**2 * np.eye(shape[1]) + 0.7**2 * F.T @ F / d
     seen = np.trace(0.7**2 * F @ np.linalg.solve(noise, F.T)) / d**2
-    features = Features(projections.Matrix(F), 0.7, 0.4, 1.0)
+    features = random_features(projections.Matrix(F), 0.7, 0.4)
     visible, hidden = fractions(features, np.array([d / shape[1]]))
     assert visible[0] == pytest.approx(seen, rel=1e-12)
     assert hidden[0] == pytest.approx(1 - seen, rel=1e-12)
@@ -157,26 +162,26 @@ def test_fractions_of_a_matrix_are_those_of_the_best_linear_guess(shape):
 
 @pytest.mark.parametrize("projection", [projections.Gaussian(), projections.Orthogonal()])
 def test_linear_features_show_what_they_span(projection):
-    features = Features(projection, -1.3, 0.0, 1.0)
+    features = random_features(projection, -1.3, 0.0)
     gamma = np.array([1e-30, 1e-3, 0.5, 1.0, 2.0, 1e3, 1e30])
     visible, hidden = fractions(features, gamma)
     np.testing.assert_allclose(visible, np.minimum(1, 1 / gamma), rtol=1e-13)
     np.testing.assert_allclose(hidden, np.maximum(0, 1 - 1 / gamma), rtol=1e-13)
-    np.testing.assert_allclose(rank(features, gamma), np.minimum(1, gamma), rtol=1e-13)
-    noisy = Features(projection, -1.3, 1e-9, 1.0)
-    np.testing.assert_array_equal(rank(noisy, gamma), 1.0)
+    np.testing.assert_allclose(features.visible(gamma).rank, np.minimum(1, gamma), rtol=1e-13)
+    noisy = random_features(projection, -1.3, 1e-9)
+    np.testing.assert_array_equal(noisy.visible(gamma).rank, 1.0)
 
 
 def test_linear_features_of_deficient_rank_never_show_all():
     # d/p = 1/2, but a quarter of the p eigenvalues only are positive: rank d/2
     spectrum = projections.Spectrum((0.0, 4.0), (0.75, 0.25), d_over_p=0.5)
-    features, gamma = Features(spectrum, 1.0, 0.0, 1.0), np.array([0.5])
+    features, gamma = random_features(spectrum, 1.0, 0.0), np.array([0.5])
     np.testing.assert_allclose(fractions(features, gamma), [[0.5], [0.5]], rtol=1e-14)
-    np.testing.assert_allclose(rank(features, gamma), 0.25, rtol=1e-14)
+    np.testing.assert_allclose(features.visible(gamma).rank, 0.25, rtol=1e-14)
 
 
 def test_even_activations_show_nothing():
-    features = Features(projections.Gaussian(), 0.0, 0.5, 1.0)
+    features = random_features(projections.Gaussian(), 0.0, 0.5)
     np.testing.assert_array_equal(fractions(features, np.array([0.1, 10.0])), [[0, 0], [1, 1]])
 
 

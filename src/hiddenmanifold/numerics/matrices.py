@@ -99,6 +99,12 @@ def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> Li
     return fast if size >= FASTER_FROM[kind, layers] else Dense(fast.left(np.eye(d)))
 
 
+def numbers_of_transform(rows: int, d: int, p: int) -> float:
+    """Numbers that a randomised transform holds, roughly, when it is applied to so many rows."""
+    size = max(d, p)
+    return 5.0 * min(d * size, 2**22) + 2.0 * rows * size  # written down below a certain size only
+
+
 def haar_orthogonal(d: int, p: int, rng: np.random.Generator) -> Dense:
     """A Haar-distributed matrix with the same normalisation."""
     tall = rng.standard_normal((max(d, p), min(d, p)))

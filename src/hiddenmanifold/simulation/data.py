@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.features import Drawn
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.matrices import LinearMap
 
 Array = NDArray[np.float64]
 
@@ -54,35 +54,24 @@ class Sample:
 
 @dataclass(frozen=True)
 class World:
-    """What a seed fixes before any sample is drawn: the matrix F and the teacher's weights."""
+    """What a seed fixes before any sample is drawn: the features and the teacher's weights."""
 
     model: Model
     sizes: Sizes
-    F: LinearMap
-    theta: Array
+    features: Drawn
     equivalent: bool
 
     @classmethod
     def draw(
         cls, model: Model, sizes: Sizes, rng: np.random.Generator, *, equivalent: bool = False
     ) -> World:
-        """Draw F and weights θ, the latter of squared norm ρd exactly."""
-        F = model.projection.sample(sizes.d, sizes.p, rng)
-        theta = rng.standard_normal(sizes.d)
-        theta *= np.sqrt(model.teacher.rho * sizes.d) / np.linalg.norm(theta)
-        return cls(model, sizes, F, theta, equivalent)
+        """Draw features and a teacher."""
+        drawn = model.features.draw(sizes.d, sizes.p, model.teacher.rho, rng)
+        return cls(model, sizes, drawn, equivalent)
 
     def sample(self, rows: int, rng: np.random.Generator) -> Sample:
-        """Draw fresh samples: x = σ(Fᵀc/√d), or κ0 + κ1 Fᵀc/√d + κ⋆ z for equivalent data."""
-        d = self.sizes.d
-        c = rng.standard_normal((rows, d))
-        u = self.F.left(c) / np.sqrt(d)
-        if self.equivalent:
-            kappa_0, kappa_1, kappa_star = self.model.activation.kappas
-            X = kappa_0 + kappa_1 * u + kappa_star * rng.standard_normal(u.shape)
-        else:
-            X = self.model.activation(u)
-        nu = c @ self.theta / np.sqrt(d)
+        """Draw fresh samples."""
+        X, nu = self.features.sample(rows, rng, equivalent=self.equivalent)
         teacher = self.model.teacher
         return Sample(X, teacher.sample(nu, rng), teacher.noiseless(nu))
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.projections import DCT, Gaussian, Hadamard, Matrix
 from hiddenmanifold.registry import Task
 from hiddenmanifold.simulation.data import BLOCK, Sample, Sizes, World
 from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
@@ -68,7 +67,8 @@ def measured(model: Model) -> tuple[str, ...]:
     errors = ("generalisation_error", "clean_error")
     training = ("training_loss", "training_error")
     return (
-        *("q_s", "q_w", "m_s", "Q", "M", "alignment", "intercept", "optimality"),
+        *model.features.measured_overlaps,
+        *("q_w", "alignment", "intercept", "optimality"),
         *(training if model.task is Task.CLASSIFICATION else training[:1]),
         *(name for error in errors for name in (error, f"{error}_test_stderr")),
         "seconds",
@@ -79,11 +79,7 @@ def bytes_needed(model: Model, sizes: Sizes, n_test: int) -> float:
     """Memory of one trial, by estimate: F as it is drawn, the samples, and their fit or test."""
     n, p, d = sizes.n, sizes.p, sizes.d
     wide = max(d, p)
-    drawn = 5 * d * p  # a decomposition needs several copies
-    if isinstance(model.projection, Gaussian | Matrix):
-        drawn = d * p
-    elif isinstance(model.projection, Hadamard | DCT):  # written down below a certain size only
-        drawn = 5 * min(d * wide, 2**22) + 2 * n * wide
+    drawn = model.features.numbers_drawn(n, d, p)
     test = 4 * min(n_test * wide, BLOCK)
     return 8.0 * (drawn + n * (d + p) + max(numbers_needed(model.loss, n, p), test))
 
@@ -108,20 +104,13 @@ def check_memory(model: Model, sizes: list[Sizes], n_test: int, at_once: int) ->
 
 def _overlaps(world: World, fit: Fit) -> dict[str, float]:
     """Overlaps of the fitted weights with themselves and with the teacher."""
-    _, kappa_1, kappa_star = world.model.activation.kappas
-    p, d = world.sizes.p, world.sizes.d
-    projected = world.F.right(fit.w) / np.sqrt(p)
-    q_s, q_w = float(projected @ projected) / d, float(fit.w @ fit.w) / p
-    m_s = float(projected @ world.theta) / d
-    Q, M = kappa_1**2 * q_s + kappa_star**2 * q_w, kappa_1 * m_s
-    # features of mean κ0 contribute a constant to every prediction
-    constant = world.model.activation.kappas[0] * float(fit.w.sum()) / np.sqrt(p)
+    found = world.features.overlaps(fit.w)
+    p, Q, M = world.sizes.p, found["Q"], found["M"]
+    # features that have a mean contribute a constant to every prediction
+    constant = world.model.features.mean * float(fit.w.sum()) / np.sqrt(p)
     return {
-        "q_s": q_s,
-        "q_w": q_w,
-        "m_s": m_s,
-        "Q": Q,
-        "M": M,
+        **found,
+        "q_w": float(fit.w @ fit.w) / p,
         "alignment": M / np.sqrt(world.model.teacher.rho * Q) if Q > 0 else np.nan,
         "intercept": fit.b + constant,
         "optimality": fit.optimality,

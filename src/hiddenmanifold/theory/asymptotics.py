@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.errors import IncompatibleIngredientsError
 from hiddenmanifold.losses import Square
-from hiddenmanifold.model import Model
+from hiddenmanifold.model import Model, Points
 from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.numerics.processes import can_fork
 from hiddenmanifold.teachers import BinaryTeacher, Linear
 from hiddenmanifold.theory import limits, observables
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
+from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
 from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
 from hiddenmanifold.theory.sensitivity import slope_along, tangents
-from hiddenmanifold.theory.spectral import Overlaps, Ratios, features_of, overlaps
 
 Array = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
@@ -45,7 +45,7 @@ def channel_of(model: Model) -> Channel:
 
 
 def asymptotics(
-    model: Model, ratios: Ratios, workers: int | None = None, *, slopes: Sequence[str] = ()
+    model: Model, points: Points, workers: int | None = None, *, slopes: Sequence[str] = ()
 ) -> Columns:
     """Every predicted quantity at each point of flat arrays of ratios.
 
@@ -53,7 +53,7 @@ def asymptotics(
     ----------
     model : Model
         What is learned.
-    ratios : Ratios
+    points : Points
         Flat arrays alpha, gamma, lam of one length; lam may be zero or infinite, for the limits.
     workers : int, optional
         Processes (threads, where forking is not safe); by default one per core.
@@ -61,24 +61,22 @@ def asymptotics(
         Parameters out of `PARAMETERS` by whose logarithm to differentiate the errors.
     """
     columns: Columns = {}
-    for part in limits.parts(model, ratios):
-        found = _solved(part, workers, slopes)
-        if (ratios.lam == 0).any():
-            found = limits.finished(part, found)
+    for part in limits.parts(model, points):
+        found = limits.finished(part, _solved(part, workers, slopes))
         for name, values in found.items():
-            columns.setdefault(name, np.zeros(len(ratios.lam), values.dtype))[part.index] = values
-    return limits.settled(columns, limits.negligible(ratios))
+            columns.setdefault(name, np.zeros(len(points.lam), values.dtype))[part.index] = values
+    return limits.settled(columns, limits.negligible(points))
 
 
 def _solved(part: limits.Part, workers: int | None, slopes: Sequence[str]) -> Columns:
     """Every predicted quantity at finite parameters."""
-    model, ratios = part.model, part.ratios
-    channel, features = channel_of(model), features_of(model)
+    model, points = part.model, part.points
+    channel = channel_of(model)
     workers = workers or os.cpu_count() or 1
 
     def run(solver: Callable[[SaddlePoint], Outcome], index: NDArray[np.intp]) -> Columns:
         def solved(chunk: NDArray[np.intp]) -> Columns:
-            problem = SaddlePoint(channel, features, ratios[chunk], part.fitted)
+            problem = SaddlePoint(channel, model.features, points[chunk], part.fitted)
             outcome = solver(problem)
             found = _quantities(model, problem, outcome)
             return {**found, **_slopes(model, problem, outcome, slopes)} if slopes else found
@@ -91,7 +89,7 @@ def _solved(part: limits.Part, workers: int | None, slopes: Sequence[str]) -> Co
         )
         return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
-    found = run(solve, np.arange(len(ratios.lam)))
+    found = run(solve, np.arange(len(points.lam)))
     lost = np.flatnonzero(found["status"] != Status.CONVERGED)
     if lost.size:  # collected from all chunks: a small batch costs almost as much as a large one
         rescued = run(rescue, lost)
@@ -129,21 +127,19 @@ def _inherited(chunk: NDArray[np.intp]) -> Columns:
 
 def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns:
     """Named results of a solved batch; a point that did not converge is NaN throughout."""
-    ratios = problem.ratios
+    points = problem.points
     with np.errstate(all="ignore"):
-        o = overlaps(problem.features, ratios, outcome.e)
+        at = closing(points, outcome.e, model.teacher.rho)
+        o = overlaps(model.features, at)
         found = {
             **_errors(model, problem.channel, outcome, o),
-            "training_loss": outcome.data_loss + 0.5 * ratios.lam * o.q_w / ratios.alpha,
+            "training_loss": outcome.data_loss + 0.5 * points.lam * o.q_w / points.alpha,
             "alignment": o.M / np.sqrt(o.M**2 + o.deficit),
             "V": o.V,
             "Q": o.Q,
             "M": o.M,
-            "q_s": o.q_s,
             "q_w": o.q_w,
-            "m_s": o.M / problem.features.kappa_1 if problem.features.kappa_1 else 0.0 * o.M,
-            "V_s": o.V_s,
-            "V_w": o.V_w,
+            **model.features.further_overlaps(at),
             "intercept": problem.channel.intercept(outcome.x),
         }
     unsettled = np.isnan(found["generalisation_error"]) & (outcome.status == Status.CONVERGED)

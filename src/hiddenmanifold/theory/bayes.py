@@ -35,14 +35,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.features.sight import Sight
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.theory.curve import RULES
 from hiddenmanifold.theory.posterior import STEP, TABLE_LEVEL, Labels, Table, labels_of
 from hiddenmanifold.theory.saddle_point import ACCURATE, HANDOVER, POLISHING, TOLERANCE
-from hiddenmanifold.theory.spectral import features_of
-from hiddenmanifold.theory.visibility import Sight
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -83,6 +82,11 @@ class Equations:
     labels: Labels
     sight: Sight
     log_ratio: Array
+
+    @classmethod
+    def of(cls, labels: Labels, sight: Sight, alpha: Array) -> Equations:
+        """The equations at given n/p."""
+        return cls(labels, sight, np.log(alpha / sight.directions))
 
     def __getitem__(self, index: Integers) -> Equations:
         return Equations(self.labels, self.sight[index], self.log_ratio[index])
@@ -161,15 +165,14 @@ def bayes_optimal(model: Model, alpha: Array, gamma: Array) -> Columns:
     alpha, gamma : arrays (points,)
         n/p and d/p.
     """
-    labels, features = labels_of(model.teacher), features_of(model)
+    labels, features = labels_of(model.teacher), model.features
     points = len(alpha)
     with np.errstate(all="ignore"):  # what is not finite is found in the residual
-        if features.kappa_1 == 0.0:
+        if features.blind:
             nothing = Fixed.from_start(np.arange(points), np.full(points, -np.inf))
             return _columns(labels, nothing)
-        ratio = np.log(alpha / gamma)
         batches = [
-            Equations(labels, Sight.of(features, gamma[part]), ratio[part])
+            Equations.of(labels, features.sight(gamma[part]), alpha[part])
             for part in np.array_split(np.arange(points), -(-points // BATCH))
         ]
         table = tabulated(batches)

@@ -28,7 +28,7 @@ from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear
 from hiddenmanifold.theory.curve import REACH, Curve, Field, proximal_curve
-from hiddenmanifold.theory.spectral import Overlaps
+from hiddenmanifold.theory.overlaps import Overlaps
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]

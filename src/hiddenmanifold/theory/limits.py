@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.losses import Hinge, Loss, Square
-from hiddenmanifold.model import Model
+from hiddenmanifold.model import Model, Points
 from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.registry import Task
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.separability import fractions, least, rank
-from hiddenmanifold.theory.spectral import Ratios, features_of
+from hiddenmanifold.theory.separability import least
 
 Array = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
@@ -63,7 +62,7 @@ class Part:
 
     index: NDArray[np.intp]
     model: Model
-    ratios: Ratios
+    points: Points
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
     """The predictions of the model are these times those of the stand-in."""
@@ -76,18 +75,18 @@ class Part:
         return self.phase in (Phase.INTERPOLATING, Phase.SEPARATED, Phase.DIVERGING)
 
 
-def parts(model: Model, ratios: Ratios) -> Iterator[Part]:
+def parts(model: Model, points: Points) -> Iterator[Part]:
     """Split a batch into parts of one phase, each with what stands in for it."""
-    positive = np.flatnonzero(ratios.lam != 0)
+    positive = np.flatnonzero(points.lam != 0)
     if positive.size:
-        some = ratios[positive]
-        yield Part(positive, model, Ratios(some.alpha, some.gamma, np.minimum(some.lam, HUGE)))
-    zero = np.flatnonzero(ratios.lam == 0)
+        some = points[positive]
+        yield Part(positive, model, Points(some.alpha, some.gamma, np.minimum(some.lam, HUGE)))
+    zero = np.flatnonzero(points.lam == 0)
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
     least = _least_value(model.loss)
-    distance = _distance(model, ratios[zero], fitted)
+    distance = _distance(model, points[zero], fitted)
     choices = (
         (distance > ON_THE_LINE, fitted, _stand_in(model, fitted)),
         (distance < -ON_THE_LINE, Phase.GENERIC, model),
@@ -96,8 +95,8 @@ def parts(model: Model, ratios: Ratios) -> Iterator[Part]:
     )
     for chosen, phase, stand_in in choices:
         if chosen.any():
-            some = ratios[index := zero[chosen]]
-            at = Ratios(some.alpha, some.gamma, np.full(len(index), TINY))
+            some = points[index := zero[chosen]]
+            at = Points(some.alpha, some.gamma, np.full(len(index), TINY))
             if phase is fitted:
                 yield Part(index, stand_in, at, phase, scale, least)
             else:
@@ -139,11 +138,11 @@ def _least_value(loss: Loss) -> float:
     return float(loss.value(np.array([at]))[0]) if np.isfinite(high) or low == high else 0.0
 
 
-def _distance(model: Model, ratios: Ratios, fitted: Phase) -> Array:
+def _distance(model: Model, points: Points, fitted: Phase) -> Array:
     """Logarithm of the number of features over that at the threshold; -inf if there is none."""
-    features = features_of(model)
+    visible = model.features.visible(points.gamma)
     with np.errstate(divide="ignore"):
-        available = np.log(rank(features, ratios.gamma) / ratios.alpha)
+        available = np.log(visible.rank / points.alpha)
         if (
             fitted is Phase.INTERPOLATING
             or model.task is Task.REGRESSION
@@ -151,9 +150,9 @@ def _distance(model: Model, ratios: Ratios, fitted: Phase) -> Array:
         ):
             return available
         if fitted is Phase.GENERIC or not isinstance(model.teacher, BinaryTeacher):
-            return np.full_like(ratios.alpha, -np.inf)
-        visible, hidden = fractions(features, ratios.gamma)
-        needed = least(model.teacher, visible, model.free_intercept, hidden).value
+            return np.full_like(points.alpha, -np.inf)
+        seen, hidden = visible.fraction, visible.hidden
+        needed = least(model.teacher, seen, model.free_intercept, hidden).value
         distance: Array = available - np.log(needed)
         return distance
 
@@ -168,8 +167,7 @@ def _stand_in(model: Model, phase: Phase) -> Model:
     if phase not in losses:
         return model
     return Model(
-        activation=model.activation,
-        projection=model.projection,
+        features=model.features,
         teacher=model.teacher,
         loss=losses[phase],
         intercept=model.intercept,
@@ -190,24 +188,25 @@ def finished(part: Part, found: Columns) -> Columns:
     if part.fitted:
         found["training_loss"] = np.full_like(found["training_loss"], part.least)
     norm = np.sqrt(found["q_w"])
+    powers = {name: power for name, power in POWERS.items() if name in found}
     with np.errstate(divide="ignore", invalid="ignore"):
-        for name, power in POWERS.items():
+        for name, power in powers.items():
             found[f"{name}_normalised"] = found[name] / norm**power
         if part.model.task is Task.CLASSIFICATION:
             found["margin"] = 1.0 / norm if part.fitted else np.full_like(norm, np.nan)
-        for name, power in (*POWERS.items(), ("q_w", 2)):
+        for name, power in (*powers.items(), ("q_w", 2)):
             values = found[name]
             found[name] = np.where(values == 0.0, 0.0, values * part.scale**power)
     return found
 
 
-def negligible(ratios: Ratios) -> Array:
+def negligible(points: Points) -> Array:
     """What is zero at each point, if it is a limit: more if λ is that than if a ratio is."""
     extreme = 1e-5 * HUGE
-    far = np.zeros(len(ratios.lam), dtype=bool)
-    for ratio in (ratios.alpha, ratios.gamma):
+    far = np.zeros(len(points.lam), dtype=bool)
+    for ratio in (points.alpha, points.gamma):
         far |= (ratio > extreme) | (ratio < 1.0 / extreme)
-    vanishing = (ratios.lam == 0) | np.isinf(ratios.lam)
+    vanishing = (points.lam == 0) | np.isinf(points.lam)
     return np.where(vanishing, NEGLIGIBLE, np.where(far, 1e10 / HUGE, 0.0))
 
 

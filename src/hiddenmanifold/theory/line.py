@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.separability import Direction, fractions, least, rank
-from hiddenmanifold.theory.spectral import Features
+from hiddenmanifold.theory.separability import Direction, least
 
 Array = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 ODDS = 138.0
 """Largest modulus of the log-odds log((1 - chi)/chi) at which a threshold is sought."""
+LOWEST = -200.0
+"""The least log(d/p) that is tried: some features hide a part of the field at any d/p."""
 TOLERANCE = 1e-13
 """Distance from a root, in logarithms of ratios, at which the last Newton step is taken."""
 ACCEPTED = 1e-10
@@ -42,19 +44,19 @@ class Line:
 
     def p_over_n_at_gamma(self, gamma: Array) -> tuple[Array, Booleans]:
         """Threshold p/n at given d/p, and whether it was found."""
-        chi, hidden = fractions(self.features, gamma)
-        found = least(self.teacher, chi, self.free_intercept, hidden)
-        return found.value / rank(self.features, gamma), found.status == Status.CONVERGED
+        visible = self.features.visible(gamma)
+        found = least(self.teacher, visible.fraction, self.free_intercept, visible.hidden)
+        return found.value / visible.rank, found.status == Status.CONVERGED
 
     def p_over_n(self, delta: Array) -> tuple[Array, Booleans]:
         """Threshold p/n at given n/d: the root of log(p/n) + log(d/p) = log(d/n)."""
-        if not self.features.kappa_1:  # nothing is seen of the field, at any d/p
+        if self.features.blind:  # nothing is seen of the field, at any d/p
             return self.p_over_n_at_gamma(1.0 / delta)
         blind, half, seeing = least(
             self.teacher, np.array([0.0, 0.5, 1.0]), self.free_intercept
         ).value
-        # linear features: more than d do not help
-        never = (self.features.kappa_star == 0.0) & (delta * seeing >= 1.0)
+        # of linear features more than d do not help
+        never = self.features.noiseless & (delta * seeing >= 1.0)
         # p/n is at most that of the blind; and where d/p >= 2, at least that of half the field
         low = np.maximum(self._odds(np.log(1.0 / (delta * blind))), -ODDS)
         high = self._odds(np.log(np.maximum(2.0, 1.0 / (delta * half))))
@@ -75,7 +77,7 @@ class Line:
     def n_over_d(self, p_over_n: Array) -> tuple[Array, Booleans]:
         """Threshold n/d at given p/n."""
         blind, seeing = least(self.teacher, np.array([0.0, 1.0]), self.free_intercept).value
-        if not self.features.kappa_1:
+        if self.features.blind:
             seeing = blind
         always, never = p_over_n >= blind, p_over_n <= seeing
         target = np.log(p_over_n)
@@ -98,22 +100,19 @@ class Line:
 
     def _odds(self, log_gamma: Array) -> Array:
         """The log-odds that the field is hidden from features of given d/p."""
-        visible, hidden = fractions(self.features, np.exp(log_gamma))
-        return np.log(hidden) - np.log(visible)
+        visible = self.features.visible(np.exp(log_gamma))
+        return np.log(visible.hidden) - np.log(visible.fraction)
 
     def _log_gamma(self, odds: Array) -> Array:
-        r"""Logarithm of the d/p at which the log-odds are those given.
+        r"""Logarithm of the d/p at which the log-odds are those given; -inf if there is none.
 
-        Never is more seen than :math:`\chi = \min(1, 1/\gamma)`, nor, by convexity, than if all
-        eigenvalues were equal, :math:`(1-\chi)/\chi = \gamma\kappa_\star^2/\kappa_1^2`.
+        Never is more seen than :math:`\chi = \min(1, 1/\gamma)`.
         """
-        kappa_1, kappa_star = np.abs(self.features.kappa_1), np.float64(self.features.kappa_star)
-        equal = odds + 2.0 * np.log(kappa_1 / kappa_star)
-        high = np.minimum(np.logaddexp(0.0, odds), equal)
-        low = np.minimum(0.0, equal) - 1.0
+        high, low = np.logaddexp(0.0, odds), np.full_like(odds, LOWEST)
 
         def bisected(log_gamma: Array, _: Array) -> tuple[Array, Array]:
             # no slope: near d = p the log-odds of almost linear features are too steep for Newton
             return self._odds(log_gamma), np.full_like(log_gamma, np.nan)
 
-        return increasing_root(bisected, odds, (low, high), odds)
+        found = increasing_root(bisected, odds, (low, high), odds)
+        return np.where(found < LOWEST + 1.0, -np.inf, found)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.model import Model
+from hiddenmanifold.model import Model, Points
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
 from hiddenmanifold.theory.asymptotics import asymptotics
-from hiddenmanifold.theory.spectral import Ratios
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -45,14 +44,14 @@ class Objective:
 
     def slope(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Error and its slope by t = log λ at some of the points; NaN where the solve fails."""
-        ratios = Ratios(self.alpha[point], self.gamma[point], np.exp(t))
-        found = asymptotics(self.model, ratios, self.workers, slopes=("regularisation",))
+        points = Points(self.alpha[point], self.gamma[point], np.exp(t))
+        found = asymptotics(self.model, points, self.workers, slopes=("regularisation",))
         return found[self.target], found[f"{self.target}_by_log_regularisation"]
 
     def limit(self, lam: float) -> Array:
         """Error at one λ, zero and infinity included, at every point."""
-        ratios = Ratios(self.alpha, self.gamma, np.full_like(self.alpha, lam))
-        error: Array = asymptotics(self.model, ratios, self.workers)[self.target]
+        points = Points(self.alpha, self.gamma, np.full_like(self.alpha, lam))
+        error: Array = asymptotics(self.model, points, self.workers)[self.target]
         return error
 
 

@@ -8,14 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.model import Model
+from hiddenmanifold.model import Model, Points
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
 from hiddenmanifold.registry import Task
 from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.asymptotics import asymptotics
 from hiddenmanifold.theory.observables import test_error
-from hiddenmanifold.theory.separability import fractions, least
-from hiddenmanifold.theory.spectral import Ratios, features_of
+from hiddenmanifold.theory.separability import least
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -44,16 +43,16 @@ class Curve:
     def __getitem__(self, some: NDArray[np.bool_]) -> Curve:
         return replace(self, ratio=self.ratio[some], lam=self.lam[some])
 
-    def ratios(self, point: Integers, t: Array) -> Ratios:
+    def points(self, point: Integers, t: Array) -> Points:
         """The points as n/p, d/p and λ."""
         alpha = np.exp(-t)
         ratio = self.ratio[point]
-        return Ratios(alpha, alpha / ratio if self.held == "n_over_d" else ratio, self.lam[point])
+        return Points(alpha, alpha / ratio if self.held == "n_over_d" else ratio, self.lam[point])
 
     def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Minus the error and its slope by t."""
         along, sign = ("p", 1.0) if self.held == "n_over_d" else ("n", -1.0)
-        found = asymptotics(self.model, self.ratios(point, t), self.workers, slopes=(along,))
+        found = asymptotics(self.model, self.points(point, t), self.workers, slopes=(along,))
         slope = sign * found[f"generalisation_error_by_log_{along}"]
         return -found["generalisation_error"], -slope
 
@@ -61,8 +60,8 @@ class Curve:
         """The error; NaN where it cannot be solved for."""
         if not point.size:
             return np.empty(0)
-        ratios = self.ratios(point, t)
-        error: Array = asymptotics(self.model, ratios, self.workers)["generalisation_error"]
+        points = self.points(point, t)
+        error: Array = asymptotics(self.model, points, self.workers)["generalisation_error"]
         return error
 
 
@@ -106,9 +105,9 @@ def at_threshold(curve: Curve, place: Array, separating: bool) -> tuple[Array, N
     height = np.full_like(place, np.inf if curve.model.task is Task.REGRESSION else 0.5)
     if separating and points.size:
         assert isinstance(teacher, BinaryTeacher)
-        gamma = curve.ratios(points, place[points]).gamma
-        visible, hidden = fractions(features_of(curve.model), gamma)
-        found = least(teacher, visible, curve.model.free_intercept, hidden)
+        gamma = curve.points(points, place[points]).gamma
+        visible = curve.model.features.visible(gamma)
+        found = least(teacher, visible.fraction, curve.model.free_intercept, visible.hidden)
         k = np.sqrt(teacher.rho) * found.alignment
         height[points] = test_error(
             teacher, k, teacher.rho * (1.0 - found.alignment**2), found.bias

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.features import Features
+from hiddenmanifold.model import Points
 from hiddenmanifold.numerics.newton import Solution, Status, largest, newton, newton_step
 from hiddenmanifold.theory.channel import Channel, Hats
 from hiddenmanifold.theory.curve import RULES
-from hiddenmanifold.theory.spectral import Features, Ratios, overlaps
+from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -41,9 +43,13 @@ class SaddlePoint:
 
     channel: Channel
     features: Features
-    ratios: Ratios
+    points: Points
     fitted: bool = False
     """Whether λ is tiny and all samples are known to be fitted, so that V is about 1/λ."""
+
+    def overlaps(self, e: Array, index: Integers | slice = slice(None)) -> Overlaps:
+        """The overlaps that follow from channel averages of the points `index`."""
+        return overlaps(self.features, closing(self.points[index], e, self.channel.teacher.rho))
 
     def close(
         self, x: Array, index: Integers | slice, level: int = 0, with_loss: bool = False
@@ -51,7 +57,7 @@ class SaddlePoint:
         """One turn around the equations from the unknowns `x` of the points `index`."""
         with np.errstate(all="ignore"):  # what is not finite is found in the residual
             hats = self.channel.hats(x, level, with_loss)
-            found = overlaps(self.features, self.ratios[index], hats.e[:, :3])
+            found = self.overlaps(hats.e, index)
             y, dy = self.channel.coordinates(found)
             n = y.shape[1]
             residual = y - x[:, :n]
@@ -100,9 +106,9 @@ class Outcome:
 
 def solve(problem: SaddlePoint) -> Outcome:
     """Solve a batch by Newton's method from a common start; fast, but some points may be lost."""
-    points = len(problem.ratios.lam)
+    points = len(problem.points.lam)
     some = np.arange(0, points, STRIDE if points > 4 * STRIDE else 1)
-    part = replace(problem, ratios=problem.ratios[some])
+    part = replace(problem, points=problem.points[some])
     found = _newton(part, _first_turn(part))
     if len(some) < points:  # neighbours in the batch are usually neighbours on a curve
         good = found.residual <= START_TOLERANCE
@@ -123,7 +129,7 @@ def rescue(problem: SaddlePoint) -> Outcome:
         lost = np.flatnonzero(~(found.residual <= START_TOLERANCE))
         if not lost.size:
             break
-        again = attempt(replace(problem, ratios=problem.ratios[lost]))
+        again = attempt(replace(problem, points=problem.points[lost]))
         found.iterations[lost] += again.iterations
         better = again.residual < found.residual[lost]
         found.x[lost[better]] = again.x[better]
@@ -133,7 +139,7 @@ def rescue(problem: SaddlePoint) -> Outcome:
 
 def _from_collapsed(problem: SaddlePoint) -> Solution:
     """Newton from where Q (or the residual) has vanished."""
-    return _newton(problem, problem.channel.collapsed(len(problem.ratios.lam)), FINER)
+    return _newton(problem, problem.channel.collapsed(len(problem.points.lam)), FINER)
 
 
 def _newton(
@@ -160,8 +166,8 @@ def _first_turn(problem: SaddlePoint) -> Array:
 
 def _first_V(problem: SaddlePoint) -> Array:
     """V of ridge regression on white features, from which Newton starts for every loss."""
-    kappa = problem.features.kappa_1**2 + problem.features.kappa_star**2
-    lam, alpha = problem.ratios.lam, problem.ratios.alpha
+    kappa = problem.features.variance
+    lam, alpha = problem.points.lam, problem.points.alpha
     if problem.fitted:
         return 0.5 * kappa / lam
     with np.errstate(all="ignore"):  # ratios beyond 1e150 overflow, and are reported as such
@@ -173,13 +179,13 @@ def _first_V(problem: SaddlePoint) -> Array:
 
 def _continuation(problem: SaddlePoint) -> Solution:
     """Walk down in λ from where the problem is easy, extrapolating along the way."""
-    ratios = problem.ratios
-    goal = np.log(ratios.lam)
-    now = np.log(np.maximum(ratios.lam, 100.0 * np.maximum(1.0, ratios.alpha)))
+    points = problem.points
+    goal = np.log(points.lam)
+    now = np.log(np.maximum(points.lam, 100.0 * np.maximum(1.0, points.alpha)))
 
     def at(log_lam: Array, index: Integers, x: Array | None, iterations: int) -> Solution:
-        sub = ratios[index]
-        stage = replace(problem, ratios=Ratios(sub.alpha, sub.gamma, np.exp(log_lam)))
+        sub = points[index]
+        stage = replace(problem, points=Points(sub.alpha, sub.gamma, np.exp(log_lam)))
         return _newton(stage, _first_turn(stage) if x is None else x, FINER, iterations)
 
     everyone = np.arange(len(now))

@@ -11,6 +11,7 @@ a property of the spectrum, is taken by differences.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.numerics.newton import largest, newton_step
 from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint
-from hiddenmanifold.theory.spectral import Ratios, overlaps
 
 Array = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
@@ -34,7 +34,7 @@ def tangents(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) 
     e, n = outcome.e, problem.channel.overlap_unknowns
     moved = {}
     with np.errstate(all="ignore"):
-        dy = problem.channel.coordinates(overlaps(problem.features, problem.ratios, e))[1]
+        dy = problem.channel.coordinates(problem.overlaps(e))[1]
         for parameter in parameters:
             direction = np.zeros_like(outcome.x)
             direction[:, :n] = _RIGHT_SIDES[parameter](problem, e, dy)
@@ -64,16 +64,16 @@ PARAMETERS = tuple(_RIGHT_SIDES)
 
 def _by_log_gamma(problem: SaddlePoint, e: Array) -> Array:
     """Derivative of the coordinates by log γ, at fixed channel averages."""
-    r, projection = problem.ratios, problem.features.projection
-    step = np.full_like(r.gamma, STEP)
-    if projection.fixed_ratio is not None:
+    points, features = problem.points, problem.features
+    step = np.full_like(points.gamma, STEP)
+    if features.fixed_ratio is not None:
         step[:] = np.nan
-    elif projection.corner:
-        step = np.minimum(step, np.abs(np.log(r.gamma)) / 4.0)  # NaN at the corner itself
+    elif features.corner is not None:  # NaN at the corner itself
+        step = np.minimum(step, np.abs(np.log(points.gamma / features.corner)) / 4.0)
 
     def at(shift: Array) -> Array:
-        ratios = Ratios(r.alpha, r.gamma * np.exp(shift), r.lam)
-        return problem.channel.coordinates(overlaps(problem.features, ratios, e))[0]
+        moved = replace(points, gamma=points.gamma * np.exp(shift))
+        return problem.channel.coordinates(replace(problem, points=moved).overlaps(e))[0]
 
     total: Array = sum(w * (at(k * step) - at(-k * step)) for k, w in STENCIL)  # type: ignore[assignment]
     return total / step[:, None]

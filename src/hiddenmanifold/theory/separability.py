@@ -1,8 +1,8 @@
 r"""The threshold at which training data become linearly separable.
 
-Features show a fraction :math:`\chi = \langle\kappa_1^2 s/(\kappa_1^2 s+\kappa_\star^2)\rangle/
-\gamma` of the variance of the teacher's field :math:`\nu`: a standard normal X, of correlation
-:math:`\sqrt\chi` with :math:`\nu`. With p independent features, data are separable if and only if
+Features show a fraction :math:`\chi` of the variance of the teacher's field :math:`\nu`: a standard
+normal X, of correlation :math:`\sqrt\chi` with :math:`\nu`. With p independent features, data are
+separable if and only if
 
 .. math:: p/n > \min_{t_0, t} E(t_0 Y + t Y X + Z)_+^2,
 
@@ -24,7 +24,6 @@ from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.spectral import Features
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -45,8 +44,8 @@ ACCURATE = 1e-12
 """Relative accuracy of the minimum."""
 ROUNDING = 1e-15
 """What rounding of X may cost of it, times t and the X at which labels change."""
-LARGEST_SNR, NOTHING, LEAST_HIDDEN = 1e50, 1e-25, 1e-60
-"""κ1/κ⋆ of linear features, what they do not hide, and how a wholly visible field is hidden."""
+LEAST_HIDDEN = 1e-60
+"""How a wholly visible field is hidden."""
 RESOLVED, GONE = 1e-14, 1e-10
 """Narrowest change of label, relative to its X; minimum that is zero if the field is visible."""
 
@@ -81,42 +80,6 @@ class Direction:
     elasticity: Array
     accuracy: Array
     status: Integers
-
-
-def visible_fraction(features: Features, gamma: Array) -> Array:
-    """Fraction of the variance of the teacher's field that the features show."""
-    return fractions(features, gamma)[0]
-
-
-def fractions(features: Features, gamma: Array) -> tuple[Array, Array]:
-    r"""The visible fraction :math:`\chi` and the hidden one :math:`1-\chi`, with their own digits.
-
-    With :math:`r = 1/(1+Xs)` and :math:`X = \kappa_1^2/\kappa_\star^2` they are :math:`\langle Xsr
-    \rangle/\gamma` and :math:`\langle r\rangle_d = \langle r^2\rangle_d + \langle Xsr^2\rangle/
-    \gamma`.
-    """
-    X = _signal_to_noise(features, gamma)
-    with np.errstate(all="ignore"):  # of what overflows at an infinite X, nothing is used
-        m = features.projection.moments(X, gamma)
-        visible = X * m.b1 / gamma
-        hidden = m.c0_d + X * m.c1 / gamma
-    hidden[(hidden < NOTHING) & (features.kappa_star == 0.0)] = 0.0
-    return np.minimum(visible, 1.0), np.minimum(hidden, 1.0)
-
-
-def rank(features: Features, gamma: Array) -> Array:
-    """Independent features over all of them: fewer only if the activation is linear."""
-    if features.kappa_star > 0:
-        return np.ones_like(gamma)
-    X = _signal_to_noise(features, gamma)
-    with np.errstate(all="ignore"):
-        return X * features.projection.moments(X, gamma).b1
-
-
-def _signal_to_noise(features: Features, gamma: Array) -> Array:
-    r""":math:`X = \kappa_1^2/\kappa_\star^2` for every point, finite for a linear activation."""
-    kappa_1, kappa_star = abs(features.kappa_1), features.kappa_star
-    return np.full(gamma.shape, (kappa_1 / max(kappa_star, kappa_1 / LARGEST_SNR)) ** 2)
 
 
 def rectified(a: Array) -> tuple[Array, Array, Array]:

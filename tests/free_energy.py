@@ -1,11 +1,10 @@
-r"""The replica-symmetric free energy at zero temperature, for tests and diagnosis.
+r"""The replica-symmetric free energy at zero temperature.
 
 Written independently of the update equations, which are the conditions that it be stationary:
 
 .. math:: f = \alpha\,E\big[\min_x \tfrac{(x-\omega)^2}{2V} + \ell(y, x)\big]
     - \tfrac12\hat v Q + \tfrac12\hat q V + \hat m M
-    - \tfrac12\Big\langle\frac{\hat q\,\omega_s + \hat m^2\rho\kappa_1^2 s/\gamma}
-    {\lambda + \hat v\,\omega_s}\Big\rangle, \qquad \omega_s = \kappa_1^2 s + \kappa_\star^2.
+    - \tfrac1{2\hat v}\big(\hat q D_1 + \hat m^2\rho T_1\big), \qquad k = \lambda/\hat v.
 
 At the saddle point :math:`f = \alpha \times` training loss.
 """
@@ -48,19 +47,14 @@ def free_energy(model: Model, *, alpha: float, gamma: float, lam: float, state: 
     state : State
         Where to evaluate; the overlaps must obey M² < rho Q.
     """
-    _, kappa_1, kappa_star = model.activation.kappas
-    L = lam + state.v_hat * kappa_star**2
-    X = state.v_hat * kappa_1**2 / L
-    moments = model.projection.moments(np.array([X]), np.array([gamma]))
-    b0, b1 = float(moments.b0[0]), float(moments.b1[0])
-    noise = state.q_hat * (kappa_1**2 * b1 + kappa_star**2 * b0)
-    signal = state.m_hat**2 * model.teacher.rho * kappa_1**2 * b1 / gamma
+    sums = model.features.sums(np.array([lam / state.v_hat]), np.array([gamma]))
+    noise, signal = state.q_hat * sums.D1[0], state.m_hat**2 * model.teacher.rho * sums.T1[0]
     return (
         alpha * moreau_average(model, state)
         - 0.5 * state.v_hat * state.Q
         + 0.5 * state.q_hat * state.V
         + state.m_hat * state.M
-        - 0.5 * (noise + signal) / L
+        - 0.5 * (noise + signal) / state.v_hat
     )
 
 

@@ -1,0 +1,27 @@
+r"""Features: the inputs x of a model, and what they show of the teacher's field.
+
+The mirror of the labels' side: the solver knows features through the few sums of ``spectra``, as
+functions of :math:`k = \lambda/(\alpha e_1)`, and nothing else; the simulation draws them.
+"""
+
+from hiddenmanifold.features.base import Closing, Drawn, Features, Visible
+from hiddenmanifold.features.covariance import Covariance
+from hiddenmanifold.features.deep import Deep, Layer
+from hiddenmanifold.features.random import RandomFeatures
+
+__all__ = [
+    "Closing",
+    "Covariance",
+    "Deep",
+    "Drawn",
+    "Features",
+    "Layer",
+    "RandomFeatures",
+    "Visible",
+]
+
+REGISTRY: dict[str, type[Features]] = {
+    "random": RandomFeatures,
+    "covariance": Covariance,
+    "deep": Deep,
+}

@@ -1,0 +1,143 @@
+"""What every kind of features offers: its sums in the limit, and draws at finite size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Columns
+from hiddenmanifold.features.sight import LatentSight, Sight
+from hiddenmanifold.spectra import FAINT, Sums
+
+
+@dataclass(frozen=True)
+class Visible:
+    r"""What features can show at all, at a batch of d/p.
+
+    ``fraction`` is the part :math:`\chi` of the variance of the teacher's field that is a linear
+    function of the features, ``hidden`` the rest with its own digits, and ``rank`` the number of
+    independent features over that of all.
+    """
+
+    fraction: Array
+    hidden: Array
+    rank: Array
+
+
+@dataclass(frozen=True)
+class Closing:
+    r"""Where the sums of features are asked for: :math:`k = \lambda/(\alpha e_1)`, and by what.
+
+    ``alpha`` and ``gamma`` are n/p and d/p, ``e`` the channel averages (points, 3), ``rho`` the
+    variance of the teacher's field.
+    """
+
+    k: Array
+    alpha: Array
+    gamma: Array
+    e: Array
+    rho: float
+
+
+class Drawn:
+    """Features of finite size, with all that a seed fixes before any sample is drawn."""
+
+    def sample(
+        self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
+    ) -> tuple[Array, Array]:
+        """Features (rows, p) of fresh samples, or their Gaussian-equivalent twins, and the fields.
+
+        The teacher's fields have the variance rho that the features were drawn for.
+        """
+        raise NotImplementedError
+
+    def overlaps(self, w: Array) -> dict[str, float]:
+        """Variance Q of the prediction x·w/√p, its covariance M with the field, and others."""
+        raise NotImplementedError
+
+
+class Features:
+    """Base of all features."""
+
+    @property
+    def rho(self) -> float | None:
+        """The variance of the teacher's field if the features fix it, else None."""
+        return None
+
+    @property
+    def fixed_ratio(self) -> float | None:
+        """The ratio d/p if the features fix it, else None."""
+        return None
+
+    @property
+    def fixed_dimension(self) -> int | None:
+        """The latent dimension d if the features fix it, else None."""
+        return None
+
+    @property
+    def corner(self) -> float | None:
+        """The d/p at which curves have a corner, None if there is none."""
+        return None
+
+    @property
+    def mean(self) -> float:
+        """Mean of a feature: if it is not zero, features provide an intercept."""
+        return 0.0
+
+    @property
+    def variance(self) -> float:
+        """Variance of a feature, on average."""
+        raise NotImplementedError
+
+    @property
+    def blind(self) -> bool:
+        """Whether the features see nothing of the teacher's field, at any d/p."""
+        return False
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether they are linear functions of the latent data: at most d are independent."""
+        return False
+
+    measured_overlaps: ClassVar[tuple[str, ...]] = ("Q", "M")
+    """Names of what `Drawn.overlaps` returns."""
+
+    def as_arguments(self) -> dict[str, object]:
+        """What to give to `Model` for these features, by the names of its arguments."""
+        return {"features": self}
+
+    def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
+        """The sums at k and d/p, arrays of one shape.
+
+        With a `boost` the variance of the latent data is multiplied by it, while the noise of
+        activations stays.
+        """
+        raise NotImplementedError
+
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        """Numbers held at once, roughly, when features of so many samples are drawn."""
+        raise NotImplementedError
+
+    def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> Drawn:
+        """Draw features of given sizes, and a teacher whose field has the variance rho."""
+        raise NotImplementedError
+
+    def further_overlaps(self, at: Closing) -> Columns:
+        """Overlaps that only this kind of features has, by name."""
+        return {}
+
+    def visible(self, gamma: Array) -> Visible:
+        """What the features show if there is neither noise nor a lack of samples."""
+        with np.errstate(all="ignore"):  # of what overflows at the least k, nothing is used
+            sums = self.sums(np.full_like(gamma, FAINT), gamma)
+            shown, hidden = sums.T1, sums.U1
+            vanishes = 0.1 * hidden < sums.T11  # together with k
+            hidden = np.where(vanishes, 0.0, hidden)
+        return Visible(np.minimum(shown, 1.0), np.minimum(hidden, 1.0), sums.D1)
+
+    def sight(self, gamma: Array) -> Sight:
+        """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
+        visible = self.visible(gamma)
+        return LatentSight(self, gamma, visible.fraction, visible.hidden)

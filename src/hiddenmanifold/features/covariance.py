@@ -1,0 +1,154 @@
+"""Gaussian covariates of any covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
+from hiddenmanifold.features.base import Drawn, Features
+from hiddenmanifold.features.sight import DiscreteSight
+from hiddenmanifold.registry import check_number, finite_vector
+from hiddenmanifold.spectra import Sums, discrete
+
+
+@dataclass(frozen=True)
+class Covariance(Features):
+    r"""Features :math:`x \sim N(0, \Omega)` in :math:`R^p`, known by two spectral measures.
+
+    The teacher's field is a linear function of the features and of something independent of them.
+    The latent space is that of the features: d = p.
+
+    Parameters
+    ----------
+    eigenvalues : sequence of float
+        The p eigenvalues :math:`w_i` of :math:`\Omega/p`.
+    teacher_weights : sequence of float
+        For each, :math:`t_i = (v_i \cdot E[\nu x])^2/p` with its eigenvector :math:`v_i`.
+    rho : float
+        Variance of the teacher's field :math:`\nu`, at least the visible :math:`\sum_i t_i/w_i`.
+    drawn_teacher : bool
+        Whether the weights are mean squares of a teacher drawn from a normal law, independently
+        along each eigenvector, rather than those of one teacher. The Bayes-optimal error needs it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If these are not two sequences of one length, negative, or show more than rho.
+    """
+
+    eigenvalues: tuple[float, ...]
+    teacher_weights: tuple[float, ...]
+    rho: float = 1.0
+    drawn_teacher: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_number("rho", self.rho, 0.0, open_low=True)
+        columns = {
+            name: finite_vector(name, getattr(self, name))
+            for name in ("eigenvalues", "teacher_weights")
+        }
+        w, t = columns.values()
+        for name, values in columns.items():
+            if values.min() < 0:
+                raise InvalidArgumentError(name, values.min(), "not negative")
+            object.__setattr__(self, name, tuple(values.tolist()))
+        if len(t) != len(w):
+            raise InvalidArgumentError(
+                "teacher_weights", f"of length {len(t)}", f"as many as eigenvalues, {len(w)}"
+            )
+        if not w.any():
+            raise InvalidArgumentError("eigenvalues", 0.0, "positive for some direction")
+        if t[w == 0].any():
+            raise InvalidArgumentError(
+                "teacher_weights", t[w == 0].max(), "zero where the eigenvalue is zero"
+            )
+        if (seen := float((t[w > 0] / w[w > 0]).sum())) > self.rho * (1 + 1e-9):
+            raise InvalidArgumentError(
+                "rho", self.rho, f"at least what the features show of the field, {seen:.6g}"
+            )
+
+    @cached_property
+    def _atoms(self) -> tuple[Array, Array, Array]:
+        """Eigenvalues in units of 1/p, their parts of the p directions and of the field."""
+        w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
+        p, positive = len(w), w > 0
+        w, t = w[positive], t[positive]
+        return p * w, np.full(len(w), 1.0 / p), t / (w * self.rho)
+
+    @property
+    def fixed_ratio(self) -> float:
+        return 1.0
+
+    @property
+    def fixed_dimension(self) -> int:
+        return len(self.eigenvalues)
+
+    @property
+    def variance(self) -> float:
+        return float(np.sum(self.eigenvalues))
+
+    @property
+    def blind(self) -> bool:
+        return not any(self.teacher_weights)
+
+    def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
+        return discrete(k, *self._atoms)
+
+    def sight(self, gamma: Array) -> DiscreteSight:
+        if not self.drawn_teacher:
+            raise IncompatibleIngredientsError(
+                "the Bayes-optimal error needs the law of the teacher, and these features state "
+                "the weights of one: if they are mean squares of random ones, say "
+                "Covariance(..., drawn_teacher=True)"
+            )
+        tau = self._atoms[2]
+        visible = self.visible(gamma)
+        # in units in which the best visible direction has G = 1
+        G, directions = (
+            tau / tau.max(),
+            np.full_like(gamma, 1.0 / (self.fixed_dimension * tau.max())),
+        )
+        return DiscreteSight(G, directions, visible.fraction, visible.hidden)
+
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        return float(p)
+
+    def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> DrawnCovariates:
+        w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
+        g = np.sqrt(p * t)
+        if self.drawn_teacher:
+            g = g * rng.standard_normal(p)
+        return DrawnCovariates(p * w, g, rho)
+
+
+@dataclass(frozen=True)
+class DrawnCovariates(Drawn):
+    """Variances of the features in the basis of eigenvectors, and covariances with the field."""
+
+    variances: Array
+    g: Array
+    rho: float
+
+    @cached_property
+    def theta(self) -> Array:
+        """What the field is per unit of each feature."""
+        positive = self.variances > 0
+        return np.divide(self.g, self.variances, where=positive, out=np.zeros_like(self.g))
+
+    def sample(
+        self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
+    ) -> tuple[Array, Array]:
+        X = np.sqrt(self.variances) * rng.standard_normal((rows, len(self.g)))
+        hidden = max(0.0, self.rho - float(self.g @ self.theta))
+        return X, X @ self.theta + np.sqrt(hidden) * rng.standard_normal(rows)
+
+    def overlaps(self, w: Array) -> dict[str, float]:
+        p = len(w)
+        return {
+            "Q": float(w @ (self.variances * w)) / p,
+            "M": float(w @ self.g) / np.sqrt(p),
+        }
