@@ -17,7 +17,7 @@ demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
 	$(BIN)/hiddenmanifold figure 2 --quick --directory demo
 	$(BIN)/hiddenmanifold claims --report demo
-	@echo "pictures: demo/figure_1.png and demo/figure_2.png; with the table in demo/report.html"
+	@echo "pictures: demo/figure_1_quick.png and demo/figure_2_quick.png; with the table in demo/report.html"
 
 paper: $(STAMP) ## Every figure at the paper's sizes, and the report
 	$(BIN)/hiddenmanifold figure all --full --directory paper

@@ -1,7 +1,10 @@
 """The claims of the text, and the report that shows them."""
 
+import base64
 import re
+from functools import cache
 from html.parser import HTMLParser
+from inspect import isfunction
 
 import pytest
 
@@ -19,9 +22,28 @@ EXPECTED = {
 }
 
 
+@cache
+def row_of(check):
+    return check()
+
+
+@pytest.mark.parametrize(
+    "module", [claims.equivalence, claims.double_descent, claims.features, claims.manifold]
+)
+def test_no_claim_is_forgotten(module):
+    own = [f for f in vars(module).values() if isfunction(f) and f.__module__ == module.__name__]
+    assert [f for f in own if not f.__name__.startswith("_")] == list(module.CLAIMS)
+
+
+def test_claims_come_in_the_order_of_the_text():
+    sections = [check.__doc__ for check in CHECKS if check.__doc__.startswith("Section")]
+    assert sections == sorted(sections)
+    assert len(CHECKS) == len(set(CHECKS)) == 26
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_each_claim_has_the_verdict_that_is_known(check):
-    row = check()
+    row = row_of(check)
     assert row.verdict == EXPECTED.get(check.__name__, HOLDS), row
     assert row.claim
     assert row.expected
@@ -31,7 +53,7 @@ def test_each_claim_has_the_verdict_that_is_known(check):
 
 
 def test_kernel_limits_are_both_shown():
-    row = claims.double_descent.kernel_limit_of_the_square_loss()
+    row = row_of(claims.double_descent.kernel_limit_of_the_square_loss)
     assert row.expected == "0.17"
     assert row.computed == "0.149796"
     assert "0.1679" in row.note
@@ -57,9 +79,8 @@ class Page(HTMLParser):
 
 
 def test_the_report_is_one_page_that_needs_nothing_else(tmp_path):
-    png = b"\x89PNG not really"
-    for number in (1, 4):
-        (tmp_path / f"figure_{number}.png").write_bytes(png)
+    for stem in ("figure_1", "figure_1_quick", "figure_4_quick"):
+        (tmp_path / f"{stem}.png").write_bytes(stem.encode())
     rows = [
         Row("a < b", "1 & 2", "<3>", HOLDS),
         Row("c", "0.17", "0.15", DIFFERS, "note"),
@@ -69,8 +90,11 @@ def test_the_report_is_one_page_that_needs_nothing_else(tmp_path):
     text = path.read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
-    assert page.tags.count("img") == 2
-    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    start = "data:image/png;base64,"
+    assert all(source.startswith(start) for source in page.sources)
+    pictures = [base64.b64decode(source.removeprefix(start)) for source in page.sources]
+    assert pictures == [b"figure_1", b"figure_4_quick"]  # a full picture goes before a quick one
+    assert text.count("(quick)</figcaption>") == page.tags.count("img") - 1 == 1
     assert page.tags.count("tr") == 1 + len(rows)
     assert "a &lt; b" in text
     assert "<3>" not in text

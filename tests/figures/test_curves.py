@@ -1,23 +1,17 @@
 """Axes, side-by-side datasets, scores, and what is kept on disk."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import hiddenmanifold as hm
 from hiddenmanifold.figures import curves, store
-from hiddenmanifold.figures.curves import (
-    Axis,
-    Size,
-    predicted,
-    scores,
-    side_by_side,
-    simulated,
-    used_ratio,
-)
+from hiddenmanifold.figures.curves import predicted, scores, side_by_side, simulated, used_ratio
+from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 
-SQUARE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
-HINGE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="hinge")
+SQUARE, HINGE = paper_model(loss="square"), paper_model(loss="hinge")
 SIZE = Size(d=12, seeds=3, n_test=20)
 POINTS = {"n_over_d": 2.0, "p_over_n": [0.5, 2.0], "regularisation": 0.1}
 
@@ -52,14 +46,18 @@ def test_each_model_keeps_its_own_regularisation():
     assert ds.regularisation.values.tolist() == [[0.1, 0.1], [0.2, 0.2]]
 
 
-def test_simulations_are_those_of_compare():
-    ds = simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+@pytest.fixture(scope="module")
+def simulation():
+    return simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+
+
+def test_simulations_are_those_of_compare(simulation):
     alone = hm.compare(SQUARE, d=12, seeds=3, n_test=20, seed=0, **POINTS)
     for end in ("", "_stderr", "_theory", "_z"):
         np.testing.assert_array_equal(
-            ds[f"training_loss{end}"].sel(loss="square"), alone[f"training_loss{end}"]
+            simulation[f"training_loss{end}"].sel(loss="square"), alone[f"training_loss{end}"]
         )
-    assert used_ratio(ds, "p_over_n").values.tolist() == [0.5, 2.0]
+    assert used_ratio(simulation, "p_over_n").values.tolist() == [0.5, 2.0]
 
 
 def changed(monkeypatch, **columns):
@@ -92,10 +90,9 @@ def test_scores_collect_every_point():
 
 
 @pytest.mark.parametrize("name", ["n", "n_over_x", "x_over_n", "regularisation"])
-def test_only_ratios_of_sizes_are_ratios(name):
-    ds = simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+def test_only_ratios_of_sizes_are_ratios(simulation, name):
     with pytest.raises(hm.InvalidArgumentError, match="a ratio such as p_over_n"):
-        used_ratio(ds, name)
+        used_ratio(simulation, name)
 
 
 def test_datasets_survive_the_disk(tmp_path):
@@ -105,7 +102,8 @@ def test_datasets_survive_the_disk(tmp_path):
         "simulation": simulated(models, "loss", ("Q",), size=SIZE, **POINTS),
     }
     files = store.paths(tmp_path, "figure_9", tuple(data))
-    key = store.fingerprint(SIZE)
+    setting = Setting(at={}, lines={"p_over_n": Axis(0.5, 2.0, 2)}, size=SIZE)
+    key = store.fingerprint(setting, "figure_1")
     store.save(data, files, key)
     back = store.load(files, key)
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -117,4 +115,5 @@ def test_datasets_survive_the_disk(tmp_path):
         for name, value in ds.attrs.items():
             assert np.array_equal(back[part].attrs[name], value)
         assert back[part].attrs["made_with"] == key
-    assert store.load(files, store.fingerprint(Size(d=12, seeds=4))) is None
+    other = replace(setting, size=Size(d=12, seeds=4))
+    assert store.load(files, store.fingerprint(other, "figure_1")) is None

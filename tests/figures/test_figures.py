@@ -13,48 +13,33 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import hiddenmanifold as hm
 from hiddenmanifold import figures
-from hiddenmanifold.figures import (
-    figure_1,
-    figure_2,
-    figure_3,
-    figure_4,
-    figure_5,
-    figure_6,
-    figure_7,
-)
-from hiddenmanifold.figures.curves import SMALLEST, Axis, Size, simulated, used_ratio
+from hiddenmanifold.figures.curves import SMALLEST, simulated, used_ratio
+from hiddenmanifold.figures.setting import Axis, Size, paper_model
 
 SIZE = Size(d=64, seeds=16, n_test=500, seed=11)
 CURVE = Axis(0.05, 3.0, 7)
 
-TINY = {
-    1: replace(figure_1.FULL, curve=CURVE, simulated=(0.25, 1.5), size=SIZE),
-    2: replace(
-        figure_2.FULL, curve=Axis(0.05, 10.0, 7, logarithmic=True), simulated=(0.2, 2.0), size=SIZE
+
+def wide(low, high, count):
+    return Axis(low, high, count, logarithmic=True)
+
+
+# ratios of the lines, and of the points
+RATIOS = {
+    1: ({"p_over_n": CURVE}, {"p_over_n": (0.25, 1.5)}),
+    2: ({"p_over_n": wide(0.05, 10.0, 7)}, {"p_over_n": (0.2, 2.0)}),
+    3: (
+        {"n_over_d": Axis(0.5, 6.0, 5), "p_over_n": Axis(0.1, 1.0, 6)},
+        {"n_over_d": (1.0, 3.0), "p_over_n": (0.1, 0.8)},
     ),
-    3: replace(
-        figure_3.FULL,
-        n_over_d=Axis(0.5, 6.0, 5),
-        p_over_n=Axis(0.1, 1.0, 6),
-        simulated_n_over_d=(1.0, 3.0),
-        simulated_p_over_n=(0.1, 0.8),
-        size=SIZE,
-    ),
-    4: replace(figure_4.FULL, n_over_d=Axis(0.5, 6.0, 4)),
-    5: replace(figure_5.FULL, curve=CURVE, simulated=(0.25, 2.0), size=SIZE),
-    6: replace(
-        figure_6.FULL, curve=Axis(0.05, 30.0, 7, logarithmic=True), simulated=(0.25, 1.5), size=SIZE
-    ),
-    7: replace(
-        figure_7.FULL,
-        n_over_p=Axis(0.05, 10.0, 5, logarithmic=True),
-        d_over_p=Axis(0.02, 5.0, 6, logarithmic=True),
-        simulated_n_over_p=(0.4, 1.5),
-        simulated_d_over_p=(0.5, 1.5),
-        size=SIZE,
+    4: ({"n_over_d": Axis(0.5, 6.0, 4)}, {}),
+    5: ({"p_over_n": CURVE}, {"p_over_n": (0.25, 2.0)}),
+    6: ({"n_over_p": wide(0.05, 30.0, 7)}, {"n_over_p": (0.25, 1.5)}),
+    7: (
+        {"n_over_p": wide(0.05, 10.0, 5), "d_over_p": wide(0.02, 5.0, 6)},
+        {"n_over_p": (0.4, 1.5), "d_over_p": (0.5, 1.5)},
     ),
 }
-
 SIMULATED = (1, 2, 3, 5, 6, 7)
 # per panel: labels of both axes, predicted lines, clouds of simulated points with error bars
 PANELS = {
@@ -69,9 +54,26 @@ PANELS = {
 }
 
 
+PROJECTIONS = ("gaussian", "orthogonal", "hadamard", "dct")
+MODELS = {
+    1: [("sign", "gaussian", "sign", "logistic")],
+    2: [("sign", "gaussian", "sign", loss) for loss in ("square", "logistic")],
+    3: [("sign", "gaussian", "sign", "logistic")],
+    4: [("sign", projection, "sign", "logistic") for projection in PROJECTIONS[:2]],
+    5: [
+        ("sign", projection, *task)
+        for projection in PROJECTIONS
+        for task in (("linear", "square"), ("sign", "logistic"))
+    ],
+    6: [("erf", "gaussian", "sign", "square")],
+    7: [("erf", "gaussian", "sign", "square")],
+}
+
+
 @cache
 def computed(number):
-    return figures.MODULES[number].compute(TINY[number])
+    recipe, (lines, points) = figures.MODULES[number], RATIOS[number]
+    return recipe.compute(replace(recipe.FULL, lines=lines, points=points, size=SIZE))
 
 
 @cache
@@ -90,19 +92,27 @@ def test_there_is_a_module_per_figure_of_the_paper():
 def test_quick_differs_from_full_in_sizes_alone(number):
     quick, full = figures.MODULES[number].QUICK, figures.MODULES[number].FULL
     different = {f.name for f in fields(full) if getattr(full, f.name) != getattr(quick, f.name)}
-    assert different == ({"n_over_d"} if number == 4 else {"size"})
+    assert different == ({"lines"} if number == 4 else {"size"})
     if number in SIMULATED:
         assert (quick.size.d, quick.size.seeds) < (full.size.d, full.size.seeds)
         assert full.size.seeds == 30
 
 
 def test_full_sizes_are_those_of_the_captions():
-    one, five = figures.MODULES[1].FULL, figures.MODULES[5].FULL
-    assert (one.size.d, one.n_over_d, one.regularisation, one.loss) == (200, 3.0, 1e-3, "logistic")
-    assert (five.size.d, five.n_over_d) == (256, 2.0)
-    assert (five.ridge.regularisation, five.logistic.regularisation) == (1e-8, 1e-4)
-    assert figures.MODULES[6].FULL.d_over_p == 0.1
-    assert {figures.MODULES[n].FULL.regularisation for n in (2, 3, 4)} == {1e-4}
+    full = {number: recipe.FULL for number, recipe in figures.MODULES.items()}
+    assert (full[1].size.d, full[5].size.d) == (200, 256)
+    assert full[1].at == {"n_over_d": 3.0, "regularisation": 1e-3}
+    assert full[5].at == {"n_over_d": 2.0}
+    assert full[6].at["d_over_p"] == 0.1
+    assert {full[n].at["regularisation"] for n in (2, 3, 4)} == {1e-4}
+
+
+@pytest.mark.parametrize("number", figures.NUMBERS)
+def test_models_are_those_of_the_captions(number):
+    named = ";".join(ds.attrs["model"] for ds in computed(number).values()).split(";")
+    order = ("activation", "projection", "teacher", "loss")
+    expected = {repr(hm.Model(**dict(zip(order, names, strict=True)))) for names in MODELS[number]}
+    assert {one.rpartition(": ")[2] for one in named} == expected
 
 
 @pytest.mark.parametrize("number", SIMULATED)
@@ -151,31 +161,32 @@ def test_each_panel_of_figure_5_has_its_own_regularisation():
 
 def test_curves_are_those_of_predict():
     theory = computed(2)["theory"].generalisation_error.sel(loss="logistic")
-    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    model = paper_model()
     expected = hm.predict(model, n_over_d=3.0, p_over_n=theory.p_over_n, regularisation=1e-4)
     np.testing.assert_allclose(theory.values, expected.generalisation_error.values, rtol=1e-9)
 
 
 def test_optimal_points_are_simulated_at_the_optimum():
     panel = computed(5)["simulated_optimum"].sel(panel="logistic", projection="hadamard")
-    model = hm.Model(activation="sign", projection="orthogonal", teacher="sign", loss="logistic")
+    model = paper_model(projection="orthogonal")
     best = hm.predict(model, n_over_d=2.0, p_over_n=panel.p_over_n, regularisation="optimal")
     expected = best.optimal_regularisation.values
     np.testing.assert_allclose(panel.regularisation.values, expected, rtol=1e-6)
 
 
 def test_an_optimum_at_zero_is_simulated_at_the_smallest_regularisation():
-    model = hm.Model(activation="sign", projection="gaussian", teacher="linear", loss="square")
+    model = paper_model(teacher="linear", loss="square")
     place = {"n_over_d": 2.0, "p_over_n": [6.0]}
     assert hm.predict(model, regularisation="optimal", **place).optimal_regularisation == 0
     size = Size(d=10, seeds=2, n_test=10)
-    ds = simulated({"a": model}, "name", ("training_loss",), size=size, optimal=True, **place)
+    best = {"regularisation": "optimal", **place}
+    ds = simulated({"a": model}, "name", ("training_loss",), size=size, **best)
     assert ds.regularisation.values == SMALLEST
 
 
 def test_threshold_of_figure_3_is_exact_and_at_the_ridge():
     line = computed(3)["threshold"]
-    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    model = paper_model()
     exact = hm.separability_threshold(model, n_over_d=line.n_over_d.values)
     np.testing.assert_allclose(line.p_over_n.values, exact.values, rtol=1e-9)
     below = hm.predict(

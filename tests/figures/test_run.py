@@ -1,5 +1,6 @@
 """Running a figure: files, data that are used again and data that are not, plain refusals."""
 
+import shutil
 import sys
 from dataclasses import replace
 
@@ -8,22 +9,27 @@ import pytest
 import hiddenmanifold as hm
 from hiddenmanifold import figures
 from hiddenmanifold.figures import figure_4, store
-from hiddenmanifold.figures.curves import Axis
+from hiddenmanifold.figures.setting import Axis
 from hiddenmanifold.plotting import MissingExtraError
+
+COMPUTED = {}
 
 
 def small(monkeypatch):
-    """Make the fastest figure even faster, and count how often it is computed."""
+    """Make the fastest figure even faster, and count how often it is asked for."""
     calls = []
     compute = figure_4.compute
 
-    def counted(parameters, *, progress=False):
-        calls.append(parameters)
-        return compute(parameters, progress=progress)
+    def counted(setting, *, progress=False):
+        calls.append(setting)
+        if str(setting) not in COMPUTED:
+            COMPUTED[str(setting)] = compute(setting, progress=progress)
+        return COMPUTED[str(setting)]
 
     monkeypatch.setattr(figure_4, "compute", counted)
-    monkeypatch.setattr(figure_4, "QUICK", replace(figure_4.QUICK, n_over_d=Axis(1.0, 4.0, 2)))
-    monkeypatch.setattr(figure_4, "FULL", replace(figure_4.FULL, n_over_d=Axis(1.0, 4.0, 3)))
+    for name, count in (("QUICK", 2), ("FULL", 3)):
+        lines = {"n_over_d": Axis(1.0, 4.0, count)}
+        monkeypatch.setattr(figure_4, name, replace(figure_4.FULL, lines=lines))
     return calls
 
 
@@ -31,9 +37,9 @@ def test_run_writes_figure_and_data_and_computes_once(tmp_path, monkeypatch):
     calls = small(monkeypatch)
     paths = figures.run(4, quick=True, directory=tmp_path / "new", progress=False)
     assert [path.name for path in paths] == [
-        "figure_4.png",
-        "figure_4.pdf",
-        "figure_4.svg",
+        "figure_4_quick.png",
+        "figure_4_quick.pdf",
+        "figure_4_quick.svg",
         "figure_4_quick_peak.nc",
         "figure_4_quick_threshold.nc",
     ]
@@ -45,18 +51,57 @@ def test_run_writes_figure_and_data_and_computes_once(tmp_path, monkeypatch):
     assert [path.read_bytes() for path in paths] == before  # to the bit, drawn from stored data
 
 
-def test_quick_data_never_serve_for_the_full_figure(tmp_path, monkeypatch):
+def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
     calls = small(monkeypatch)
-    quick = figures.datasets(4, quick=True, directory=tmp_path)
-    full = figures.datasets(4, quick=False, directory=tmp_path)
+    quick = figures.run(4, quick=True, directory=tmp_path, progress=False)
+    before = [path.read_bytes() for path in quick]
+    full = figures.run(4, quick=False, directory=tmp_path, progress=False)
+    assert [path.read_bytes() for path in quick] == before
+    assert [path.name for path in full] == [path.name.replace("_quick", "") for path in quick]
+    points = [
+        figures.datasets(4, quick=quick, directory=tmp_path)["peak"].sizes["n_over_d"]
+        for quick in (True, False)
+    ]
+    assert points == [2, 3]
     assert len(calls) == 2
-    assert (quick["peak"].sizes["n_over_d"], full["peak"].sizes["n_over_d"]) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("source", "computes"),
+    [
+        ("theory/channel.py", True),
+        ("simulation/fit.py", True),
+        ("losses/named.py", True),
+        ("optima.py", True),
+        ("numerics/another.py", True),
+        ("figures/setting.py", True),
+        ("figures/curves.py", True),
+        ("figures/figure_4.py", True),
+        ("figures/figure_2.py", False),
+        ("figures/drawing.py", False),
+        ("figures/claims/features.py", False),
+        ("plotting/style.py", False),
+        ("cli/commands.py", False),
+    ],
+)
+def test_changed_sources_compute_anew(tmp_path, monkeypatch, source, computes):
+    calls = small(monkeypatch)
+    figures.datasets(4, quick=True, directory=tmp_path / "data")
+    for change, expected in (("", 1), ("# a fix", 1 + computes)):
+        package = tmp_path / f"changed by {len(change)}"
+        shutil.copytree(store.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+        if change:
+            with (package / source).open("a") as file:
+                file.write(change)
+        monkeypatch.setattr(store, "PACKAGE", package)
+        figures.datasets(4, quick=True, directory=tmp_path / "data")
+        assert len(calls) == expected
 
 
 def test_other_parameters_are_computed_anew(tmp_path, monkeypatch):
     calls = small(monkeypatch)
     figures.datasets(4, quick=True, directory=tmp_path)
-    monkeypatch.setattr(figure_4, "QUICK", replace(figure_4.QUICK, regularisation=1e-3))
+    monkeypatch.setattr(figure_4, "QUICK", replace(figure_4.QUICK, at={"regularisation": 1e-3}))
     data = figures.datasets(4, quick=True, directory=tmp_path)
     assert len(calls) == 2
     assert (data["peak"].regularisation == 1e-3).all()

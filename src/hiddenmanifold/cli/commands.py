@@ -258,7 +258,10 @@ def bayes(model: ModelOptions, ratios: RatioOptions, output: OutputOptions) -> N
 def figure(
     number: Annotated[str, typer.Argument(metavar="N|all", help="Number of the figure.")],
     quick: Annotated[
-        bool, typer.Option("--quick/--full", help="A minute's work, or the paper's own sizes.")
+        bool,
+        typer.Option(
+            "--quick/--full", help="A minute's work, as figure_N_quick, or the paper's own sizes."
+        ),
     ] = True,
     directory: Annotated[
         Path, typer.Option(metavar="DIRECTORY", help="Where the files go.")
@@ -267,7 +270,7 @@ def figure(
 ) -> None:
     """Compute and draw a figure of the paper, or all of them.
 
-    What was computed before with the same parameters is not computed again.
+    What was computed before with the same parameters and sources is not computed again.
     """
     from hiddenmanifold import figures
     from hiddenmanifold.cli.work import undivided

@@ -1,6 +1,6 @@
 """The figures of Gerace et al. 2020, computed and drawn anew.
 
-A module per figure: its parameters at the top, in the paper's size (`FULL`) and in a small one
+A module per figure: its setting at the top, in the paper's size (`FULL`) and in a small one
 (`QUICK`), `compute`, which returns datasets, and `draw`, which draws them and computes nothing.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.figures import (
@@ -23,12 +23,13 @@ from hiddenmanifold.figures import (
 )
 from hiddenmanifold.figures.curves import Datasets, scores
 from hiddenmanifold.figures.drawing import write
+from hiddenmanifold.figures.setting import Setting
 from hiddenmanifold.plotting.figure import check_available
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MODULES", "NUMBERS", "Recipe", "datasets", "run", "scores"]
+__all__ = ["MODULES", "NUMBERS", "Recipe", "datasets", "run", "scores", "stem"]
 
 
 class Recipe(Protocol):
@@ -43,18 +44,18 @@ class Recipe(Protocol):
         """Names of its datasets."""
 
     @property
-    def FULL(self) -> Any:
-        """Parameters of the size in the paper."""
+    def FULL(self) -> Setting:
+        """Ratios, sizes and seeds of the paper."""
 
     @property
-    def QUICK(self) -> Any:
-        """Parameters of a size that takes seconds."""
+    def QUICK(self) -> Setting:
+        """The same in sizes that take seconds."""
 
-    def compute(self, parameters: Any, *, progress: bool = False) -> Datasets:
-        """The datasets behind the figure, named like its `PARTS`."""
+    def compute(self, setting: Setting, *, progress: bool = False) -> Datasets:
+        """The datasets behind the figure, named like its `PARTS`, maybe with a progress bar."""
 
     def draw(self, data: Datasets) -> Figure:
-        """The figure."""
+        """The figure, of the datasets that `compute` returned."""
 
 
 MODULES: Mapping[int, Recipe] = {
@@ -80,8 +81,8 @@ def run(number: int, *, quick: bool, directory: Path | str, progress: bool = Tru
     quick : bool
         Whether to simulate small sizes and few seeds instead of those of the paper.
     directory : path
-        Where everything is written. Datasets found there are used again, if they were made with
-        the same parameters by the same version of the package.
+        Where everything is written, quick and full ones side by side. Datasets found there are
+        used again, if they were made with the same parameters by the same sources.
     progress : bool
         Whether simulations show a progress bar.
 
@@ -101,8 +102,13 @@ def run(number: int, *, quick: bool, directory: Path | str, progress: bool = Tru
     check_available()  # before minutes are spent on what cannot be drawn
     directory = Path(directory)
     data = datasets(number, quick=quick, directory=directory, progress=progress)
-    drawn = write(recipe.draw(data), directory, f"figure_{number}")
+    drawn = write(recipe.draw(data), directory, stem(number, quick=quick))
     return [*drawn, *_files(number, quick, directory).values()]
+
+
+def stem(number: int, *, quick: bool) -> str:
+    """How the names of a figure's files begin."""
+    return f"figure_{number}_quick" if quick else f"figure_{number}"
 
 
 def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool = True) -> Datasets:
@@ -116,11 +122,11 @@ def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool 
     recipe = _recipe(number)
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    parameters = recipe.QUICK if quick else recipe.FULL
-    files, key = _files(number, quick, directory), store.fingerprint(parameters)
+    setting = recipe.QUICK if quick else recipe.FULL
+    files, key = _files(number, quick, directory), store.fingerprint(setting, f"figure_{number}")
     data = store.load(files, key)
     if data is None:
-        data = recipe.compute(parameters, progress=progress)
+        data = recipe.compute(setting, progress=progress)
         store.save(data, files, key)
     return data
 
@@ -132,5 +138,4 @@ def _recipe(number: int) -> Recipe:
 
 
 def _files(number: int, quick: bool, directory: Path) -> dict[str, Path]:
-    stem = f"figure_{number}_{'quick' if quick else 'full'}"
-    return store.paths(directory, stem, MODULES[number].PARTS)
+    return store.paths(directory, stem(number, quick=quick), MODULES[number].PARTS)

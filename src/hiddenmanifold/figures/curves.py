@@ -1,58 +1,32 @@
-"""What the figures have in common: axes, predicted curves and simulated points, side by side."""
+"""The data of figures: predicted curves and simulated points of several models, side by side."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.experiments import compare
+from hiddenmanifold.figures.setting import Setting, Size
 from hiddenmanifold.model import Model
 from hiddenmanifold.prediction import predict
 
 if TYPE_CHECKING:
     import xarray as xr
 
-Array = NDArray[np.float64]
 Datasets = dict[str, "xr.Dataset"]
 """The datasets behind one figure, by name."""
 
+ERROR = ("generalisation_error",)
 SMALLEST = 1e-6
 """Where the optimal λ is the limit 0⁺, which cannot be simulated, simulations take this λ; theory
 and simulation are compared at this same value."""
 RECORDED = ("status", "residual", "quadrature_error", "optimal_regularisation")
 """Kept with every prediction, whatever the figure draws."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Evenly spaced values, on a linear or on a logarithmic scale."""
-
-    low: float
-    high: float
-    count: int
-    logarithmic: bool = False
-
-    @property
-    def values(self) -> Array:
-        """The values from `low` to `high`, both included."""
-        spaced = np.geomspace if self.logarithmic else np.linspace
-        return spaced(self.low, self.high, self.count, dtype=float)
-
-
-@dataclass(frozen=True)
-class Size:
-    """How large and how often something is simulated; the arguments of `simulate`."""
-
-    d: int
-    seeds: int
-    n_test: int = 4000
-    seed: int = 0
 
 
 def predicted(
@@ -84,7 +58,7 @@ def simulated(
     quantities: Sequence[str],
     *,
     size: Size,
-    optimal: bool = False,
+    regularisation: Any,
     **arguments: Any,
 ) -> xr.Dataset:
     """Simulations of several models, with the theory at the same points, side by side.
@@ -95,10 +69,10 @@ def simulated(
         As in `predicted`.
     size : Size
         Latent dimension, seeds and test samples.
-    optimal : bool
-        Whether to simulate at the optimal λ of the theory, at least `SMALLEST`.
+    regularisation : array_like or "optimal"
+        The λ; the optimal one is that of the theory, at least `SMALLEST`.
     **arguments
-        Those of `simulate`; without `regularisation` if it is optimal.
+        The others of `simulate`.
 
     Returns
     -------
@@ -113,10 +87,11 @@ def simulated(
     ratios = {name: values for name, values in arguments.items() if "_over_" in name}
     parts = {}
     for name, model in models.items():
-        if optimal:
-            best = predict(model, regularisation="optimal", **ratios).optimal_regularisation
-            arguments["regularisation"] = best.clip(min=SMALLEST)
-        ds = compare(model, **asdict(size), **arguments)
+        lam = regularisation
+        if isinstance(lam, str):
+            best = predict(model, regularisation=lam, **ratios)
+            lam = best.optimal_regularisation.clip(min=SMALLEST)
+        ds = compare(model, regularisation=lam, **asdict(size), **arguments)
         if bool((ds.seeds + ds.dropped < size.seeds).any()):
             raise KeyboardInterrupt
         if dropped := int(ds.dropped.sum()):
@@ -127,6 +102,38 @@ def simulated(
         wanted = [key + end for key in quantities for end in ("", "_stderr", "_theory", "_z")]
         parts[name] = ds[[*wanted, "seeds", "dropped"]]
     return side_by_side(parts, over)
+
+
+def small_and_optimal(
+    lines: Mapping[str, Model],
+    points: Mapping[str, Model],
+    over: str,
+    quantities: Sequence[str],
+    setting: Setting,
+    *,
+    progress: bool,
+) -> Datasets:
+    """Theory and simulation at the λ of a setting, and their errors at the optimal λ.
+
+    Parameters
+    ----------
+    lines, points : mapping
+        The models that are predicted, and those that are simulated, by name.
+    over, quantities
+        As in `predicted`; at the optimal λ it is the error alone.
+    setting : Setting
+        Ratios, λ, sizes and seeds.
+    progress : bool
+        Whether to show a progress bar.
+    """
+    theory, simulation = setting.theory, {**setting.simulation, "progress": progress}
+    best = {"regularisation": "optimal"}
+    return {
+        "theory": predicted(lines, over, quantities, **theory),
+        "optimum": predicted(lines, over, ERROR, **theory | best),
+        "simulation": simulated(points, over, quantities, **simulation),
+        "simulated_optimum": simulated(points, over, ERROR, **simulation | best),
+    }
 
 
 def side_by_side(parts: Mapping[str, xr.Dataset], over: str) -> xr.Dataset:
@@ -143,6 +150,11 @@ def side_by_side(parts: Mapping[str, xr.Dataset], over: str) -> xr.Dataset:
     ).assign_coords(shared)
     models = [f"{name}: {ds.attrs['model']}" for name, ds in parts.items()]
     return whole.assign_attrs(model="; ".join(models))
+
+
+def only_one(data: Datasets) -> Datasets:
+    """Datasets over the `loss`, of which there is one, without this dimension."""
+    return {part: ds.isel(loss=0, drop=True) for part, ds in data.items()}
 
 
 def _regularisation_as_data(ds: xr.Dataset) -> xr.Dataset:

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.figures.curves import Array, used_ratio
+from hiddenmanifold.figures.curves import used_ratio
+from hiddenmanifold.figures.setting import Array
 from hiddenmanifold.plotting.figure import check_available
-from hiddenmanifold.plotting.style import COLOURS, STYLE
+from hiddenmanifold.plotting.style import COLOURS, STYLE, mathematical
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,6 +22,7 @@ BLUE, RED, GREEN = COLOURS[:3]
 GREY = "0.35"
 COLUMN, PAGE = 3.4, 6.8
 """Widths in inches of a figure in one column, and across two."""
+GENERALISATION_ERROR = r"generalisation error, $\epsilon_g$"
 OWN_STYLE: dict[Any, Any] = {
     **STYLE,
     "axes.spines.top": True,
@@ -110,39 +112,64 @@ def sizes(ds: xr.Dataset) -> str:
     return rf"$d={int(ds.d.max())}$, {int(ds.seeds.max())} seeds"
 
 
-def heat_map(axis: Axes, values: xr.DataArray, x: str, y: str, **limits: Any) -> Any:
-    """Draw a quantity on two ratios as colours; returns the scale of colours."""
-    ordered = values.transpose(y, x)
-    return axis.pcolormesh(
-        ordered[x].values,
-        ordered[y].values,
-        ordered.values,
+def legend(axis: Axes, handles: list[Any], simulation: xr.Dataset, **more: Any) -> None:
+    """A legend whose title says what was simulated."""
+    title = f"points: {sizes(simulation)}"
+    axis.legend(handles=handles, title=title, title_fontsize=7.5, **more)
+
+
+def ring(simulation: xr.Dataset) -> Any:
+    """The entry of a legend for simulated values on a map."""
+    return key(sizes(simulation), "white", "none", marker="o", markerfacecolor="none")
+
+
+def strength(ds: xr.Dataset) -> str:
+    """The λ of a dataset that has only one, as a formula."""
+    return rf"$\lambda={mathematical(float(ds.regularisation.values.flat[0]))}$"
+
+
+def level(axis: Axes, height: float, text: str, *, right: bool = False) -> None:
+    """Draw a dotted level, with its name above its left or its right end."""
+    axis.axhline(height, color=GREY, linewidth=0.8, linestyle=":")
+    axis.annotate(
+        text,
+        (float(right), height),
+        (-4 if right else 4, 3),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        color=GREY,
+        fontsize=7.5,
+    )
+
+
+def error_map(
+    axis: Axes,
+    theory: xr.Dataset,
+    simulation: xr.Dataset,
+    ratios: tuple[str, str],
+    levels: Array,
+    **limits: Any,
+) -> None:
+    """Draw errors on two ratios as colours, with lines of equal error, which show a ridge better.
+
+    Simulated errors lie on it, in the same colours: where they agree, only rings show.
+    """
+    x, y = ratios
+    error = theory.generalisation_error.transpose(y, x)
+    grid = (theory[x].values, theory[y].values, error.values)
+    colours: Any = axis.pcolormesh(
+        *grid,
         cmap="viridis",
         shading="gouraud",
         rasterized=True,  # thousands of vector triangles would show their seams
         **limits,
     )
-
-
-def contours(axis: Axes, values: xr.DataArray, x: str, y: str, levels: Array) -> None:
-    """Draw lines of equal values, which show a ridge better than colours do."""
-    ordered = values.transpose(y, x)
-    axis.contour(
-        ordered[x].values,
-        ordered[y].values,
-        ordered.values,
-        levels=levels,
-        colors="black",
-        linewidths=0.3,
-    )
-
-
-def spots(axis: Axes, colours: Any, ds: xr.Dataset, x: str, y: str) -> None:
-    """Draw simulated errors on a heat map, in its colours: where they agree, only rings show."""
+    axis.contour(*grid, levels=levels, colors="black", linewidths=0.3)
     axis.scatter(
-        used_ratio(ds, x).values.ravel(),
-        used_ratio(ds, y).values.ravel(),
-        c=ds.generalisation_error.values.ravel(),
+        used_ratio(simulation, x).values.ravel(),
+        used_ratio(simulation, y).values.ravel(),
+        c=simulation.generalisation_error.values.ravel(),
         cmap=colours.cmap,
         norm=colours.norm,
         s=26,
@@ -150,6 +177,9 @@ def spots(axis: Axes, colours: Any, ds: xr.Dataset, x: str, y: str) -> None:
         linewidths=0.9,
         zorder=4,
     )
+    axis.set_xlim(*theory[x].values[[0, -1]])
+    axis.set_ylim(*theory[y].values[[0, -1]])
+    axis.figure.colorbar(colours, ax=axis).set_label(GENERALISATION_ERROR)
 
 
 def letter(axis: Axes, text: str) -> None:

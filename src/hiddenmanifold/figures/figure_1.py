@@ -6,10 +6,10 @@ the training loss in green, dots for the model, crosses for the equivalent one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from hiddenmanifold.figures.curves import Axis, Datasets, Size, predicted, side_by_side, simulated
+from hiddenmanifold.figures.curves import Datasets, only_one, predicted, side_by_side, simulated
 from hiddenmanifold.figures.drawing import (
     BLUE,
     COLUMN,
@@ -21,7 +21,8 @@ from hiddenmanifold.figures.drawing import (
     sheet,
     sizes,
 )
-from hiddenmanifold.model import Model
+from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.plotting.style import label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,78 +31,30 @@ TITLE = "Theory, simulation and Gaussian-equivalent simulation of logistic regre
 PARTS = ("theory", "simulation")
 QUANTITIES = {"generalisation_error": BLUE, "training_loss": GREEN}
 
-
-@dataclass(frozen=True)
-class Parameters:
-    """What determines the data of the figure."""
-
-    activation: str = "sign"
-    projection: str = "gaussian"
-    teacher: str = "sign"
-    loss: str = "logistic"
-    n_over_d: float = 3.0
-    regularisation: float = 1e-3
-    curve: Axis = Axis(0.02, 3.0, 150)
-    simulated: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.4, 1.8, 2.3, 2.8)
-    size: Size = Size(d=200, seeds=30, seed=1)
-
-
-FULL = Parameters()
+FULL = Setting(
+    at={"n_over_d": 3.0, "regularisation": 1e-3},
+    lines={"p_over_n": Axis(0.02, 3.0, 150)},
+    points={"p_over_n": (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.4, 1.8, 2.3, 2.8)},
+    size=Size(d=200, seeds=30, seed=1),
+)
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=1))
 
 
-def compute(parameters: Parameters = FULL, *, progress: bool = False) -> Datasets:
-    """Curves over p/n, and simulated points of both kinds of data.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Ratios, sizes and seeds.
-    progress : bool
-        Whether to show a progress bar.
-    """
-    at: dict[str, Any] = {
-        "n_over_d": parameters.n_over_d,
-        "regularisation": parameters.regularisation,
-    }
-    models = {
-        parameters.loss: Model(
-            activation=parameters.activation,
-            projection=parameters.projection,
-            teacher=parameters.teacher,
-            loss=parameters.loss,
-        )
-    }
-    quantities = tuple(QUANTITIES)
+def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+    """Curves over p/n, and simulated points of both kinds of data."""
+    shown = ({"logistic": paper_model()}, "loss", tuple(QUANTITIES))
     kinds = {
-        kind: simulated(
-            models,
-            "loss",
-            quantities,
-            p_over_n=parameters.simulated,
-            size=parameters.size,
-            data=kind,
-            progress=progress,
-            **at,
-        ).isel(loss=0, drop=True)
+        kind: simulated(*shown, **setting.simulation, data=kind, progress=progress)
         for kind in ("original", "equivalent")
     }
-    theory = predicted(models, "loss", quantities, p_over_n=parameters.curve.values, **at)
-    return {
-        "theory": theory.isel(loss=0, drop=True),
-        "simulation": side_by_side(kinds, "data"),
-    }
+    return only_one(
+        {"theory": predicted(*shown, **setting.theory), "simulation": side_by_side(kinds, "data")}
+    )
 
 
 def draw(data: Datasets) -> Figure:
-    """Both quantities over p/n, in one panel.
-
-    Parameters
-    ----------
-    data : dict of Dataset
-        What `compute` returned.
-    """
-    theory, simulation = (data[part] for part in PARTS)
+    """Both quantities over p/n, in one panel."""
+    theory, simulation = data.values()
     with sheet(COLUMN, 2.7) as figure:
         axis = figure.subplots()
         for quantity, colour in QUANTITIES.items():
@@ -109,7 +62,7 @@ def draw(data: Datasets) -> Figure:
             points(axis, simulation.sel(data="original"), quantity, "p_over_n", colour)
             twin = simulation.sel(data="equivalent")
             points(axis, twin, quantity, "p_over_n", colour, fmt="x", markersize=4.0)
-        axis.set_xlabel("features per sample, $p/n$")
+        axis.set_xlabel(label("p_over_n"))
         axis.set_ylabel("generalisation error, training loss")
         axis.set_xlim(0.0, float(theory.p_over_n.max()))
         axis.set_ylim(bottom=0.0)

@@ -6,23 +6,15 @@ which data become linearly separable. A few simulated values lie on the heat map
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures.curves import Axis, Datasets, Size, predicted, simulated
-from hiddenmanifold.figures.drawing import (
-    PAGE,
-    contours,
-    heat_map,
-    key,
-    letter,
-    sheet,
-    sizes,
-    spots,
-)
-from hiddenmanifold.model import Model
+from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, simulated
+from hiddenmanifold.figures.drawing import PAGE, error_map, key, letter, ring, sheet
+from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.plotting.style import label
 from hiddenmanifold.thresholds import separability_threshold
 
 if TYPE_CHECKING:
@@ -32,97 +24,47 @@ if TYPE_CHECKING:
 TITLE = "Generalisation error of logistic regression over n/d and p/n, and where data separate"
 PARTS = ("theory", "threshold", "simulation")
 
-
-@dataclass(frozen=True)
-class Parameters:
-    """What determines the data of the figure."""
-
-    activation: str = "sign"
-    projection: str = "gaussian"
-    teacher: str = "sign"
-    loss: str = "logistic"
-    regularisation: float = 1e-4
-    n_over_d: Axis = Axis(0.1, 8.0, 100)
-    p_over_n: Axis = Axis(0.02, 1.2, 120)
+FULL = Setting(
+    at={"regularisation": 1e-4},
+    lines={"n_over_d": Axis(0.1, 8.0, 100), "p_over_n": Axis(0.02, 1.2, 120)},
     # away from the line, where at finite size some draws of the data are separable, others not
-    simulated_n_over_d: tuple[float, ...] = (1.0, 2.5, 4.0, 6.0)
-    simulated_p_over_n: tuple[float, ...] = (0.08, 0.18, 0.6, 0.85)
-    size: Size = Size(d=200, seeds=30, seed=3)
-
-
-FULL = Parameters()
+    points={"n_over_d": (1.0, 2.5, 4.0, 6.0), "p_over_n": (0.08, 0.18, 0.6, 0.85)},
+    size=Size(d=200, seeds=30, seed=3),
+)
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=3))
 
 
-def compute(parameters: Parameters = FULL, *, progress: bool = False) -> Datasets:
-    """The error on a grid, and on the line of separability; a small grid of simulations.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Ratios, sizes and seeds.
-    progress : bool
-        Whether to show a progress bar.
-    """
-    model = Model(
-        activation=parameters.activation,
-        projection=parameters.projection,
-        teacher=parameters.teacher,
-        loss=parameters.loss,
-    )
-    models, error = {parameters.loss: model}, ("generalisation_error",)
-    n_over_d, small = parameters.n_over_d.values, parameters.regularisation
-    places = separability_threshold(model, n_over_d=n_over_d).drop_vars("n_over_d")
+def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+    """The error on a grid, and on the line of separability; a small grid of simulations."""
+    shown = ({"logistic": paper_model()}, "loss", ERROR)
+    n_over_d = setting.lines["n_over_d"].values
+    places = separability_threshold(paper_model(), n_over_d=n_over_d).drop_vars("n_over_d")
     on_line = {"n_over_d": places.copy(data=n_over_d), "p_over_n": places}
-    grid = {"n_over_d": n_over_d, "p_over_n": parameters.p_over_n.values}
-    data = {
-        "theory": predicted(models, "loss", error, regularisation=small, **grid),
-        "threshold": predicted(models, "loss", error, regularisation=small, **on_line),
-        "simulation": simulated(
-            models,
-            "loss",
-            error,
-            regularisation=small,
-            n_over_d=parameters.simulated_n_over_d,
-            p_over_n=parameters.simulated_p_over_n,
-            size=parameters.size,
-            progress=progress,
-        ),
-    }
-    return {part: ds.isel(loss=0, drop=True) for part, ds in data.items()}
+    return only_one(
+        {
+            "theory": predicted(*shown, **setting.theory),
+            "threshold": predicted(*shown, **setting.theory | on_line),
+            "simulation": simulated(*shown, **setting.simulation, progress=progress),
+        }
+    )
 
 
 def draw(data: Datasets) -> Figure:
-    """A surface on the left, a heat map on the right.
-
-    Parameters
-    ----------
-    data : dict of Dataset
-        What `compute` returned.
-    """
-    theory, threshold, simulation = (data[part] for part in PARTS)
+    """A surface on the left, a heat map on the right."""
+    theory, threshold, simulation = data.values()
     with sheet(PAGE, 2.9) as figure:
         grid = figure.add_gridspec(1, 2, width_ratios=(1.15, 1.0))
         left = figure.add_subplot(grid[0], projection="3d", computed_zorder=False)
         _surface(left, theory.generalisation_error, threshold)
         axis = figure.add_subplot(grid[1])
-        colours = heat_map(axis, theory.generalisation_error, "n_over_d", "p_over_n")
-        levels = np.arange(0.1, 0.5, 0.02)
-        contours(axis, theory.generalisation_error, "n_over_d", "p_over_n", levels)
+        ratios = ("n_over_d", "p_over_n")
+        error_map(axis, theory, simulation, ratios, np.arange(0.1, 0.5, 0.02))
         axis.plot(threshold.n_over_d, threshold.p_over_n, color="white", linewidth=1.6)
-        spots(axis, colours, simulation, "n_over_d", "p_over_n")
-        axis.set_xlabel("samples per latent dimension, $n/d$")
-        axis.set_ylabel("features per sample, $p/n$")
-        axis.set_xlim(*theory.n_over_d.values[[0, -1]])
-        axis.set_ylim(*theory.p_over_n.values[[0, -1]])
-        handles = [
-            key("linearly separable above", "white"),
-            key(sizes(simulation), "white", "none", marker="o", markerfacecolor="none"),
-        ]
+        axis.set_xlabel(label("n_over_d"))
+        axis.set_ylabel(label("p_over_n"))
+        handles = [key("linearly separable above", "white"), ring(simulation)]
         axis.legend(handles=handles, labelcolor="white", loc="upper right")
         letter(axis, "(b)")
-        bar = figure.colorbar(colours, ax=axis)
-        bar.set_label(r"generalisation error, $\epsilon_g$")
     return figure
 
 

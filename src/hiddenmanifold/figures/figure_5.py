@@ -8,25 +8,26 @@ cosine transforms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from hiddenmanifold.figures.curves import Axis, Datasets, Size, predicted, side_by_side, simulated
+from hiddenmanifold.figures.curves import ERROR, Datasets, side_by_side, small_and_optimal
 from hiddenmanifold.figures.drawing import (
     BLUE,
+    GENERALISATION_ERROR,
     GREY,
     PAGE,
     RED,
     key,
+    legend,
     letter,
     line,
     points,
     sheet,
-    sizes,
+    strength,
 )
-from hiddenmanifold.model import Model
+from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.plotting.style import label
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,128 +37,71 @@ if TYPE_CHECKING:
 TITLE = "Gaussian against orthogonal projections, in ridge and in logistic regression"
 PARTS = ("theory", "optimum", "simulation", "simulated_optimum")
 PROJECTIONS = {"gaussian": BLUE, "orthogonal": RED}
-POINTS = {"gaussian": (BLUE, "o"), "hadamard": (RED, "o"), "dct": (RED, "D")}
-ERROR = ("generalisation_error",)
-
-
-@dataclass(frozen=True)
-class Task:
-    """One panel: what is learned, with which loss, and the small λ."""
-
-    teacher: str
-    loss: str
-    regularisation: float
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """What determines the data of the figure."""
-
-    activation: str = "sign"
-    ridge: Task = Task("linear", "square", 1e-8)
-    logistic: Task = Task("sign", "logistic", 1e-4)
-    projections: tuple[str, ...] = tuple(PROJECTIONS)
-    simulated_projections: tuple[str, ...] = tuple(POINTS)
-    n_over_d: float = 2.0
-    curve: Axis = Axis(0.02, 4.0, 200)
+POINTS = {
+    "gaussian": ("Gaussian", BLUE, "o"),
+    "hadamard": ("Hadamard", RED, "o"),
+    "dct": ("DCT", RED, "D"),
+}
+TASKS = {
+    "ridge": ({"teacher": "linear", "loss": "square"}, 1e-8),
+    "logistic": ({"teacher": "sign", "loss": "logistic"}, 1e-4),
+}
+"""What each panel learns, with which loss, and its small λ."""
+FULL = Setting(
+    at={"n_over_d": 2.0},
+    lines={"p_over_n": Axis(0.02, 4.0, 200)},
     # away from p/n = 1, where at small λ the square loss has errors of no finite variance
-    simulated: tuple[float, ...] = (0.125, 0.25, 0.375, 0.5, 0.625, 1.5, 2.0, 2.75, 3.5)
-    size: Size = Size(d=256, seeds=30, seed=5)
-
-
-FULL = Parameters()
+    points={"p_over_n": (0.125, 0.25, 0.375, 0.5, 0.625, 1.5, 2.0, 2.75, 3.5)},
+    size=Size(d=256, seeds=30, seed=5),
+)
 QUICK = replace(FULL, size=Size(d=128, seeds=12, n_test=1000, seed=5))
 
 
-def compute(parameters: Parameters = FULL, *, progress: bool = False) -> Datasets:
-    """Curves and simulated points over p/n, of each task and projection.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Ratios, sizes and seeds.
-    progress : bool
-        Whether to show a progress bar.
-    """
-    tasks = {"ridge": parameters.ridge, "logistic": parameters.logistic}
-    parts = {name: _panel(parameters, task, progress) for name, task in tasks.items()}
+def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+    """Curves and simulated points over p/n, of each task and projection."""
+    panels = {}
+    for task, (ingredients, small) in TASKS.items():
+        lines, dots = (
+            {name: paper_model(projection=name, **ingredients) for name in names}
+            for names in (PROJECTIONS, POINTS)
+        )
+        own = replace(setting, at={**setting.at, "regularisation": small})
+        panels[task] = small_and_optimal(lines, dots, "projection", ERROR, own, progress=progress)
     return {
-        part: side_by_side({name: panel[part] for name, panel in parts.items()}, "panel")
+        part: side_by_side({task: panel[part] for task, panel in panels.items()}, "panel")
         for part in PARTS
     }
 
 
-def _panel(parameters: Parameters, task: Task, progress: bool) -> Datasets:
-    """Everything that one panel shows."""
-
-    def models(projections: tuple[str, ...]) -> dict[str, Model]:
-        return {
-            projection: Model(
-                activation=parameters.activation,
-                projection=projection,
-                teacher=task.teacher,
-                loss=task.loss,
-            )
-            for projection in projections
-        }
-
-    small = task.regularisation
-    lines = models(parameters.projections)
-    ratios: dict[str, Any] = {
-        "n_over_d": parameters.n_over_d,
-        "p_over_n": parameters.curve.values,
-    }
-    dots = models(parameters.simulated_projections)
-    settings: dict[str, Any] = {
-        "n_over_d": parameters.n_over_d,
-        "p_over_n": parameters.simulated,
-        "size": parameters.size,
-        "progress": progress,
-    }
-    return {
-        "theory": predicted(lines, "projection", ERROR, regularisation=small, **ratios),
-        "optimum": predicted(lines, "projection", ERROR, regularisation="optimal", **ratios),
-        "simulation": simulated(dots, "projection", ERROR, regularisation=small, **settings),
-        "simulated_optimum": simulated(dots, "projection", ERROR, optimal=True, **settings),
-    }
-
-
 def draw(data: Datasets) -> Figure:
-    """Regression on the left, on a logarithmic scale, classification on the right.
-
-    Parameters
-    ----------
-    data : dict of Dataset
-        What `compute` returned.
-    """
+    """Regression on the left, on a logarithmic scale, classification on the right."""
     with sheet(PAGE, 2.9) as figure:
         left, right = figure.subplots(1, 2)
-        _draw_panel(left, {part: ds.sel(panel="ridge") for part, ds in data.items()})
-        _draw_panel(right, {part: ds.sel(panel="logistic") for part, ds in data.items()})
+        for axis, task in zip((left, right), TASKS, strict=True):
+            _draw_panel(axis, {part: ds.sel(panel=task) for part, ds in data.items()})
         left.set_yscale("log")
         left.set_yticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"])
         left.minorticks_off()
         left.set_ylim(0.15, 9.0)
         letter(left, "ridge regression")
         letter(right, "logistic classification")
-        markers = {"gaussian": "Gaussian", "hadamard": "Hadamard", "dct": "DCT"}
-        right.legend(
-            handles=[
+        legend(
+            right,
+            [
                 key("Gaussian, theory", BLUE),
                 key("orthogonal, theory", RED),
                 *(
                     key(
-                        label,
-                        colour := POINTS[name][0],
+                        name,
+                        colour,
                         "none",
-                        marker=(marker := POINTS[name][1]),
+                        marker=marker,
                         markerfacecolor="white" if marker == "D" else colour,
                     )
-                    for name, label in markers.items()
+                    for name, colour, marker in POINTS.values()
                 ),
             ],
-            title=f"points: {sizes(data['simulation'])}",
-            title_fontsize=7.5,
+            data["simulation"],
         )
     return figure
 
@@ -167,7 +111,7 @@ def _draw_panel(axis: Axes, data: Datasets) -> None:
     for projection, colour in PROJECTIONS.items():
         for part in ("theory", "optimum"):
             line(axis, data[part].generalisation_error.sel(projection=projection), colour)
-    for projection, (colour, marker) in POINTS.items():
+    for projection, (_, colour, marker) in POINTS.items():
         open_marker = {"markerfacecolor": "white", "markersize": 3.8, "zorder": 3}
         filled = {"markerfacecolor": colour, "markersize": 2.9, "zorder": 4}
         style = {"fmt": marker, **(open_marker if marker == "D" else filled)}
@@ -175,10 +119,9 @@ def _draw_panel(axis: Axes, data: Datasets) -> None:
             one = data[part].sel(projection=projection)
             points(axis, one, ERROR[0], "p_over_n", colour, **style)
     axis.set_xlim(0.0, float(data["theory"].p_over_n.max()))
-    axis.set_xlabel("features per sample, $p/n$")
-    axis.set_ylabel(r"generalisation error, $\epsilon_g$")
-    exponent = round(np.log10(float(data["theory"].regularisation.values.flat[0])))
-    _name(axis, data["theory"], rf"$\lambda=10^{{{exponent}}}$", (10, 6))
+    axis.set_xlabel(label("p_over_n"))
+    axis.set_ylabel(GENERALISATION_ERROR)
+    _name(axis, data["theory"], strength(data["theory"]), (10, 6))
     _name(axis, data["optimum"], r"optimal $\lambda$", (-8, -16))
 
 

@@ -7,93 +7,56 @@ figure has no simulations; here they are, so that the curves can be believed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hiddenmanifold.figures.curves import Axis, Datasets, Size, predicted, simulated
-from hiddenmanifold.figures.drawing import COLUMN, GREY, key, line, points, sheet, sizes
-from hiddenmanifold.model import Model
+from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, small_and_optimal
+from hiddenmanifold.figures.drawing import (
+    COLUMN,
+    GENERALISATION_ERROR,
+    key,
+    legend,
+    level,
+    line,
+    points,
+    sheet,
+)
+from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 from hiddenmanifold.plotting.style import mathematical
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "Learning curves of the hidden manifold model, for several regularisations"
-PARTS = ("theory", "optimum", "infinite_data", "simulation", "simulated_optimum")
-ERROR = ("generalisation_error",)
+PARTS = ("theory", "optimum", "simulation", "simulated_optimum", "infinite_data")
 
-
-@dataclass(frozen=True)
-class Parameters:
-    """What determines the data of the figure."""
-
-    activation: str = "erf"
-    projection: str = "gaussian"
-    teacher: str = "sign"
-    loss: str = "square"
-    d_over_p: float = 0.1
-    regularisation: tuple[float, ...] = (1e-4, 1e-2, 1e-1, 1.0, 10.0)
-    curve: Axis = Axis(0.05, 30.0, 200, logarithmic=True)
+FULL = Setting(
+    at={"d_over_p": 0.1, "regularisation": (1e-4, 1e-2, 1e-1, 1.0, 10.0)},
+    lines={"n_over_p": Axis(0.05, 30.0, 200, logarithmic=True)},
     # away from n/p = 1, where at small λ the square loss has errors of no finite variance
-    simulated: tuple[float, ...] = (0.1, 0.25, 0.6, 1.5, 3.0)
-    size: Size = Size(d=200, seeds=30, seed=6)
-
-
-FULL = Parameters()
+    points={"n_over_p": (0.1, 0.25, 0.6, 1.5, 3.0)},
+    size=Size(d=200, seeds=30, seed=6),
+)
 QUICK = replace(FULL, size=Size(d=100, seeds=10, n_test=1000, seed=6))
 
 
-def compute(parameters: Parameters = FULL, *, progress: bool = False) -> Datasets:
-    """Curves and simulated points over n/p, of each λ.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Ratios, sizes and seeds.
-    progress : bool
-        Whether to show a progress bar.
-    """
-    models = {
-        parameters.loss: Model(
-            activation=parameters.activation,
-            projection=parameters.projection,
-            teacher=parameters.teacher,
-            loss=parameters.loss,
-        )
-    }
-    over = ("loss", ERROR)
-    lam = parameters.regularisation
-    gamma: dict[str, Any] = {"d_over_p": parameters.d_over_p}
-    curve: dict[str, Any] = {"n_over_p": parameters.curve.values, **gamma}
-    settings: dict[str, Any] = {
-        "n_over_p": parameters.simulated,
-        "size": parameters.size,
-        "progress": progress,
-        **gamma,
-    }
-    data = {
-        "theory": predicted(models, *over, regularisation=lam, **curve),
-        "optimum": predicted(models, *over, regularisation="optimal", **curve),
-        "infinite_data": predicted(
-            models, *over, regularisation="optimal", n_over_p=np.inf, **gamma
-        ),
-        "simulation": simulated(models, *over, regularisation=lam, **settings),
-        "simulated_optimum": simulated(models, *over, optimal=True, **settings),
-    }
-    return {part: ds.isel(loss=0, drop=True) for part, ds in data.items()}
+def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+    """Curves and simulated points over n/p, of each λ."""
+    models = {"square": hidden_manifold()}
+    limit = setting.theory | {"n_over_p": np.inf, "regularisation": "optimal"}
+    return only_one(
+        {
+            **small_and_optimal(models, models, "loss", ERROR, setting, progress=progress),
+            "infinite_data": predicted(models, "loss", ERROR, **limit),
+        }
+    )
 
 
 def draw(data: Datasets) -> Figure:
-    """The generalisation error over n/p, both on logarithmic scales.
-
-    Parameters
-    ----------
-    data : dict of Dataset
-        What `compute` returned.
-    """
-    theory, optimum, infinite, simulation, simulated_optimum = (data[part] for part in PARTS)
+    """The generalisation error over n/p, both on logarithmic scales."""
+    theory, optimum, simulation, simulated_optimum, infinite = data.values()
     with sheet(COLUMN, 3.0) as figure:
         import matplotlib as mpl
 
@@ -106,36 +69,27 @@ def draw(data: Datasets) -> Figure:
             points(axis, simulation.isel(one), *ERROR, "n_over_p", colour)
         line(axis, optimum.generalisation_error, "black", "--")
         points(axis, simulated_optimum, *ERROR, "n_over_p", "black", fmt="s")
-        level = float(infinite.generalisation_error)
-        axis.axhline(level, color=GREY, linewidth=0.8, linestyle=":")
-        axis.annotate(
-            rf"$n/p\to\infty$: {level:.4f}",
-            (0.0, level),
-            (4, 3),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            color=GREY,
-            fontsize=7.5,
-        )
+        least = float(infinite.generalisation_error)
+        level(axis, least, rf"$n/p\to\infty$: {least:.4f}")
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlim(*theory.n_over_p.values[[0, -1]])
-        axis.set_ylim(0.85 * level, 0.45)
+        axis.set_ylim(0.85 * least, 0.45)
         axis.set_xticks([0.1, 1.0, 10.0], ["0.1", "1", "10"])
         axis.set_yticks([0.03, 0.05, 0.1, 0.2, 0.4], ["0.03", "0.05", "0.1", "0.2", "0.4"])
         axis.set_yticks([], minor=True)
         axis.set_xlabel(r"samples per dimension, $\alpha=n/p$")
-        axis.set_ylabel(r"generalisation error, $\epsilon_g$")
-        axis.legend(
-            handles=[
+        axis.set_ylabel(GENERALISATION_ERROR)
+        legend(
+            axis,
+            [
                 *(
                     key(rf"$\lambda={mathematical(value)}$", colour, marker="o")
                     for value, colour in zip(values, shades, strict=True)
                 ),
                 key(r"optimal $\lambda$", "black", "--", marker="s"),
             ],
-            title=f"points: {sizes(simulation)}",
-            title_fontsize=7.5,
+            simulation,
             loc="lower center",
             bbox_to_anchor=(0.5, 1.0),
             ncols=3,

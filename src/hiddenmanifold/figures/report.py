@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
-from hiddenmanifold.figures import MODULES
+from hiddenmanifold.figures import MODULES, stem
 from hiddenmanifold.figures.claims import DIFFERS, HOLDS, REMARK, Row
 
 STYLE = """
@@ -38,11 +39,12 @@ def write(path: Path | str, rows: Sequence[Row], figures: Path | str) -> Path:
     rows : sequence of Row
         The claims, as `claims.check` returns them.
     figures : path
-        Directory with the figures as PNG; those that are not there are left out, and named.
+        Directory with the figures as PNG, of which a full one goes before a quick one; those that
+        are not there are left out, and named.
     """
     path, figures = Path(path), Path(figures)
-    drawn = {n: figures / f"figure_{n}.png" for n in MODULES}
-    missing = [str(n) for n, file in drawn.items() if not file.exists()]
+    drawn = {n: tuple(_figure(n, figures)) for n in MODULES}
+    missing = [str(n) for n, lines in drawn.items() if not lines]
     counts = Counter(row.verdict for row in rows)
     summary = ", ".join(f"{counts[v]} {v}" for v in CLASSES if counts[v])
     page = [
@@ -58,7 +60,7 @@ def write(path: Path | str, rows: Sequence[Row], figures: Path | str) -> Path:
         f"<h2>Claims of the text</h2><p>{escape(summary)}.</p>",
         *_table(rows),
         "<h2>Figures</h2>",
-        *(part for n, file in drawn.items() if file.exists() for part in _figure(n, file)),
+        *chain.from_iterable(drawn.values()),
     ]
     if missing:
         page.append(f"<p>Not drawn yet: figures {', '.join(missing)}.</p>")
@@ -79,8 +81,14 @@ def _table(rows: Sequence[Row]) -> Iterable[str]:
     yield "</tbody></table>"
 
 
-def _figure(number: int, file: Path) -> Iterable[str]:
-    data = base64.b64encode(file.read_bytes()).decode()
-    title = escape(MODULES[number].TITLE)
-    yield f'<figure><img src="data:image/png;base64,{data}" alt="{title}">'
-    yield f"<figcaption>Figure {number}. {title}</figcaption></figure>"
+def _figure(number: int, directory: Path) -> Iterable[str]:
+    """The full picture, or else the quick one, or else nothing."""
+    for quick in (False, True):
+        file = directory / f"{stem(number, quick=quick)}.png"
+        if file.exists():
+            data = base64.b64encode(file.read_bytes()).decode()
+            title = escape(MODULES[number].TITLE)
+            size = " (quick)" if quick else ""
+            yield f'<figure><img src="data:image/png;base64,{data}" alt="{title}">'
+            yield f"<figcaption>Figure {number}. {title}{size}</figcaption></figure>"
+            return

@@ -1,4 +1,4 @@
-"""Datasets on disk: kept with the parameters that made them, and used again only for the same."""
+"""Datasets on disk: kept with what made them, parameters and sources, and used for no other."""
 
 from __future__ import annotations
 
@@ -8,23 +8,53 @@ import struct
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hiddenmanifold.figures.curves import Datasets
+from hiddenmanifold.figures.setting import Setting
 
 if TYPE_CHECKING:
     import xarray as xr
 
+PACKAGE = Path(__file__).parents[1]
+SHOWING = ("cli/", "explorer/", "figures/", "plotting/")
+"""Folders that show numbers; what computes them here is named in `digest`."""
 UNREADABLE = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, struct.error)
 """What a broken file raises: it is parsed as one that is whole, until something makes no sense."""
 
 
-def fingerprint(parameters: Any) -> str:
-    """Parameters, as a frozen dataclass, and the version of the package, as a line of JSON."""
-    content = {"parameters": asdict(parameters), "version": version("hiddenmanifold")}
+def fingerprint(setting: Setting, figure: str) -> str:
+    """What determines the data of a figure: parameters, version and sources, as a line of JSON."""
+    content = {
+        "parameters": asdict(setting),
+        "version": version("hiddenmanifold"),
+        "sources": digest(PACKAGE, figure),
+    }
     return json.dumps(content, sort_keys=True)
+
+
+@cache
+def digest(package: Path, figure: str) -> str:
+    """A hash of every source that the data of a figure depend on.
+
+    Parameters
+    ----------
+    package : Path
+        The folder of the package.
+    figure : str
+        Name of the figure's module.
+    """
+    names = [path.relative_to(package).as_posix() for path in package.rglob("*.py")]
+    own = {f"figures/{module}.py" for module in ("setting", "curves", figure)}
+    hashed = sha256()
+    for name in sorted(names):
+        if name in own or not name.startswith(SHOWING):
+            hashed.update(name.encode() + sha256((package / name).read_bytes()).digest())
+    return hashed.hexdigest()
 
 
 def paths(directory: Path, stem: str, parts: Sequence[str]) -> dict[str, Path]:
@@ -41,7 +71,7 @@ def save(data: Datasets, files: dict[str, Path], key: str) -> None:
 
 
 def load(files: dict[str, Path], key: str) -> Datasets | None:
-    """The datasets, if every part is there and was made with the same parameters, else None.
+    """The datasets, if every part is there and was made with the same `fingerprint`, else None.
 
     A file that cannot be read counts as missing, with a warning.
     """

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-# in the order of the text
-from hiddenmanifold.figures.claims import equivalence  # isort: skip
-from hiddenmanifold.figures.claims import double_descent  # isort: skip
-from hiddenmanifold.figures.claims import features  # isort: skip
-from hiddenmanifold.figures.claims import manifold  # isort: skip
-from hiddenmanifold.figures.claims.judgement import CHECKS, COLOURS, DIFFERS, HOLDS, REMARK, Row
+from hiddenmanifold.figures.claims import double_descent, equivalence, features, manifold
+from hiddenmanifold.figures.claims.judgement import COLOURS, DIFFERS, HOLDS, REMARK, Row
 
-__all__ = [
-    "CHECKS",
-    "COLOURS",
-    "DIFFERS",
-    "HOLDS",
-    "REMARK",
-    "Row",
-    "check",
-    "double_descent",
-    "equivalence",
-    "features",
-    "manifold",
-]
+__all__ = ["CHECKS", "COLOURS", "DIFFERS", "HOLDS", "REMARK", "Row", "check"]
+
+CHECKS = (*equivalence.CLAIMS, *double_descent.CLAIMS, *features.CLAIMS, *manifold.CLAIMS)
+"""Every check, in the order of the text."""
 
 
 def check(progress: bool = False) -> list[Row]:

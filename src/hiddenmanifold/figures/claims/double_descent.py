@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from hiddenmanifold.figures.claims.judgement import Row, claim, error, paper_model, verdict
+from hiddenmanifold.figures.claims.judgement import Row, error, verdict
+from hiddenmanifold.figures.setting import paper_model
 from hiddenmanifold.optima import interpolation_peak
 from hiddenmanifold.prediction import predict
 from hiddenmanifold.thresholds import separability_threshold
 
 
-@claim
 def peak_of_the_square_loss() -> Row:
     """Section 3.1."""
     peak = interpolation_peak(paper_model(loss="square"), n_over_d=3.0, regularisation=[0, 1e-4])
@@ -25,7 +25,6 @@ def peak_of_the_square_loss() -> Row:
     )
 
 
-@claim
 def peak_of_the_logistic_loss() -> Row:
     """Section 3.1."""
     threshold = float(separability_threshold(paper_model(), n_over_d=3.0))
@@ -40,7 +39,6 @@ def peak_of_the_logistic_loss() -> Row:
     )
 
 
-@claim
 def training_loss_vanishes_at_the_peaks() -> Row:
     """Section 3.1."""
     losses = []
@@ -60,7 +58,6 @@ def training_loss_vanishes_at_the_peaks() -> Row:
     )
 
 
-@claim
 def error_falls_beyond_the_peaks() -> Row:
     """Section 3.1."""
     p_over_n = np.geomspace(1.05, 1e3, 121)
@@ -76,7 +73,6 @@ def error_falls_beyond_the_peaks() -> Row:
     )
 
 
-@claim
 def cover() -> Row:
     """Section 3.1."""
     limit = 1 / float(separability_threshold(paper_model(), n_over_d=1e-9))
@@ -88,7 +84,6 @@ def cover() -> Row:
     )
 
 
-@claim
 def separability_grows_with_samples() -> Row:
     """Section 3.1."""
     n_over_d = np.geomspace(0.01, 100, 60)
@@ -132,13 +127,11 @@ def _logistic_against_square(regularisation: Any, expected: str) -> Row:
     )
 
 
-@claim
 def logistic_against_square_at_small_regularisation() -> Row:
     """Section 3.1."""
     return _logistic_against_square(1e-4, "worse in a small region around the peak")
 
 
-@claim
 def logistic_against_square_at_the_optimum() -> Row:
     """Section 3.1."""
     return _logistic_against_square("optimal", "better")
@@ -157,13 +150,25 @@ def _kernel_limit(loss: str, printed: float) -> Row:
     )
 
 
-@claim
 def kernel_limit_of_the_square_loss() -> Row:
     """Section 3.1."""
     return _kernel_limit("square", 0.17)
 
 
-@claim
 def kernel_limit_of_the_logistic_loss() -> Row:
     """Section 3.1."""
     return _kernel_limit("logistic", 0.16)
+
+
+CLAIMS = (
+    peak_of_the_square_loss,
+    peak_of_the_logistic_loss,
+    training_loss_vanishes_at_the_peaks,
+    error_falls_beyond_the_peaks,
+    cover,
+    separability_grows_with_samples,
+    logistic_against_square_at_small_regularisation,
+    logistic_against_square_at_the_optimum,
+    kernel_limit_of_the_square_loss,
+    kernel_limit_of_the_logistic_loss,
+)

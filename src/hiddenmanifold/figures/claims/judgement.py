@@ -1,8 +1,7 @@
-"""What a claim of the text is, how it is judged, and the models that the text speaks of."""
+"""What a claim of the text is, and how it is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,27 +28,6 @@ class Row:
     computed: str
     verdict: str
     note: str = ""
-
-
-CHECKS: list[Callable[[], Row]] = []
-"""Every check, in the order of the text."""
-
-
-def claim(check: Callable[[], Row]) -> Callable[[], Row]:
-    """Add a check to the list."""
-    CHECKS.append(check)
-    return check
-
-
-def paper_model(**ingredients: Any) -> Model:
-    """The model of the text's Figures 2 to 5, but for the ingredients given."""
-    parts: dict[str, Any] = {
-        "activation": "sign",
-        "projection": "gaussian",
-        "teacher": "sign",
-        "loss": "logistic",
-    }
-    return Model(**{**parts, **ingredients})
 
 
 def error(model: Model, **arguments: Any) -> Array:

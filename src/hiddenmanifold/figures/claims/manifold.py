@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiddenmanifold.figures.claims.judgement import Row, claim, error, paper_model, verdict
-from hiddenmanifold.model import Model
+from hiddenmanifold.figures.claims.judgement import Row, error, verdict
+from hiddenmanifold.figures.setting import hidden_manifold
 from hiddenmanifold.optima import interpolation_peak
 
 
-def _manifold() -> Model:
-    return paper_model(activation="erf", loss="square")
-
-
-@claim
 def peak_shrinks_with_regularisation() -> Row:
     """Section 3.3."""
-    peak = interpolation_peak(_manifold(), d_over_p=0.1, regularisation=[1e-6, 1e-4, 1e-2])
+    peak = interpolation_peak(hidden_manifold(), d_over_p=0.1, regularisation=[1e-6, 1e-4, 1e-2])
     place, height = 1 / peak.p_over_n.values, peak.generalisation_error.values
     return Row(
         "hidden manifold: the peak is at n/p = 1 and shrinks with λ",
@@ -27,10 +22,9 @@ def peak_shrinks_with_regularisation() -> Row:
     )
 
 
-@claim
 def saturation() -> Row:
     """Section 3.3."""
-    (value,) = error(_manifold(), n_over_p=[np.inf], d_over_p=0.1, regularisation="optimal")
+    (value,) = error(hidden_manifold(), n_over_p=[np.inf], d_over_p=0.1, regularisation="optimal")
     return Row(
         "hidden manifold: error for n/p → ∞ at d/p = 0.1",
         "0.0325",
@@ -39,11 +33,10 @@ def saturation() -> Row:
     )
 
 
-@claim
 def many_latent_dimensions_are_hopeless() -> Row:
     """Section 3.3."""
     errors = error(
-        _manifold(), n_over_p=1.0, d_over_p=[1.0, 10.0, 1e2, 1e4], regularisation="optimal"
+        hidden_manifold(), n_over_p=1.0, d_over_p=[1.0, 10.0, 1e2, 1e4], regularisation="optimal"
     )
     return Row(
         "d/p ≫ 1: labels look random, only bad errors",
@@ -54,12 +47,11 @@ def many_latent_dimensions_are_hopeless() -> Row:
     )
 
 
-@claim
 def error_grows_with_latent_dimensions() -> Row:
     """Section 3.3."""
     d_over_p = np.geomspace(1e-3, 10, 41)
     errors = error(
-        _manifold(), n_over_p=[0.2, 1.0, 3.0], d_over_p=d_over_p, regularisation="optimal"
+        hidden_manifold(), n_over_p=[0.2, 1.0, 3.0], d_over_p=d_over_p, regularisation="optimal"
     )
     return Row(
         "the error deteriorates as d/p increases",
@@ -70,10 +62,11 @@ def error_grows_with_latent_dimensions() -> Row:
     )
 
 
-@claim
 def low_and_high_latent_dimension() -> Row:
     """Section 3.3."""
-    low, high = error(_manifold(), n_over_p=1.0, d_over_p=[0.01, 0.5], regularisation="optimal")
+    low, high = error(
+        hidden_manifold(), n_over_p=1.0, d_over_p=[0.01, 0.5], regularisation="optimal"
+    )
     return Row(
         "good error at very low d/p, a rather bad one at d/p = 0.5",
         "good, bad",
@@ -83,11 +76,10 @@ def low_and_high_latent_dimension() -> Row:
     )
 
 
-@claim
 def overparametrised_learning() -> Row:
     """Section 3.3."""
     few, as_many, many = error(
-        _manifold(), n_over_d=[0.1, 1.0, 10.0], d_over_p=0.01, regularisation="optimal"
+        hidden_manifold(), n_over_d=[0.1, 1.0, 10.0], d_over_p=0.01, regularisation="optimal"
     )
     return Row(
         "small d/p: good error with p > n as long as roughly d ≲ n",
@@ -96,3 +88,13 @@ def overparametrised_learning() -> Row:
         verdict(bool(few > 0.35 and as_many < 0.3 and many < 0.1), remark=True),
         "d/p = 0.01, so p = 10 n even for the last; 'roughly' means n of several d",
     )
+
+
+CLAIMS = (
+    peak_shrinks_with_regularisation,
+    saturation,
+    many_latent_dimensions_are_hopeless,
+    error_grows_with_latent_dimensions,
+    low_and_high_latent_dimension,
+    overparametrised_learning,
+)
