@@ -9,8 +9,9 @@ import time
 import numpy as np
 
 import hiddenmanifold as hm
+from hiddenmanifold.execution import Crew
+from hiddenmanifold.points import Points
 from hiddenmanifold.theory.asymptotics import asymptotics
-from hiddenmanifold.theory.spectral import Ratios
 
 LOW, HIGH = 1e-8, 1e5
 ACCURACY = 1e-5
@@ -46,7 +47,9 @@ def golden_section(model: hm.Model, alpha: np.ndarray, gamma: np.ndarray) -> tup
     """Least error found by narrowing brackets of log λ by the golden ratio, and evaluations."""
 
     def error(t: np.ndarray) -> np.ndarray:
-        return asymptotics(model, Ratios(alpha, gamma, np.exp(t)), 1)["generalisation_error"]
+        return asymptotics(model, Points.of(alpha, gamma, np.exp(t)), Crew(1))[
+            "generalisation_error"
+        ]
 
     ratio = 0.5 * (np.sqrt(5) - 1)
     a, b = np.full_like(alpha, np.log(LOW)), np.full_like(alpha, np.log(HIGH))

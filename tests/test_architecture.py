@@ -5,33 +5,33 @@ import importlib
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import FunctionType
 
 import pytest
 
 PACKAGE = "hiddenmanifold"
-SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / PACKAGE
 
 # The rooms, from the ground up. A room is a module, or a folder whose modules may import one
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
     ("errors", "arrays"),
-    ("registry",),
-    ("numerics", "spectra"),
+    ("registry", "points"),
+    ("numerics", "spectra", "execution"),
     ("activations", "projections", "teachers", "losses"),
     ("features",),
     ("model",),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("results",),
-    ("grids",),
-    ("prediction", "thresholds", "bayes"),
-    ("optima",),
-    ("experiments",),
-    ("plotting",),
+    ("plotting", "arguments"),
+    ("prediction", "bayes"),
+    ("thresholds", "needs", "experiments"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted
 )
@@ -142,6 +142,95 @@ def test_checker_catches_each_breach(tmp_path, module, source, sentence):
     assert sentence in found[0]
 
 
+GUIDE = ROOT / "CONTRIBUTING.md"
+MARKS = ("<!-- import graph -->\n", "<!-- end -->\n")
+
+
+def import_graph(tree: Path) -> str:
+    """The rooms from the ground up, each with those it imports, and the length of a chain."""
+    rooms: dict[str, set[str]] = {}
+    for path in tree.rglob("*.py"):
+        where = path.relative_to(tree)
+        found = imports(path.read_text(encoding="utf-8"), ".".join((PACKAGE, *where.parent.parts)))
+        targets = rooms.setdefault(where.parts[0].removesuffix(".py"), set())
+        targets.update(room for _, dotted in found if (room := room_of(dotted)))
+    order = [room for room in FLOOR if room in rooms]
+    lines = [
+        " → ".join(filter(None, (room, ", ".join(r for r in order if r in rooms[room] - {room}))))
+        for room in order
+    ]
+    chain = f"longest chain of modules, each importing the next: {len(longest_chain(tree))}"
+    return "\n".join(["```", *lines, "", chain, "```", ""])
+
+
+def longest_chain(tree: Path) -> list[str]:
+    """Modules on the longest path of imports, from the top down; a cycle is an error."""
+    names = {
+        ".".join((PACKAGE, *p.relative_to(tree).with_suffix("").parts)): p
+        for p in tree.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    below: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        package = name if path.stem == "__init__" else name.rpartition(".")[0]
+        found = imports(at_run_time(path.read_text(encoding="utf-8")), package)
+        below[name] = {home for _, dotted in found if (home := home_of(dotted, modules))}
+    chains: dict[str, list[str]] = {}
+    for name in TopologicalSorter(below).static_order():
+        chains[name] = [name, *max((chains[other] for other in below[name]), key=len, default=[])]
+    return max(chains.values(), key=len)
+
+
+def home_of(dotted: str, modules: Container[str]) -> str | None:
+    """The module that an imported name is or lives in; None outside the package."""
+    while dotted and dotted not in modules:
+        dotted = dotted.rpartition(".")[0]
+    return dotted or None
+
+
+def at_run_time(source: str) -> str:
+    """A source without the imports that only a type checker sees."""
+    parsed = ast.parse(source)
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    return ast.unparse(parsed)
+
+
+def guide_with(graph: str) -> str:
+    """The contributing guide with a graph between its marks."""
+    before, rest = GUIDE.read_text(encoding="utf-8").split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    return before + graph.join(MARKS) + after
+
+
+def test_contributing_shows_the_import_graph():
+    graph = import_graph(SOURCE)
+    assert guide_with(graph) == GUIDE.read_text(encoding="utf-8"), (
+        f"run `python tests/test_architecture.py`, or paste into {GUIDE.name}:\n{graph}"
+    )
+
+
+def test_graph_and_longest_chain_of_a_small_tree(tmp_path):
+    only_typing = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .channel import V"
+    plant(tmp_path, LEGAL | {"prediction.py": "import numpy", "theory/overlaps.py": only_typing})
+    plant(tmp_path, {"losses.py": "from .errors import E", "model.py": "from . import losses"})
+    assert import_graph(tmp_path).splitlines()[1:-3] == [
+        "errors",
+        "numerics → errors",
+        "losses → errors",
+        "model → losses",
+        "theory → losses, model",
+        "prediction",
+        "__init__ → prediction",
+    ]
+    chain = ["theory", "theory.channel", "model", "losses", "errors"]
+    assert longest_chain(tmp_path) == [f"{PACKAGE}.{name}" for name in chain]
+    plant(tmp_path, {"theory/overlaps.py": "from .channel import V"})
+    with pytest.raises(CycleError, match=r"theory\.overlaps"):
+        longest_chain(tmp_path)
+
+
 def heavy_after(statement: str) -> set[str]:
     """Heavy libraries that a fresh interpreter has loaded after one statement."""
     script = f"import sys\n{statement}\nprint(*sys.modules)"
@@ -202,3 +291,8 @@ def test_public_names_are_documented():
     package = importlib.import_module(PACKAGE)  # here, so that a cycle cannot silence the checker
     assert package.__all__
     assert not [u for name in package.__all__ for u in undocumented(name, getattr(package, name))]
+
+
+if __name__ == "__main__":
+    GUIDE.write_text(guide_with(import_graph(SOURCE)), encoding="utf-8")
+    print(*longest_chain(SOURCE), sep="\n")

@@ -1,4 +1,4 @@
-"""What the README and the docstrings show runs as written."""
+"""What the README, the contributing guide and the docstrings show runs as written."""
 
 import doctest
 import importlib
@@ -13,12 +13,17 @@ import hiddenmanifold as hm
 ROOT = Path(__file__).parents[1]
 
 
+def python_blocks(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+
+
 def test_the_readme_examples_run_one_after_another():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    blocks = python_blocks("README.md")
     assert len(blocks) >= 3
     names = {}
     for block in blocks:
         exec(block, names)
+    assert isinstance(names["deep"], hm.features.Deep)
     assert names["ds"].sizes == {"p_over_n": 2, "regularisation": 2}
     assert np.abs(names["ds"].generalisation_error_z).max() < 5
 
@@ -28,7 +33,9 @@ def test_the_readme_starts_with_the_two_commands():
     assert text.index("make demo") < text.index("make test") < 300
 
 
-@pytest.mark.parametrize("module", ["model", "prediction", "optima", "thresholds", "bayes"])
+@pytest.mark.parametrize(
+    "module", ["model", "prediction", "needs", "thresholds", "bayes", "features.deep"]
+)
 def test_docstring_examples_give_what_they_show(module):
     results = doctest.testmod(
         importlib.import_module(f"hiddenmanifold.{module}"),
@@ -43,3 +50,30 @@ def test_the_readme_names_every_registered_ingredient():
     for module in (hm.activations, hm.projections, hm.teachers, hm.losses):
         for name in module.REGISTRY:
             assert name in text, f"{module.__name__}: {name}"
+    for kind in hm.features.REGISTRY.values():  # given as objects
+        assert f"`{kind.__name__}(" in text
+
+
+EXAMPLES = {  # of the contributing guide: where each belongs, and which part of a model it is
+    "LogCosh": ("losses.named", "loss"),
+    "Softsign": ("activations", "activation"),
+    "Mixture": ("teachers.probit", "teacher"),
+    "TwoScales": ("projections", "projection"),
+    "Blurred": ("features", "features"),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
+    (block,) = (block for block in python_blocks("CONTRIBUTING.md") if f"class {name}(" in block)
+    home, part = EXAMPLES[name]
+    names = dict(vars(importlib.import_module(f"hiddenmanifold.{home}")))
+    exec(block, names)
+    parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
+    ratios = {"n_over_p": 1.5, "d_over_p": 0.8}
+    if part == "features":
+        del parts["activation"], parts["projection"], ratios["d_over_p"]
+    model = hm.Model(**{**parts, part: names[name]()})
+    ds = hm.compare(model, **ratios, regularisation=[0.01, 1.0], d=120, seeds=10, workers=1)
+    for quantity in ("generalisation_error", "training_loss", "q_w", "Q", "M"):
+        assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity

@@ -20,7 +20,7 @@ from hiddenmanifold import (
     projections,
     teachers,
 )
-from hiddenmanifold.model import RATIOS, exponents
+from hiddenmanifold.points import RATIOS, exponents
 from hiddenmanifold.registry import Task
 
 PROPERTY = settings(max_examples=60)

@@ -92,12 +92,12 @@ def test_bounds_restrict_the_search():
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
     ratios = {"n_over_d": 3.0, "p_over_n": [0.3, 1.0, 3.0]}
     free = hm.predict(model, regularisation="optimal", **ratios).optimal_regularisation.values
-    low = hm.predict(model, regularisation="optimal", bounds=(0, free.min() / 2), **ratios)
+    low = hm.predict(model, regularisation=hm.Optimal(bounds=(0, free.min() / 2)), **ratios)
     assert_allclose(low.optimal_regularisation, free.min() / 2)
-    high = hm.predict(model, regularisation="optimal", bounds=(2 * free.max(), np.inf), **ratios)
+    high = hm.predict(model, regularisation=hm.Optimal(bounds=(2 * free.max(), np.inf)), **ratios)
     assert_allclose(high.optimal_regularisation, 2 * free.max())
     around = hm.predict(
-        model, regularisation="optimal", bounds=(free.min() / 2, 2 * free.max()), **ratios
+        model, regularisation=hm.Optimal(bounds=(free.min() / 2, 2 * free.max())), **ratios
     )
     assert_allclose(around.optimal_regularisation, free, rtol=1e-4)
 
@@ -109,7 +109,7 @@ def test_the_clean_error_has_an_optimum_of_its_own():
     )
     ratios = {"n_over_d": 4.0, "p_over_n": 1.0}
     noisy = hm.predict(model, regularisation="optimal", **ratios)
-    clean = hm.predict(model, regularisation="optimal", minimise="clean_error", **ratios)
+    clean = hm.predict(model, regularisation=hm.Optimal("clean_error"), **ratios)
     scan = hm.predict(model, regularisation=LAMS, **ratios)
     assert_allclose(clean.clean_error, scan.clean_error.min(), rtol=1e-4)
     assert clean.clean_error <= noisy.clean_error
@@ -120,18 +120,29 @@ def test_the_clean_error_has_an_optimum_of_its_own():
     ("arguments", "named"),
     [
         ({"regularisation": "best"}, "regularisation"),
-        ({"regularisation": "optimal", "minimise": "training_loss"}, "minimise"),
-        ({"regularisation": "optimal", "bounds": (1.0, 0.1)}, "bounds"),
-        ({"regularisation": "optimal", "bounds": (-1.0, 1.0)}, "bounds"),
-        ({"regularisation": "optimal", "bounds": 3.0}, "bounds"),
-        ({"regularisation": "optimal", "bounds": (0.1, np.nan)}, "bounds"),
+        ({"regularisation": {"minimise": "training_loss"}}, "minimise"),
+        ({"regularisation": {"bounds": (1.0, 0.1)}}, "bounds"),
+        ({"regularisation": {"bounds": (-1.0, 1.0)}}, "bounds"),
+        ({"regularisation": {"bounds": 3.0}}, "bounds"),
+        ({"regularisation": {"bounds": (0.1, np.nan)}}, "bounds"),
+        ({"regularisation": 0.1, "bounds": (5, 1), "minimise": "nonsense"}, "arguments"),
+        ({"regularisation": "optimal", "bounds": (0.1, 1)}, "arguments"),
     ],
 )
 def test_nonsense_is_refused_by_name(arguments, named):
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
     with pytest.raises(hm.InvalidArgumentError) as caught:
+        if isinstance(arguments["regularisation"], dict):
+            arguments = {"regularisation": hm.Optimal(**arguments["regularisation"])}
         hm.predict(model, n_over_d=3.0, p_over_n=1.0, **arguments)
     assert caught.value.argument == named
+
+
+def test_optimal_is_the_short_form_of_its_options():
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    ratios = {"n_over_d": 3.0, "p_over_n": [0.5, 2.0]}
+    short = hm.predict(model, regularisation="optimal", **ratios)
+    assert short.identical(hm.predict(model, regularisation=hm.Optimal(), **ratios))
 
 
 @pytest.mark.parametrize("seed", range(100, 130))
@@ -186,9 +197,7 @@ def test_dips_beside_plateaus_are_found():
         absolute,
         n_over_d=7.964816,
         p_over_n=4.125381,
-        minimise="clean_error",
-        bounds=(0.00261786, 126.7),
-        regularisation="optimal",
+        regularisation=hm.Optimal("clean_error", (0.00261786, 126.7)),
     )
     assert ds.clean_error < 0.005298
 

@@ -1,5 +1,6 @@
 """`predict`: ratios, labelled grids, refusals, failures that show, independence of the batch."""
 
+import inspect
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import combinations, permutations
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+import hiddenmanifold as hm
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Model, Status, predict
 from hiddenmanifold.losses import Custom as CustomLoss
 from hiddenmanifold.projections import Matrix, Spectrum
@@ -411,8 +413,14 @@ def test_model_must_be_a_model(wrong):
 
 
 def test_unknown_ratio_is_refused():
-    with pytest.raises(TypeError, match="n_over_q"):
+    with pytest.raises(InvalidArgumentError, match="n_over_q"):
         at(n_over_q=1.0)
+
+
+def test_signatures_show_the_six_ratios():
+    functions = (hm.predict, hm.sensitivity, hm.bayes_optimal, hm.separability_threshold)
+    for function in (*functions, hm.interpolation_peak, hm.features_needed, hm.simulate):
+        assert set(RATIOS) <= set(inspect.signature(function).parameters)
 
 
 # --- failures that show ------------------------------------------------------------------------
@@ -552,7 +560,8 @@ def test_numbers_do_not_depend_on_the_number_of_workers(monkeypatch, name):
     solve_together(monkeypatch, 7)
     one = predict(VARIETY[name], **scattered(name), workers=1)
     for workers in (2, 5, None):
-        assert predict(VARIETY[name], **scattered(name), workers=workers).identical(one)
+        several = predict(VARIETY[name], **scattered(name), workers=workers)
+        assert several.assign_attrs(workers=1).identical(one)
 
 
 @variety

@@ -11,7 +11,7 @@ from scipy.stats import norm
 import hiddenmanifold as hm
 from hiddenmanifold import projections, teachers
 from hiddenmanifold.simulation.data import Sizes, World
-from hiddenmanifold.theory.separability import least
+from hiddenmanifold.theory.separability.direction import least
 from hiddenmanifold.thresholds import separability_threshold
 
 

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import activations, features, losses, projections, teachers
+    from .arguments import Optimal
     from .bayes import bayes_optimal
     from .errors import (
         ConvergenceError,
         HiddenManifoldError,
         IncompatibleIngredientsError,
         InvalidArgumentError,
+        Status,
     )
-    from .experiments import compare, simulate, summary
+    from .experiments import compare, simulate
     from .model import Model, to_ridge_alpha, to_sklearn_C
-    from .numerics.newton import Status
-    from .optima import features_needed, interpolation_peak
+    from .needs import features_needed
     from .prediction import predict, sensitivity
-    from .thresholds import separability_threshold
+    from .results import summary
+    from .thresholds import interpolation_peak, separability_threshold
 
 __all__ = [
     "ConvergenceError",
@@ -29,6 +31,7 @@ __all__ = [
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
     "Model",
+    "Optimal",
     "Status",
     "activations",
     "bayes_optimal",
@@ -50,19 +53,21 @@ __all__ = [
 
 # names are imported when they are asked for: the command line answers before scipy is loaded
 _HOME = {
+    "arguments": ("Optimal",),
     "bayes": ("bayes_optimal",),
     "errors": (
         "ConvergenceError",
         "HiddenManifoldError",
         "IncompatibleIngredientsError",
         "InvalidArgumentError",
+        "Status",
     ),
-    "experiments": ("compare", "simulate", "summary"),
+    "experiments": ("compare", "simulate"),
     "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
-    "numerics.newton": ("Status",),
-    "optima": ("features_needed", "interpolation_peak"),
+    "needs": ("features_needed",),
     "prediction": ("predict", "sensitivity"),
-    "thresholds": ("separability_threshold",),
+    "results": ("summary",),
+    "thresholds": ("interpolation_peak", "separability_threshold"),
 }
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from numpy.typing import ArrayLike
-
-from .grids import Grid, checked
+from .arguments import Grid, Ratios, checked, with_ratios
+from .execution import Crew
 from .model import Model
 from .theory import bayes
 
@@ -25,16 +25,14 @@ MEANINGS = {
 }
 
 
+@with_ratios
 def bayes_optimal(
     model: Model,
     *,
-    n_over_d: ArrayLike | xr.DataArray | None = None,
-    d_over_n: ArrayLike | xr.DataArray | None = None,
-    p_over_n: ArrayLike | xr.DataArray | None = None,
-    n_over_p: ArrayLike | xr.DataArray | None = None,
-    p_over_d: ArrayLike | xr.DataArray | None = None,
-    d_over_p: ArrayLike | xr.DataArray | None = None,
     on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """The least error that any predictor can reach on a model's data, as n, p, d → ∞.
 
@@ -51,10 +49,12 @@ def bayes_optimal(
     ----------
     model : Model
         Features and label rule; its loss and intercept play no role.
-    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
-        The ratios, as in `predict`; one of them may be infinite.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
+    workers, executor
+        As in `predict`.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        The ratios, as in `predict`; one of them may be infinite.
 
     Returns
     -------
@@ -77,17 +77,8 @@ def bayes_optimal(
     >>> ds.generalisation_error.values.round(4)
     array([0.2285, 0.1299])
     """
-    given = {
-        "n_over_d": n_over_d,
-        "d_over_n": d_over_n,
-        "p_over_n": p_over_n,
-        "n_over_p": n_over_p,
-        "p_over_d": p_over_d,
-        "d_over_p": d_over_p,
-    }
-    grid = Grid.of(model, given)
-    columns = bayes.bayes_optimal(model, grid.points.alpha, grid.points.gamma)
-    ds = grid.dataset(columns, SOURCE)
-    for name, meaning in MEANINGS.items():
-        ds[name].attrs["long_name"] = meaning
+    crew, grid = Crew(workers, executor), Grid.of(model, ratios)
+    points = grid.points
+    columns = bayes.bayes_optimal(model, points.alpha, points.gamma, crew)
+    ds = grid.dataset(columns, {**SOURCE, "workers": crew.used}, MEANINGS)
     return checked(ds, on_failure)

@@ -1,7 +1,8 @@
-"""Exceptions of the package: each message names the argument, its value and what is allowed."""
+"""Exceptions, whose messages name the argument, its value and what is allowed; and `Status`."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 
@@ -54,3 +55,36 @@ class _Shown(str):
 def _shorten(value: object, limit: int = 80) -> str:
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+class Status(IntEnum):
+    """How the solve of a point ended."""
+
+    CONVERGED = 0
+    MAX_ITERATIONS = 1
+    NON_FINITE = 2
+    QUADRATURE = 3
+    THRESHOLD = 4
+    NO_LIMIT = 5
+    SEARCH = 6
+
+    @property
+    def sentence(self) -> str:
+        """The outcome, for a person."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "converged: the residual and the quadrature error are within tolerance",
+    Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance",
+    Status.NON_FINITE: "the equations gave a value that is not finite, so the iteration stopped",
+    Status.QUADRATURE: "the integrals did not settle when the quadrature was refined; a function "
+    "with undeclared kinks or a very short length scale does this",
+    Status.THRESHOLD: "exactly at the threshold where every training sample can just be fitted, "
+    "the limit of vanishing regularisation is infinite or differs from its two sides",
+    Status.NO_LIMIT: "no limit of vanishing regularisation is known for this loss: its weights "
+    "grow without bound in a direction that depends on how the loss decays (known for exponential "
+    "decay only), or it is least at a residual other than zero",
+    Status.SEARCH: "the search along the curve did not end, or part of the curve could not be "
+    "solved and it shows no peak elsewhere",
+}

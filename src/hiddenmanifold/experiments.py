@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arguments import Grid, Ratios, check_on_failure, checked, labelled, with_ratios
 from .errors import ConvergenceError, InvalidArgumentError
-from .grids import checked
-from .losses import Square
+from .execution import Crew
 from .model import Model
 from .prediction import predict
 from .registry import check_count
-from .results import check_aligned, dataset, labelled, ratios_of
+from .results import dataset, summary
 from .simulation.data import Sizes
-from .simulation.executors import collect, number_of_workers
-from .simulation.experiment import Trial, check_memory, measured
+from .simulation.experiment import Trial, check_memory, collect
 from .simulation.fit import ONLY_SQUARE
-from .simulation.problem import ACCEPTED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,6 +38,7 @@ COMPARED = (
 )
 
 
+@with_ratios
 def simulate(
     model: Model,
     *,
@@ -52,7 +51,7 @@ def simulate(
     workers: int | None = None,
     executor: Executor | None = None,
     progress: bool = False,
-    **ratios: ArrayLike | xr.DataArray,
+    **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Fit a model exactly on drawn data, for many seeds, and measure it.
 
@@ -75,9 +74,10 @@ def simulate(
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
-        Processes; by default one per core.
+        Processes; by default one per core. Beside other threads none can be forked safely, and
+        threads take their place. The attribute `workers` says how many took part.
     executor : concurrent.futures.Executor, optional
-        Where to run instead, e.g. on a cluster.
+        Where to run instead: a ProcessPoolExecutor, or that of a cluster.
     progress : bool
         Whether to show a progress bar.
     **ratios
@@ -88,8 +88,10 @@ def simulate(
     xarray.Dataset
         The names of `predict` with a dimension `seed`, plus `optimality` (a bound on each fit's
         relative distance from its minimum), the sizes `n`, `p`, `d` used, and `seconds`. After a
-        Ctrl-C the trials that were not finished are NaN. So are draws without a minimum (a single
-        class, an intercept and a loss that only falls), of infinite `optimality`.
+        Ctrl-C the attribute `interrupted` is 1, the attributes `done` and `asked` count trials
+        (a seed of a point each), and those that were not finished are NaN. So are draws without a
+        minimum (a single class, an intercept and a loss that only falls), of infinite
+        `optimality`.
 
     Raises
     ------
@@ -99,16 +101,15 @@ def simulate(
     plan = Plan.of(model, regularisation, ratios, d=d, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    if executor is not None and not isinstance(executor, Executor):
-        raise InvalidArgumentError("executor", executor, "a concurrent.futures.Executor")
+    crew = Crew(workers, executor)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
-    workers = None if workers is None else check_count("workers", workers)
     trials = plan.trials(seed, n_test, equivalent=data == "equivalent")
-    at_once = 1 if executor else number_of_workers(workers, len(trials))
-    check_memory(model, plan.sizes, n_test, at_once)
-    columns = collect(trials, measured(model), executor or at_once, progress=progress)
+    check_memory(model, plan.sizes, n_test, crew.at_once(len(trials), threads=True))
+    columns, done = collect(trials, crew, progress=progress)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
-    return plan.dataset(columns, source)
+    asked = len(trials)
+    ended = {"interrupted": int(done < asked), "done": done, "asked": asked}
+    return plan.dataset(columns, {**source, "workers": crew.used, **ended})
 
 
 @dataclass(frozen=True)
@@ -146,21 +147,20 @@ class Plan:
         """The plan that arguments of `simulate` ask for, if they make sense."""
         import xarray as xr
 
-        if not isinstance(model, Model):
-            raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
+        grid = Grid.of(model, ratios, regularisation, limits=False)
         rows = model.features.fixed_dimension
         d, seeds = check_count("d", rows or 256 if d is None else d), check_count("seeds", seeds)
         if rows not in (None, d):
             raise InvalidArgumentError("d", d, f"{rows}, which the features fix")
-        coordinates, alpha, gamma = ratios_of(model, ratios)
-        lam = coordinates["regularisation"] = _regularisations(model, regularisation)
-        check_aligned(coordinates)
+        coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
+        if not model.loss.quadratic and not lam.values.all():
+            raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
         for name, values in coordinates.items():
             if own := {"seed", "n", "p", "d"}.intersection(map(str, values.dims)):
                 raise InvalidArgumentError(
                     name, f"with a dimension {own.pop()!r}", "named otherwise"
                 )
-        alpha, gamma = xr.broadcast(alpha, gamma)
+        alpha, gamma = xr.broadcast(*grid.sizes())
         shared = not set(lam.dims).intersection(alpha.dims)
         if shared:
             lams = [tuple(lam.values.ravel().tolist())] * alpha.size
@@ -202,43 +202,6 @@ class Plan:
         return ds.assign_coords(used)
 
 
-def _regularisations(model: Model, given: ArrayLike | xr.DataArray) -> xr.DataArray:
-    lam = labelled("regularisation", given, zero=True)
-    if not isinstance(model.loss, Square) and not lam.values.all():
-        raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
-    return lam
-
-
-def summary(ds: xr.Dataset) -> xr.Dataset:
-    """Mean and standard error over the seeds of every simulated quantity.
-
-    Fits that are farther than 1e-7 from their optimum are left out, and counted in `dropped`. The
-    standard error contains what the finite number of test samples leaves in every seed.
-
-    Parameters
-    ----------
-    ds : xarray.Dataset
-        What `simulate` returned.
-    """
-    if "seed" not in ds.dims or "optimality" not in ds:
-        raise InvalidArgumentError("ds", ds, "a dataset returned by simulate")
-    good = ds.optimality <= ACCEPTED
-    finished = ds.generalisation_error.notnull() | ds.optimality.notnull()
-    # the error that a test leaves in one seed is not one of the mean
-    own = [name for name in ds.data_vars if str(name).endswith("_test_stderr")]
-    used = ds.where(good).drop_vars(["optimality", "seconds", *own])
-    out = used.mean("seed", keep_attrs=True)
-    count = used.generalisation_error.notnull().sum("seed")
-    spread = used.std("seed", ddof=1) / np.sqrt(count)
-    for name in used.data_vars:
-        meaning = {"long_name": f"standard error over seeds of the mean of {name}"}
-        out[f"{name}_stderr"] = spread[name].assign_attrs(meaning)
-    out["seeds"] = count.assign_attrs(long_name="number of seeds in the mean")
-    out["dropped"] = (~good & finished).sum("seed")
-    out["dropped"].attrs["long_name"] = "number of seeds left out, whose fit is not at its optimum"
-    return out
-
-
 def compare(
     model: Model,
     *,
@@ -265,7 +228,7 @@ def compare(
     xarray.Dataset
         For each quantity q: `q` (mean over seeds), `q_stderr`, `q_theory` (at the ratios of the
         whole numbers actually used) and `q_z` = (q - q_theory)/q_stderr; `theory_status` says how
-        the theory's solve ended.
+        the theory's solve ended. The attributes are those of `simulate`.
 
     Raises
     ------
@@ -274,8 +237,7 @@ def compare(
     """
     import xarray as xr
 
-    if on_failure not in ("raise", "keep"):
-        raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
+    check_on_failure(on_failure)
     out = summary(simulate(model, regularisation=regularisation, **options))
     alpha, gamma = out.n / out.p, out.d / out.p
     fixed = model.features.fixed_ratio is not None
@@ -283,7 +245,8 @@ def compare(
     bare: dict[str, Any] = {name: xr.DataArray(r.values, dims=r.dims) for name, r in ratios.items()}
     lam = labelled("regularisation", regularisation, zero=True)
     bare["regularisation"] = xr.DataArray(lam.values, dims=lam.dims)
-    theory = predict(model, **bare, on_failure="keep")
+    crew = {name: options[name] for name in ("workers", "executor") if name in options}
+    theory = predict(model, **bare, **crew, on_failure="keep")
     for name in (*COMPARED, *(("intercept",) if model.free_intercept else ())):
         if name in out:
             expected = theory[name].drop_vars(list(theory[name].coords))

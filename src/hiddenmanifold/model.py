@@ -12,14 +12,14 @@ This is the one place where normalisations are stated:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import activations, losses, projections, teachers
-from .arrays import Array, Integers
+from .arrays import Array
 from .errors import IncompatibleIngredientsError, InvalidArgumentError
 from .features import Features, RandomFeatures
 from .registry import Task, check_count, check_number, resolve
@@ -28,28 +28,6 @@ OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
     "|w|², with prediction f = x·w/√p + b; a sum, not a mean; b is not penalised"
 )
-
-# exponents of (alpha, gamma) in each ratio: n/p = alpha, d/p = gamma
-RATIOS: Mapping[str, tuple[int, int]] = {
-    "n_over_d": (1, -1),
-    "d_over_n": (-1, 1),
-    "p_over_n": (-1, 0),
-    "n_over_p": (1, 0),
-    "p_over_d": (0, -1),
-    "d_over_p": (0, 1),
-}
-
-
-@dataclass(frozen=True)
-class Points:
-    """The control parameters of a batch of points, arrays of one shape."""
-
-    alpha: Array
-    gamma: Array
-    lam: Array
-
-    def __getitem__(self, index: slice | Integers) -> Points:
-        return Points(self.alpha[index], self.gamma[index], self.lam[index])
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -135,6 +113,12 @@ class Model:
         }
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
+    def with_loss(self, loss: losses.Loss) -> Model:
+        """The same problem with another loss."""
+        return Model(
+            features=self.features, teacher=self.teacher, loss=loss, intercept=self.intercept
+        )
+
     @property
     def activation(self) -> activations.Activation:
         """The activation of random features."""
@@ -178,41 +162,6 @@ def _features(
         raise InvalidArgumentError("features", features, "a hiddenmanifold.features.Features")
     _ = features.variance  # a constant or non-finite activation is refused here
     return features
-
-
-def exponents(
-    names: tuple[str, ...], fixed_ratio: float | None
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Exponents with which the given ratios (then a fixed d/p) multiply to alpha and to gamma.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names out of `RATIOS`.
-    fixed_ratio : float or None
-        The ratio d/p, if the features fix it.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the ratios do not determine n/p and d/p, or say too much.
-    """
-    all_names = (*names, *(("d_over_p",) if fixed_ratio is not None else ()))
-    text = ", ".join(names) or "none"
-    need = "exactly two independent ratios among " + ", ".join(RATIOS)
-    if fixed_ratio is not None:
-        need = (
-            f"exactly one ratio other than d/p: the features fix d/p = {fixed_ratio:.6g} themselves"
-        )
-    if len(all_names) != 2:
-        raise InvalidArgumentError("ratios", text, need)
-    (a, b), (c, d) = (RATIOS[name] for name in all_names)
-    determinant = a * d - b * c
-    if determinant == 0:
-        raise InvalidArgumentError(
-            "ratios", text, need + f"; {' and '.join(all_names)} say the same thing twice"
-        )
-    return (d // determinant, -b // determinant), (-c // determinant, a // determinant)
 
 
 def to_sklearn_C(regularisation: float, p: int) -> float:

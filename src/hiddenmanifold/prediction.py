@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Literal, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InvalidArgumentError
-from .grids import Grid, checked
+from .arguments import Grid, Optimal, Ratios, checked, with_ratios
+from .execution import Crew
 from .model import Model
-from .registry import check_count
 from .theory.asymptotics import asymptotics
-from .theory.optimal import Objective, optimal_regularisation
+from .theory.optimal import ErrorByLambda, optimal_regularisation
 from .theory.sensitivity import PARAMETERS
 
 if TYPE_CHECKING:
@@ -22,20 +20,15 @@ if TYPE_CHECKING:
 THEORY = {"method": "saddle-point equations of Gerace et al. 2020, for any rho and intercept"}
 
 
+@with_ratios
 def predict(
     model: Model,
     *,
-    regularisation: ArrayLike | xr.DataArray | Literal["optimal"],
-    n_over_d: ArrayLike | xr.DataArray | None = None,
-    d_over_n: ArrayLike | xr.DataArray | None = None,
-    p_over_n: ArrayLike | xr.DataArray | None = None,
-    n_over_p: ArrayLike | xr.DataArray | None = None,
-    p_over_d: ArrayLike | xr.DataArray | None = None,
-    d_over_p: ArrayLike | xr.DataArray | None = None,
-    minimise: Literal["generalisation_error", "clean_error"] = "generalisation_error",
-    bounds: tuple[float, float] = (0.0, np.inf),
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
+    executor: Executor | None = None,
+    **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Exact test and training errors of a model in the limit n, p, d → ∞.
 
@@ -43,25 +36,25 @@ def predict(
     ----------
     model : Model
         What is learned.
-    regularisation : array_like, DataArray or "optimal"
+    regularisation : array_like, DataArray, Optimal or "optimal"
         The λ of Σ loss(y, x·w/√p) + (λ/2)|w|². Zero means the limit λ → 0⁺: the unregularised
         minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
-        in which w vanishes. "optimal" is the λ of least error at every point, which is then in
-        the dataset as `optimal_regularisation`.
-    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
-        Exactly two independent ratios of the numbers of samples n, features p and latent
-        dimensions d; one, if the projection fixes d/p. A sequence becomes a dimension of that name
-        (several span their outer product); DataArrays broadcast by the names of their dimensions.
-        One of them may be infinite: ``p_over_n=np.inf`` with n/d is the kernel limit,
-        ``n_over_p=np.inf`` with d/p that of infinite data.
-    minimise : {"generalisation_error", "clean_error"}
-        The error that "optimal" makes least.
-    bounds : pair of float
-        The λ among which "optimal" chooses; 0 and inf include the limits.
+        in which w vanishes. "optimal", or an `Optimal` with its own options, is the λ of least
+        error at every point, which is then in the dataset as `optimal_regularisation`.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional
-        Processes used for large grids; by default one per core.
+        Processes used for large grids; by default one per core. Beside other threads (in a server,
+        in a notebook) none can be forked safely, and this one does it all: the attribute `workers`
+        of the result says how many took part.
+    executor : concurrent.futures.Executor, optional
+        Where to compute instead: a ProcessPoolExecutor, or that of a cluster.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        Exactly two independent ratios of the numbers of samples n, features p and latent
+        dimensions d; one, if the features fix d/p. A sequence becomes a dimension of that name
+        (several span their outer product); DataArrays broadcast by the names of their dimensions.
+        One of them may be infinite: ``p_over_n=np.inf`` with n/d is the kernel limit,
+        ``n_over_p=np.inf`` with d/p that of infinite data.
 
     Returns
     -------
@@ -84,33 +77,28 @@ def predict(
     >>> ds.generalisation_error.values.round(4)
     array([0.3345, 0.1949])
     """
-    given = {
-        "n_over_d": n_over_d,
-        "d_over_n": d_over_n,
-        "p_over_n": p_over_n,
-        "n_over_p": n_over_p,
-        "p_over_d": p_over_d,
-        "d_over_p": d_over_p,
-    }
-    workers = None if workers is None else check_count("workers", workers)
-    if not (isinstance(regularisation, str) and regularisation == "optimal"):
-        grid = Grid.of(model, given, regularisation)
-        return checked(grid.dataset(asymptotics(model, grid.points, workers), THEORY), on_failure)
-    low, high = _checked_bounds(minimise, bounds)
-    grid = Grid.of(model, given)
-    objective = Objective(model, grid.points.alpha, grid.points.gamma, minimise, workers)
-    lam = optimal_regularisation(objective, low, high)
-    columns = asymptotics(model, replace(grid.points, lam=lam), workers)
-    return checked(grid.dataset({"optimal_regularisation": lam, **columns}, THEORY), on_failure)
+    crew, optimal = Crew(workers, executor), Optimal.asked_for(regularisation)
+    if optimal is None:
+        grid = Grid.of(model, ratios, regularisation)  # type: ignore[arg-type]
+        columns = asymptotics(model, grid.points, crew)
+    else:
+        grid = Grid.of(model, ratios)
+        errors = ErrorByLambda(model, grid.points, optimal.minimise, crew)
+        lam = optimal_regularisation(errors, *optimal.bounds)
+        columns = asymptotics(model, grid.points.at(lam), crew)
+        columns = {"optimal_regularisation": lam, **columns}
+    return checked(grid.dataset(columns, {**THEORY, "workers": crew.used}), on_failure)
 
 
+@with_ratios
 def sensitivity(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
-    **ratios: ArrayLike | xr.DataArray,
+    executor: Executor | None = None,
+    **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """How the errors respond to more regularisation, samples or features.
 
@@ -120,7 +108,7 @@ def sensitivity(
 
     Parameters
     ----------
-    model, regularisation, on_failure, workers, **ratios
+    model, regularisation, on_failure, workers, executor, **ratios
         As in `predict`.
 
     Returns
@@ -137,20 +125,6 @@ def sensitivity(
     >>> float(ds.generalisation_error_by_log_n.round(4))
     -0.067
     """
-    workers = None if workers is None else check_count("workers", workers)
-    grid = Grid.of(model, ratios, regularisation)
-    columns = asymptotics(model, grid.points, workers, slopes=PARAMETERS)
-    return checked(grid.dataset(columns, THEORY), on_failure)
-
-
-def _checked_bounds(minimise: str, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The bounds of a search for the optimum, if all that describes it makes sense."""
-    if minimise not in ("generalisation_error", "clean_error"):
-        raise InvalidArgumentError("minimise", minimise, "'generalisation_error' or 'clean_error'")
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        low, high = np.nan, np.nan
-    if not 0 <= low < high:
-        raise InvalidArgumentError("bounds", bounds, "two numbers with 0 <= low < high <= inf")
-    return low, high
+    crew, grid = Crew(workers, executor), Grid.of(model, ratios, regularisation)
+    columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS)
+    return checked(grid.dataset(columns, {**THEORY, "workers": crew.used}), on_failure)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from .errors import InvalidArgumentError
-from .model import OBJECTIVE, RATIOS, Model, exponents
-from .numerics.newton import Status
+from .errors import InvalidArgumentError, Status
+from .model import OBJECTIVE, Model
 
 if TYPE_CHECKING:
     import xarray as xr
 
+ACCEPTED = 1e-7
+"""The largest distance of a fit from its minimum that counts as exact.
+
+Rounding allows no better when λ makes the objective tiny.
+"""
 MEANINGS = {
     "generalisation_error": "test error against new labels drawn by the same noisy rule",
     "clean_error": "test error against the noiseless rule",
@@ -56,102 +59,6 @@ MEANINGS = {
 }
 
 
-def labelled(
-    name: str,
-    values: ArrayLike | xr.DataArray,
-    *,
-    zero: bool = False,
-    infinite: bool = False,
-) -> xr.DataArray:
-    """An argument as a labelled array: a vector becomes a dimension of the argument's name.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Unless every value is a positive finite number (or `zero` or `infinite`, if these are
-        limits that make sense), in a scalar, a vector or a DataArray.
-    """
-    import xarray as xr
-
-    array = values if isinstance(values, xr.DataArray) else None
-    try:
-        plain = np.asarray(values if array is None else array.values)
-    except ValueError:  # ragged
-        plain = np.array(None)
-    if plain.dtype.kind not in "iuf":
-        raise InvalidArgumentError(name, values, "a number or a sequence of numbers")
-    if array is None:
-        if plain.ndim > 1:
-            raise InvalidArgumentError(
-                name,
-                f"of shape {plain.shape}",
-                "a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
-            )
-        array = xr.DataArray(plain, dims=(name,) if plain.ndim else ())
-    array = array.astype(float)
-    for dim in array.dims:
-        if dim in MEANINGS:
-            raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")
-    flat = array.values.ravel()
-    good = (flat > 0) & (flat < np.inf) | (flat == 0) & zero | (flat == np.inf) & infinite
-    if not good.all():
-        allowed = ("not negative" if zero else "positive") + (
-            ", or inf" if infinite else " and finite"
-        )
-        raise InvalidArgumentError(name, float(flat[~good][0]), allowed)
-    if not flat.size:
-        raise InvalidArgumentError(name, [], "at least one number")
-    return array
-
-
-def ratios_of(
-    model: Model, given: Mapping[str, Any], infinity: float | None = None
-) -> tuple[dict[str, xr.DataArray], xr.DataArray, xr.DataArray]:
-    """The given ratios as labelled arrays, and n/p and d/p that follow from them.
-
-    `infinity` is the number that stands for an infinite ratio; without one they are refused.
-    """
-    import xarray as xr
-
-    if unknown := set(given).difference(RATIOS):
-        raise InvalidArgumentError(
-            "arguments", ", ".join(sorted(unknown)), "ratios among " + ", ".join(RATIOS)
-        )
-    arrays = {
-        name: labelled(name, given[name], infinite=infinity is not None)
-        for name in RATIOS
-        if given.get(name) is not None
-    }
-    fixed = model.features.fixed_ratio
-    to_alpha, to_gamma = exponents(tuple(arrays), fixed)
-    check_aligned(arrays)
-    if sum(bool(np.isinf(a).any()) for a in arrays.values()) > 1:
-        raise InvalidArgumentError("ratios", " and ".join(arrays), "infinite in one of them only")
-    factors = [a.where(a < np.inf, infinity) for a in arrays.values()]
-    factors += [xr.DataArray(fixed)] if fixed is not None else []
-
-    def product(powers: tuple[int, ...]) -> xr.DataArray:
-        return math.prod(f**k for f, k in zip(factors, powers, strict=True))  # type: ignore[return-value]
-
-    return arrays, product(to_alpha), product(to_gamma)
-
-
-def check_aligned(arrays: Mapping[str, xr.DataArray]) -> None:
-    """Raise unless arrays that share a dimension agree on its length and labels."""
-    import xarray as xr
-
-    try:
-        xr.align(*arrays.values(), join="exact")
-        xr.broadcast(*arrays.values())
-    except ValueError as error:
-        names = ", ".join(arrays)
-        raise InvalidArgumentError(
-            names,
-            "arrays that do not match",
-            f"of the same labels along shared dimensions: {error}",
-        ) from None
-
-
 def dataset(
     model: Model,
     coordinates: Mapping[str, xr.DataArray],
@@ -159,12 +66,17 @@ def dataset(
     columns: Mapping[str, NDArray[Any]],
     *,
     source: Mapping[str, Any],
+    meanings: Mapping[str, str] = MEANINGS,
 ) -> xr.Dataset:
-    """Flat columns as a dataset shaped like `template`, with coordinates and provenance."""
+    """Flat columns as a dataset shaped like `template`, with coordinates and provenance.
+
+    `meanings` are those of names that mean something else, or nothing, elsewhere.
+    """
     import xarray as xr
 
+    meanings = {**MEANINGS, **meanings}
     data = {
-        name: (template.dims, values.reshape(template.shape), {"long_name": MEANINGS[name]})
+        name: (template.dims, values.reshape(template.shape), {"long_name": meanings[name]})
         for name, values in columns.items()
     }
     ds = xr.Dataset(
@@ -188,3 +100,33 @@ def provenance(model: Model, source: Mapping[str, Any]) -> dict[str, Any]:
         "hiddenmanifold_version": version("hiddenmanifold"),
         **source,
     }
+
+
+def summary(ds: xr.Dataset) -> xr.Dataset:
+    """Mean and standard error over the seeds of every simulated quantity.
+
+    Fits that are farther than 1e-7 from their optimum are left out, and counted in `dropped`. The
+    standard error contains what the finite number of test samples leaves in every seed.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        What `simulate` returned.
+    """
+    if "seed" not in ds.dims or "optimality" not in ds:
+        raise InvalidArgumentError("ds", ds, "a dataset returned by simulate")
+    good = ds.optimality <= ACCEPTED
+    # the error that a test leaves in one seed is not one of the mean
+    own = [name for name in ds.data_vars if str(name).endswith("_test_stderr")]
+    used = ds.where(good).drop_vars(["optimality", "seconds", *own])
+    out = used.mean("seed", keep_attrs=True)
+    count = used.generalisation_error.notnull().sum("seed")
+    spread = used.std("seed", ddof=1) / np.sqrt(count)
+    for name in used.data_vars:
+        meaning = {"long_name": f"standard error over seeds of the mean of {name}"}
+        out[f"{name}_stderr"] = spread[name].assign_attrs(meaning)
+    out["seeds"] = count.assign_attrs(long_name="number of seeds in the mean")
+    # a trial that a Ctrl-C left undone took no time, and is no fit to leave out
+    out["dropped"] = (~good & ds.seconds.notnull()).sum("seed")
+    out["dropped"].attrs["long_name"] = "number of seeds left out, whose fit is not at its optimum"
+    return out

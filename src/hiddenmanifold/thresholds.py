@@ -1,37 +1,46 @@
-"""Thresholds between phases: how many features make the training data linearly separable."""
+"""Where a curve changes: the threshold of separability, and the peak of the test error."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import ConvergenceError, IncompatibleIngredientsError, InvalidArgumentError
-from .model import RATIOS, Model
-from .results import labelled, provenance
-from .teachers import BinaryTeacher
-from .theory.line import Line
+from .arguments import Grid, Ratios, check_on_failure, checked, with_ratios
+from .errors import ConvergenceError, IncompatibleIngredientsError, Status
+from .execution import Crew
+from .model import Model
+from .points import RATIOS
+from .prediction import THEORY
+from .registry import Task
+from .results import provenance
+from .theory.peak import ErrorByFeatures, peaks
+from .theory.separability.line import Line, thresholds
 
 if TYPE_CHECKING:
     import xarray as xr
 
-SOURCE = {"method": "separability of Gaussian-equivalent features, after Candès and Sur 2020"}
+SEPARABILITY = {"method": "separability of Gaussian-equivalent features, after Candès and Sur 2020"}
 MEANINGS = {
     "p_over_n": "features per sample above which the training data are linearly separable",
     "n_over_d": "samples per latent dimension above which the training data are linearly separable",
 }
+OF_PEAK = {
+    "p_over_n": "features per sample at the peak",
+    "generalisation_error": "height of the peak",
+}
 
 
+@with_ratios
 def separability_threshold(
     model: Model,
     *,
-    n_over_d: ArrayLike | xr.DataArray | None = None,
-    d_over_n: ArrayLike | xr.DataArray | None = None,
-    p_over_n: ArrayLike | xr.DataArray | None = None,
-    n_over_p: ArrayLike | xr.DataArray | None = None,
-    p_over_d: ArrayLike | xr.DataArray | None = None,
-    d_over_p: ArrayLike | xr.DataArray | None = None,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    **ratios: Unpack[Ratios],
 ) -> xr.DataArray:
     """Where the training data become linearly separable, in the limit n, p, d → ∞.
 
@@ -43,6 +52,10 @@ def separability_threshold(
     ----------
     model : Model
         Its features and its label rule; labels must be ±1.
+    on_failure : {"raise", "keep"}
+        Whether a threshold that is not found raises, or is kept as NaN.
+    workers, executor
+        As in `predict`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly one ratio of the numbers of samples n, features p and latent dimensions d; none, if
         the features fix d/p. A sequence becomes a dimension of that name.
@@ -76,57 +89,84 @@ def separability_threshold(
     >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).values.round(4)
     array([0.4994, 0.3677])
     """
-    if not isinstance(model, Model):
-        raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
-    if not isinstance(model.teacher, BinaryTeacher):
+    crew, grid = Crew(workers, executor), Grid.of(model, ratios, one_of=tuple(RATIOS))
+    check_on_failure(on_failure)
+    if model.task is not Task.CLASSIFICATION:
         raise IncompatibleIngredientsError(
             f"teacher {model.teacher} gives real labels: only labels ±1 can be separable"
         )
-    given = {
-        "n_over_d": n_over_d,
-        "d_over_n": d_over_n,
-        "p_over_n": p_over_n,
-        "n_over_p": n_over_p,
-        "p_over_d": p_over_d,
-        "d_over_p": d_over_p,
-    }
-    name, ratio = _given(model, {k: v for k, v in given.items() if v is not None})
-    line = Line(model.teacher, model.features, model.free_intercept)
-    to_alpha, to_gamma = RATIOS[name]
-    flat = ratio.values.ravel()
-    with np.errstate(all="ignore"):  # what is not finite is found below
-        if not to_alpha:
-            found, good = line.p_over_n_at_gamma(flat**to_gamma)
-        elif to_gamma:
-            found, good = line.p_over_n(flat**to_alpha)
-        else:
-            found, good = line.n_over_d(flat**-to_alpha)
-    sought = "p_over_n" if to_gamma else "n_over_d"
-    fixed = model.features.fixed_ratio is not None
-    array = ratio.copy(data=np.where(good, found, np.nan).reshape(ratio.shape)).rename(sought)
-    array = array.assign_coords({} if fixed else {name: ratio})
-    array.attrs = {"long_name": MEANINGS[sought], **provenance(model, SOURCE)}
-    if not good.all():
-        where = f"{name} = {flat[~good][0]:.6g}"
+    name, ratio = grid.ratio
+    found, good = thresholds(Line.of(model), name, ratio, crew)
+    sought = "p_over_n" if RATIOS[name][1] else "n_over_d"
+    array = grid.template.copy(data=np.where(good, found, np.nan).reshape(grid.template.shape))
+    array = array.rename(sought).assign_coords(grid.coordinates)
+    source = {**SEPARABILITY, "workers": crew.used}
+    array.attrs = {"long_name": MEANINGS[sought], **provenance(model, source)}
+    if on_failure == "raise" and not good.all():
         raise ConvergenceError(
-            f"{np.sum(~good)} of {good.size} thresholds were not found, the first at {where}; the "
-            "array with these points as NaN is in the `partial` attribute of this exception",
+            f"{np.sum(~good)} of {good.size} thresholds were not found, the first at {name} = "
+            f"{ratio[~good][0]:.6g}; the array with these points as NaN is in the `partial` "
+            "attribute of this exception",
             partial=array,
         )
     return array
 
 
-def _given(model: Model, given: dict[str, ArrayLike | xr.DataArray]) -> tuple[str, xr.DataArray]:
-    """Name and values of the one ratio that the user or the features give."""
-    import xarray as xr
+@with_ratios
+def interpolation_peak(
+    model: Model,
+    *,
+    regularisation: ArrayLike | xr.DataArray,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """Place and height of the peak of the test error between too few and many features.
 
-    fixed = model.features.fixed_ratio
-    need = "exactly one ratio among " + ", ".join(RATIOS)
-    if fixed is not None:
-        need = f"left out: the features fix d/p = {fixed:.6g} themselves"
-    if len(given) != (fixed is None):
-        raise InvalidArgumentError("ratios", ", ".join(given) or "none", need)
-    if fixed is not None:
-        return "d_over_p", xr.DataArray(fixed)
-    ((name, values),) = given.items()
-    return name, labelled(name, values)
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    regularisation : array_like or DataArray
+        The λ of the objective; zero means the limit 0⁺, where the peak stands exactly at the
+        threshold of interpolation or of separability.
+    on_failure : {"raise", "keep"}
+        Whether a curve that shows no peak, and could not be solved everywhere, raises, or is kept
+        as NaN with its `status`.
+    workers, executor
+        As in `predict`.
+    n_over_d, d_over_p : array_like or DataArray
+        What is held fixed along the curve, one of the two; none, if the features fix d/p.
+
+    Returns
+    -------
+    xarray.Dataset
+        The place `p_over_n` and height `generalisation_error` of the highest local maximum for p/n
+        between 0.01 and 100; NaN where the curve has none; and `status`.
+
+    Raises
+    ------
+    ConvergenceError
+        If part of a curve that shows no peak could not be solved; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    >>> peak = hm.interpolation_peak(model, n_over_d=3.0, regularisation=[0, 1e-4])
+    >>> peak.p_over_n.values.round(4)
+    array([0.3677, 0.3772])
+    """
+    crew = Crew(workers, executor)
+    held = ("n_over_d", "d_over_p")
+    grid = Grid.of(model, ratios, regularisation, one_of=held, limits=False)
+    name, ratio = grid.ratio
+    lam = grid.flat(grid.coordinates["regularisation"])
+    place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, crew))
+    columns = {
+        "p_over_n": np.exp(place),
+        "generalisation_error": height,
+        "status": np.where(unsolved, Status.SEARCH, Status.CONVERGED).astype(np.int8),
+    }
+    return checked(grid.dataset(columns, {**THEORY, "workers": crew.used}, OF_PEAK), on_failure)

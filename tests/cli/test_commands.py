@@ -5,7 +5,7 @@ import json
 import re
 import signal
 import sys
-from concurrent.futures.process import BrokenProcessPool
+import threading
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ import hiddenmanifold as hm
 from hiddenmanifold.bayes import bayes_optimal
 from hiddenmanifold.cli import app, commands, tables, work
 from hiddenmanifold.cli.outcome import Code
+from hiddenmanifold.simulation.experiment import Trial
 
 MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
 SQUARE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
@@ -53,7 +54,8 @@ def assert_same_numbers(table, ds):
             assert table[name] == expected
         elif name != "seconds":
             flat = ds[name].broadcast_like(grid).transpose(*grid.dims).values.ravel()
-            np.testing.assert_array_equal([float(v) for v in table[name]], flat, err_msg=name)
+            found = [np.nan if v is None else float(v) for v in table[name]]
+            np.testing.assert_array_equal(found, flat, err_msg=name)
 
 
 def test_predict_writes_the_numbers_of_the_library(tmp_path):
@@ -176,9 +178,7 @@ def test_optimal_is_predict_with_an_optimal_regularisation():
         teacher=hm.teachers.Sign(flip=0.1),
         loss="square",
     )
-    ds = hm.predict(
-        model, **RATIOS, regularisation="optimal", minimise="clean_error", bounds=(0.02, 0.9)
-    )
+    ds = hm.predict(model, **RATIOS, regularisation=hm.Optimal("clean_error", (0.02, 0.9)))
     assert_same_numbers(table, ds)
     same = run("predict", *GRID, *options, *search, "--lam", "optimal").stdout
     assert read_csv(same) == table
@@ -248,9 +248,9 @@ def test_an_interrupt_keeps_the_pieces_that_are_done(monkeypatch):
         pieces.append(p_over_n)
         return hm.predict(MODEL, n_over_d=3.0, p_over_n=p_over_n, regularisation=1.0)
 
-    result = work.in_pieces(call, {"p_over_n": np.linspace(1, 2, 12)}, 3)
-    assert result.interrupted
-    np.testing.assert_array_equal(result.dataset.p_over_n, np.linspace(1, 2, 12)[:6])
+    ds = work.in_pieces(call, {"p_over_n": np.linspace(1, 2, 12)}, 3)
+    assert ds.attrs["interrupted"] == 1
+    np.testing.assert_array_equal(ds.p_over_n, np.linspace(1, 2, 12)[:6])
 
     monkeypatch.setitem(commands.PIECES, "predict", 3)
     monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: interrupt())
@@ -258,20 +258,32 @@ def test_an_interrupt_keeps_the_pieces_that_are_done(monkeypatch):
     assert "before anything was done" in complaint(out)
 
 
-def test_an_interrupt_that_kills_a_worker_is_no_defect():
-    pieces = []
+@pytest.mark.parametrize("command", ["simulate", "compare"])
+def test_an_interrupted_simulation_is_delivered_and_says_so(monkeypatch, tmp_path, command):
+    run_trial, done = Trial.run, []
 
-    def call(p_over_n):
-        if pieces:
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)
-            raise BrokenProcessPool
-        pieces.append(p_over_n)
-        return hm.predict(MODEL, n_over_d=3.0, p_over_n=p_over_n, regularisation=1.0)
+    def stopping(self):
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        done.append(self)
+        return run_trial(self)
 
-    result = work.in_pieces(call, {"p_over_n": np.linspace(1, 2, 12)}, 3)
-    assert result.interrupted
-    assert result.dataset.sizes["p_over_n"] == 3
+    monkeypatch.setattr(Trial, "run", stopping)
+    before = signal.getsignal(signal.SIGINT), threading.excepthook
+    path = tmp_path / "half.json"
+    args = (command, *GRID, "--lam", 1, *SMALL, "--json", path, "-q")
+    assert "what was done is kept" in complaint(run(*args, code=Code.INTERRUPTED))
+    written = json.loads(path.read_text(encoding="utf-8"))
+    told = [written["attributes"][name] for name in ("interrupted", "done", "asked")]
+    assert told == ["1", "4", "9"]
+    assert [point["seeds"] for point in written["points"]] == [3, 1, 0]
+    assert (signal.getsignal(signal.SIGINT), threading.excepthook) == before
+
+
+def test_an_interrupted_figure_is_none(monkeypatch, tmp_path):
+    monkeypatch.setattr("hiddenmanifold.figures.run", lambda *_, **__: interrupt())
+    out = run("figure", 1, "--directory", tmp_path, code=Code.INTERRUPTED)
+    assert complaint(out) == "error: interrupted"
 
 
 def interrupt():
@@ -383,7 +395,7 @@ def test_a_threshold_that_is_not_found_is_told(monkeypatch):
 
 
 def test_a_fit_that_fell_short_is_told(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.experiments.ACCEPTED", -1.0)
+    monkeypatch.setattr("hiddenmanifold.results.ACCEPTED", -1.0)
     result = run("simulate", *GRID, "--lam", 1, *SMALL, code=Code.INCOMPLETE)
     assert "9 fits fell short of their optimum" in complaint(result)
 

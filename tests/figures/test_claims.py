@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 from inspect import isfunction
 
 import pytest
+import xarray as xr
 
-from hiddenmanifold.figures import MODULES, claims, report
+from hiddenmanifold.figures import MODULES, claims, curves, report
 from hiddenmanifold.figures.claims import CHECKS, DIFFERS, HOLDS, REMARK, Row
 
 # where the exact answer is known to differ from the text
@@ -57,6 +58,21 @@ def test_kernel_limits_are_both_shown():
     assert row.expected == "0.17"
     assert row.computed == "0.149796"
     assert "0.1679" in row.note
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        claims.equivalence.small_dimensions_suffice,
+        claims.features.structured_matrices_share_the_prediction,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_no_verdict_is_given_on_half_a_simulation(monkeypatch, check):
+    half = xr.Dataset(attrs={"interrupted": 1})
+    monkeypatch.setattr(curves, "compare", lambda *_, **__: half)
+    with pytest.raises(KeyboardInterrupt):
+        check()
 
 
 def test_check_runs_all_in_order(monkeypatch):

@@ -60,14 +60,18 @@ def test_simulations_are_those_of_compare(simulation):
     assert used_ratio(simulation, "p_over_n").values.tolist() == [0.5, 2.0]
 
 
-def changed(monkeypatch, **columns):
+def changed(monkeypatch, interrupted=0, **columns):
     """Let simulations end otherwise than they did."""
     compare = curves.compare
-    monkeypatch.setattr(curves, "compare", lambda *a, **k: compare(*a, **k).assign(columns))
+
+    def changing(*args, **options):
+        return compare(*args, **options).assign(columns).assign_attrs(interrupted=interrupted)
+
+    monkeypatch.setattr(curves, "compare", changing)
 
 
 def test_an_interrupted_simulation_is_no_result(monkeypatch):
-    changed(monkeypatch, seeds=("p_over_n", [3, 2]))
+    changed(monkeypatch, interrupted=1)
     with pytest.raises(KeyboardInterrupt):
         simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
 

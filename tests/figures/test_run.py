@@ -72,7 +72,7 @@ def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
         ("theory/channel.py", True),
         ("simulation/fit.py", True),
         ("losses/named.py", True),
-        ("optima.py", True),
+        ("needs.py", True),
         ("numerics/another.py", True),
         ("figures/setting.py", True),
         ("figures/curves.py", True),

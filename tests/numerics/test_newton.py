@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from hiddenmanifold.numerics.newton import Status, newton, newton_step
+from hiddenmanifold.errors import Status
+from hiddenmanifold.numerics.newton import newton, newton_step
 
 LONGEST = np.array([1.0, 1.0])
 

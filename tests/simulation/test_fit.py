@@ -13,10 +13,11 @@ from threadpoolctl import threadpool_limits
 import hiddenmanifold as hm
 from hiddenmanifold.losses import REGISTRY, Custom, Huber, SmoothedHinge
 from hiddenmanifold.registry import Task
+from hiddenmanifold.results import ACCEPTED
 from hiddenmanifold.simulation import interior_point
 from hiddenmanifold.simulation.fit import fit_path
 from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import ACCEPTED, GOOD, Shortfalls, certified, relative
+from hiddenmanifold.simulation.problem import GOOD, Shortfalls, certified, relative
 
 CLASSIFICATION, REGRESSION = Task.CLASSIFICATION, Task.REGRESSION
 SHAPES = {"p < n": (90, 40), "p = n": (60, 60), "p > n": (50, 90)}

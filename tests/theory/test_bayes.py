@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 
 import hiddenmanifold as hm
 from given import random_features
-from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.errors import Status
 from hiddenmanifold.theory.bayes import Equations, bayes_optimal, fixed_points, tabulated
 from hiddenmanifold.theory.decision import least_error
 from hiddenmanifold.theory.posterior import BinaryLabels, LinearLabels, Table, labels_of

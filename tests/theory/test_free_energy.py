@@ -7,7 +7,7 @@ import pytest
 
 import hiddenmanifold as hm
 from free_energy import State, free_energy
-from hiddenmanifold.model import Points
+from hiddenmanifold.points import Points
 from hiddenmanifold.theory.asymptotics import channel_of
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
 
@@ -43,7 +43,7 @@ def saddle(request):
         d_over_p=POINT["gamma"],
         regularisation=POINT["lam"],
     )
-    points = Points(*(np.array([POINT[name]]) for name in ("alpha", "gamma", "lam")))
+    points = Points.of(*(np.array([POINT[name]]) for name in ("alpha", "gamma", "lam")))
     e = solve(SaddlePoint(channel_of(model), model.features, points)).e[0]
     overlaps = (float(ds[name]) for name in ("V", "Q", "M", "intercept"))
     return model, State(*overlaps, *(POINT["alpha"] * e)), float(ds.training_loss)

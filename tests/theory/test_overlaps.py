@@ -9,7 +9,7 @@ import pytest
 
 from given import random_features
 from hiddenmanifold import projections
-from hiddenmanifold.model import Points
+from hiddenmanifold.points import Points
 from hiddenmanifold.theory.overlaps import closing
 from hiddenmanifold.theory.overlaps import overlaps as overlaps_at
 
@@ -128,7 +128,7 @@ def random_batch(projection, points, rng, *, decades=2.0):
     if projection.fixed_ratio is not None:
         gamma = np.full(points, projection.fixed_ratio)
     e = 10 ** rng.uniform(-decades, 0.3, (points, 3))
-    return Points(alpha, gamma, lam), e
+    return Points.of(alpha, gamma, lam), e
 
 
 def worst_error(features, points, e, names):
@@ -172,7 +172,7 @@ LEARNED = [
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 def test_a_recovered_teacher_keeps_the_digits_of_its_error(projection, alpha, gamma, lam, e):
     features = Case(PROJECTIONS[projection], 1.0, 1e-9, rho=2.3)
-    points = Points(*(np.array([v]) for v in (alpha, gamma, lam)))
+    points = Points.of(*(np.array([v]) for v in (alpha, gamma, lam)))
     averages = np.array([[e[0], e[1], e[0]]])
     found = overlaps(features, points, averages)
     naive = features.rho + found.Q - 2 * found.M
@@ -223,7 +223,7 @@ def test_derivatives_of_the_overlaps_are_those_of_their_values(projection, kappa
 def test_overlaps_are_finite_where_the_response_vanishes(projection):
     features = Case(projection, *SIGN, rho=1.0)
     gamma = projection.fixed_ratio or 0.5
-    points = Points(np.array([2.0]), np.array([gamma]), np.array([3.0]))
+    points = Points.of(np.array([2.0]), np.array([gamma]), np.array([3.0]))
     zero, tiny = (overlaps(features, points, np.array([[e1, 0.8, 0.4]])) for e1 in (0.0, 1e-13))
     for name in vars(zero):
         one, other = getattr(zero, name), getattr(tiny, name)
@@ -246,7 +246,7 @@ def _mean_eigenvalue(projection):
 
 def test_features_without_signal_carry_no_overlap_with_the_teacher():
     features = Case(projections.Gaussian(), *NO_SIGNAL, rho=1.0)
-    points = Points(np.array([2.0]), np.array([0.5]), np.array([0.1]))
+    points = Points.of(np.array([2.0]), np.array([0.5]), np.array([0.1]))
     o = overlaps(features, points, np.array([[0.3, 0.4, 0.5]]))
     assert o.M == 0.0
     L = 0.1 + 2.0 * 0.3 * 0.49

@@ -6,8 +6,8 @@ import xarray as xr
 from scipy.special import ndtr
 
 import hiddenmanifold as hm
-from hiddenmanifold.model import Points
 from hiddenmanifold.numerics.newton import largest, newton, newton_step
+from hiddenmanifold.points import Points
 from hiddenmanifold.registry import Task
 from hiddenmanifold.theory.asymptotics import channel_of
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
@@ -127,7 +127,7 @@ def test_slope_of_the_training_loss_is_right_at_every_point_of_a_wide_batch(whic
 def problem_of(model, point, lam):
     """The equations of one point."""
     gamma = model.projection.fixed_ratio or point["d_over_p"]
-    points = Points(*(np.array([v]) for v in (point["n_over_p"], gamma, lam)))
+    points = Points.of(*(np.array([v]) for v in (point["n_over_p"], gamma, lam)))
     return SaddlePoint(channel_of(model), model.features, points)
 
 

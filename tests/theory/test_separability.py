@@ -15,7 +15,7 @@ import hiddenmanifold as hm
 from given import random_features
 from hiddenmanifold import projections, teachers
 from hiddenmanifold.theory import separability
-from hiddenmanifold.theory.separability import least, rectified
+from hiddenmanifold.theory.separability.direction import least, rectified
 
 
 def wavy(nu):

@@ -118,16 +118,15 @@ def _predict(
     from hiddenmanifold.prediction import predict
 
     check_destinations(output)
-    best = isinstance(regularisation, str)
+    points = PIECES["optimal"]
+    if isinstance(regularisation, str):
+        regularisation = search.optimal()
+    else:
+        search.check_unused()
+        points = max(1, PIECES["predict"] // np.size(regularisation))
     call = partial(
-        predict,
-        model.model(),
-        regularisation=regularisation,
-        on_failure="keep",
-        workers=workers,
-        **(search.given() if best else {}),
+        predict, model.model(), regularisation=regularisation, on_failure="keep", workers=workers
     )
-    points = PIECES["optimal"] if best else max(1, PIECES["predict"] // np.size(regularisation))
     deliver(in_pieces(call, ratios.given(), points), output)
 
 
@@ -156,14 +155,13 @@ def simulate(
     """
     from hiddenmanifold import experiments
     from hiddenmanifold.cli.delivery import check_destinations, deliver
-    from hiddenmanifold.cli.work import Result, simulated
+    from hiddenmanifold.cli.work import with_bar
+    from hiddenmanifold.results import summary
 
     check_destinations(output)
-    result = simulated(
-        partial(experiments.simulate, model.model(), **_sizes(ratios, regularisation, size))
-    )
-    means = Result(experiments.summary(result.dataset), result.interrupted)
-    deliver(means, output, data=result.dataset if per_seed else None)
+    sizes = _sizes(ratios, regularisation, size)
+    ds = with_bar(partial(experiments.simulate, model.model(), **sizes))
+    deliver(summary(ds), output, data=ds if per_seed else None)
 
 
 @app.command(epilog=VALUES)
@@ -181,13 +179,13 @@ def compare(
     """
     from hiddenmanifold import experiments
     from hiddenmanifold.cli.delivery import check_destinations, deliver
-    from hiddenmanifold.cli.work import simulated
+    from hiddenmanifold.cli.work import with_bar
 
     check_destinations(output)
     chosen, sizes = model.model(), _sizes(ratios, regularisation, size)
-    result = simulated(partial(experiments.compare, chosen, **sizes))
+    ds = with_bar(partial(experiments.compare, chosen, **sizes))
     grid = {**ratios.given(), "regularisation": sizes["regularisation"]}
-    deliver(result, output, theory=lambda: _finer(chosen, grid, output.x, result.dataset))
+    deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))
 
 
 def _sizes(ratios: RatioOptions, regularisation: str, size: SimulationOptions) -> dict[str, Any]:

@@ -17,8 +17,6 @@ from hiddenmanifold.errors import InvalidArgumentError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from hiddenmanifold.cli.work import Result
-
 
 def check_destinations(output: OutputOptions) -> None:
     """Raise before a long computation if its results could not be delivered."""
@@ -47,7 +45,7 @@ def check_writable(path: Path) -> None:
 
 
 def deliver(
-    result: Result,
+    ds: xr.Dataset,
     output: OutputOptions,
     *,
     data: xr.Dataset | None = None,
@@ -59,7 +57,7 @@ def deliver(
 
     Parameters
     ----------
-    result : Result
+    ds : xarray.Dataset
         What to print and to draw.
     output : OutputOptions
         Where to.
@@ -68,7 +66,6 @@ def deliver(
     theory : callable
         Returns a finer prediction to draw with simulated points, if there is one.
     """
-    ds = result.dataset
     for path, write in (
         (output.csv, files.write_csv),
         (output.json, files.write_json),
@@ -88,7 +85,7 @@ def deliver(
         figure = plotting.plot(ds, output.x, wanted or None, theory=theory())
         plotting.save(figure, output.plot)
     sys.stdout.flush()
-    if result.interrupted:
+    if ds.attrs.get("interrupted"):
         stop(Code.INTERRUPTED, "interrupted: what was done is kept, the rest is missing")
     if sentence := failures(ds):
         stop(Code.INCOMPLETE, sentence)
@@ -96,7 +93,7 @@ def deliver(
 
 def failures(ds: xr.Dataset) -> str:
     """What went wrong with some points or fits; empty if nothing did."""
-    from hiddenmanifold.numerics.newton import Status
+    from hiddenmanifold.errors import Status
 
     sentences = []
     for name in (name for name in files.STATUSES if name in ds):

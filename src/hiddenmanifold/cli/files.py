@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.errors import Status
 
 if TYPE_CHECKING:
     import xarray as xr

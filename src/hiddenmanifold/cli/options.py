@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from hiddenmanifold.cli.outcome import reporting
+from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from hiddenmanifold.arguments import Optimal
     from hiddenmanifold.model import Model
 
 MODEL, RATIOS, SEARCH, OUTPUT = "Model", "Ratios", "Regularisation", "Output"
@@ -139,11 +141,20 @@ class SearchOptions:
         ),
     ] = "0:inf"
 
-    def given(self) -> dict[str, Any]:
-        """The search, as arguments of `predict`."""
+    def optimal(self) -> Optimal:
+        """The search, as an argument of `predict`."""
+        from hiddenmanifold.arguments import Optimal
         from hiddenmanifold.cli.values import bounds
 
-        return {"minimise": self.minimise, "bounds": bounds("--bounds", self.bounds)}
+        return Optimal(self.minimise, bounds("--bounds", self.bounds))  # type: ignore[arg-type]
+
+    def check_unused(self) -> None:
+        """Raise if a search is described where none is made."""
+        for field in fields(self):
+            if (value := getattr(self, field.name)) != field.default:
+                raise InvalidArgumentError(
+                    f"--{field.name}", value, "left out unless the regularisation is 'optimal'"
+                )
 
 
 @dataclass(frozen=True)

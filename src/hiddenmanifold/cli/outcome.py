@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import IntEnum
-from types import FrameType
 from typing import Any, NoReturn
 
 import typer
@@ -92,7 +87,7 @@ def reporting(debug: bool) -> Iterator[None]:
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except BaseException as error:
-        if not isinstance(error, Exception | KeyboardInterrupt | Stopped):
+        if not isinstance(error, Exception | KeyboardInterrupt):
             raise
         if debug:
             traceback.print_exc(file=sys.stderr)
@@ -102,7 +97,7 @@ def reporting(debug: bool) -> Iterator[None]:
 def _code(error: BaseException) -> Code:
     """The exit code for what was raised."""
     codes: tuple[tuple[Code, tuple[type[BaseException], ...]], ...] = (
-        (Code.INTERRUPTED, (KeyboardInterrupt, Stopped)),
+        (Code.INTERRUPTED, (KeyboardInterrupt,)),
         (Code.INCOMPLETE, (ConvergenceError,)),
         (Code.NO_OUTPUT, (OutputError, ImportError, OSError)),
         (Code.BAD_INPUT, (HiddenManifoldError, MemoryError)),
@@ -125,42 +120,5 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory for so many points"
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted before anything was done"
-    return text or "interrupted"
-
-
-@dataclass
-class Interrupt:
-    """Whether Ctrl-C was pressed."""
-
-    noticed: bool = False
-
-
-class Stopped(BaseException):
-    """A Ctrl-C that ends the whole command."""
-
-
-@contextmanager
-def noticing_interrupts(raised: type[BaseException] = KeyboardInterrupt) -> Iterator[Interrupt]:
-    """Remember a Ctrl-C, also where the library answers it by returning what it has.
-
-    Parameters
-    ----------
-    raised : type
-        What a Ctrl-C raises; the library knows `KeyboardInterrupt` only.
-    """
-    interrupt, parent = Interrupt(), os.getpid()
-
-    def handle(signum: int, frame: FrameType | None) -> None:
-        if os.getpid() != parent:  # a forked worker: nobody waits for it any more
-            os._exit(Code.INTERRUPTED)
-        interrupt.noticed = True
-        # a pool notices that its workers are gone, and may stumble over futures it had cancelled
-        threading.excepthook = lambda _: None
-        raise raised
-
-    previous = signal.signal(signal.SIGINT, handle)
-    try:
-        yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, previous)
+        return text or "interrupted before anything was done"
+    return text

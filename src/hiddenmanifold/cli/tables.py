@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.cli.files import STATUSES, columns
-from hiddenmanifold.model import RATIOS
-from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.errors import Status
+from hiddenmanifold.points import RATIOS
 
 if TYPE_CHECKING:
     import xarray as xr

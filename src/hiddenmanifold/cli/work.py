@@ -6,13 +6,10 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hiddenmanifold.cli.outcome import Stopped, noticing_interrupts
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,18 +19,12 @@ T = TypeVar("T")
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a computation gave, and whether Ctrl-C cut it short."""
-
-    dataset: xr.Dataset
-    interrupted: bool = False
-
-
 def in_pieces(
     call: Callable[..., xr.Dataset], ratios: Mapping[str, float | Array], points: int
-) -> Result:
+) -> xr.Dataset:
     """Call with the longest of the vectors cut into pieces; Ctrl-C keeps what is done.
+
+    Then the attribute `interrupted` is 1, as in what `simulate` returns.
 
     Parameters
     ----------
@@ -51,21 +42,18 @@ def in_pieces(
     total = math.prod(lengths.values())
     dim = max(lengths, key=lengths.__getitem__, default=None)
     if dim is None or total <= points:
-        with noticing_interrupts():
-            return Result(call(**ratios))
+        return call(**ratios)
     pieces = np.array_split(ratios[dim], min(lengths[dim], math.ceil(total / points)))
     done: list[xr.Dataset] = []
-    interrupted = False
-    with noticing_interrupts() as interrupt, _bar(len(pieces)) as bar:
+    with _bar(len(pieces)) as bar:
         try:
             for piece in pieces:
                 bar.refresh()
                 done.append(call(**{**ratios, dim: piece}))
                 bar.advance(bar.task_ids[0])
-        except BaseException as error:  # Ctrl-C may surface as the death of a worker
-            if not (done and (interrupt.noticed or isinstance(error, KeyboardInterrupt))):
+        except KeyboardInterrupt:
+            if not done:
                 raise
-            interrupted = True
     whole = xr.concat(
         done,
         dim,
@@ -74,23 +62,21 @@ def in_pieces(
         compat="override",
         combine_attrs="override",
     )
-    return Result(whole, interrupted)
+    return whole.assign_attrs(interrupted=int(len(done) < len(pieces)))
 
 
-def simulated(call: Callable[..., xr.Dataset]) -> Result:
-    """Call a simulation, with its own bar on standard error; Ctrl-C keeps what is done."""
-    with noticing_interrupts() as interrupt, redirect_stdout(sys.stderr):
-        ds = call(progress=sys.stderr.isatty())
-    return Result(ds, interrupt.noticed)
+def with_bar(call: Callable[..., T]) -> T:
+    """Call what has a progress bar of its own, and keep that out of the results."""
+    with redirect_stdout(sys.stderr):
+        return call(progress=sys.stderr.isatty())
 
 
 def undivided(call: Callable[..., T]) -> T:
-    """Call what is worth nothing by halves, with its own bar on standard error.
-
-    A Ctrl-C ends it even where the library would go on with what it has.
-    """
-    with noticing_interrupts(Stopped), redirect_stdout(sys.stderr):
-        return call(progress=sys.stderr.isatty())
+    """The same for what is worth nothing by halves, so that a Ctrl-C need not say what is kept."""
+    try:
+        return with_bar(call)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted") from None
 
 
 def _bar(total: int) -> Progress:

@@ -82,7 +82,7 @@ def simulated(
     Raises
     ------
     KeyboardInterrupt
-        After a Ctrl-C: points of a few seeds only must not be kept as if they were finished.
+        After a Ctrl-C.
     """
     ratios = {name: values for name, values in arguments.items() if "_over_" in name}
     parts = {}
@@ -91,9 +91,7 @@ def simulated(
         if isinstance(lam, str):
             best = predict(model, regularisation=lam, **ratios)
             lam = best.optimal_regularisation.clip(min=SMALLEST)
-        ds = compare(model, regularisation=lam, **asdict(size), **arguments)
-        if bool((ds.seeds + ds.dropped < size.seeds).any()):
-            raise KeyboardInterrupt
+        ds = compared(model, regularisation=lam, **asdict(size), **arguments)
         if dropped := int(ds.dropped.sum()):
             warnings.warn(
                 f"{dropped} simulated fits of {model} did not reach their optimum and are left out",
@@ -102,6 +100,20 @@ def simulated(
         wanted = [key + end for key in quantities for end in ("", "_stderr", "_theory", "_z")]
         parts[name] = ds[[*wanted, "seeds", "dropped"]]
     return side_by_side(parts, over)
+
+
+def compared(model: Model, **arguments: Any) -> xr.Dataset:
+    """What `compare` returns, unless a Ctrl-C cut it short.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Then: points of a few seeds only must not be kept as if they were finished.
+    """
+    ds = compare(model, **arguments)
+    if ds.attrs["interrupted"]:
+        raise KeyboardInterrupt
+    return ds
 
 
 def small_and_optimal(

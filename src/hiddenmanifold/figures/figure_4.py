@@ -24,9 +24,8 @@ from hiddenmanifold.figures.drawing import (
     strength,
 )
 from hiddenmanifold.figures.setting import Axis, Setting, paper_model
-from hiddenmanifold.optima import interpolation_peak
 from hiddenmanifold.plotting.style import label
-from hiddenmanifold.thresholds import separability_threshold
+from hiddenmanifold.thresholds import interpolation_peak, separability_threshold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -31,6 +31,8 @@ class Loss:
         Tasks in which the loss makes sense.
     even : bool
         Whether :math:`\rho(-s) = \rho(s)`.
+    quadratic : bool
+        Whether :math:`\rho(s) = s^2/2`, so that a fit is linear algebra.
     """
 
     anchor: float = 1.0
@@ -38,6 +40,13 @@ class Loss:
     scale: float | None = 1.0
     tasks: frozenset[Task] = frozenset({Task.CLASSIFICATION})
     even: bool = False
+    quadratic: bool = False
+
+    @cached_property
+    def has_jumps(self) -> bool:
+        """Whether the slope jumps at some kink."""
+        _, below, above, _ = self.knots
+        return bool((above > below).any())
 
     def value(self, s: Array) -> Array:
         r""":math:`\rho(s)`."""
@@ -192,6 +201,8 @@ def check_loss(loss: Loss) -> None:
                 f"off by {error.max():.3g} at shortfall {worst:.4g}",
                 f"the derivative of {of} (declare kinks, if there are any)",
             )
+    if loss.quadratic and not np.allclose(slope, s, rtol=1e-12, atol=0.0):
+        raise InvalidArgumentError("quadratic", True, "False: the derivative is not the shortfall")
     pieces = np.searchsorted(loss.kinks, s)
     if loss.scale is None and any(np.ptp(bend[pieces == k]) > 1e-9 for k in np.unique(pieces)):
         raise InvalidArgumentError(

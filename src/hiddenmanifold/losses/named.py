@@ -21,6 +21,7 @@ class Square(Loss):
     scale = None
     tasks = frozenset(Task)
     even = True
+    quadratic = True
 
     def value(self, s: Array) -> Array:
         return 0.5 * s**2

@@ -1,4 +1,4 @@
-"""One batched Newton loop, and how a solve can end.
+"""One batched Newton loop.
 
 The damping follows the natural monotonicity test (Deuflhard, *Newton Methods for Nonlinear
 Problems*, section 3.3): a trial point is kept if the correction computed from its residual with
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,36 +19,6 @@ Integers = NDArray[np.intp]
 System = Callable[[Array, Integers], tuple[Array, Array]]
 
 SMALLEST_DAMPING = 2.0**-5
-
-
-class Status(IntEnum):
-    """How the solve of a point ended."""
-
-    CONVERGED = 0
-    MAX_ITERATIONS = 1
-    NON_FINITE = 2
-    QUADRATURE = 3
-    THRESHOLD = 4
-    NO_LIMIT = 5
-
-    @property
-    def sentence(self) -> str:
-        """The outcome, for a person."""
-        return _SENTENCES[self]
-
-
-_SENTENCES = {
-    Status.CONVERGED: "converged: the residual and the quadrature error are within tolerance",
-    Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance",
-    Status.NON_FINITE: "the equations gave a value that is not finite, so the iteration stopped",
-    Status.QUADRATURE: "the integrals did not settle when the quadrature was refined; a function "
-    "with undeclared kinks or a very short length scale does this",
-    Status.THRESHOLD: "exactly at the threshold where every training sample can just be fitted, "
-    "the limit of vanishing regularisation is infinite or differs from its two sides",
-    Status.NO_LIMIT: "no limit of vanishing regularisation is known for this loss: its weights "
-    "grow without bound in a direction that depends on how the loss decays (known for exponential "
-    "decay only), or it is least at a residual other than zero",
-}
 
 
 @dataclass

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
-from hiddenmanifold.experiments import summary
-from hiddenmanifold.model import RATIOS
 from hiddenmanifold.plotting.style import (
     COLOURS,
     STYLE,
@@ -30,6 +28,8 @@ from hiddenmanifold.plotting.style import (
     spans_decades,
     symbol,
 )
+from hiddenmanifold.points import RATIOS
+from hiddenmanifold.results import summary
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiddenmanifold.model import RATIOS
+from hiddenmanifold.points import RATIOS
 
 Array = NDArray[np.float64]
 

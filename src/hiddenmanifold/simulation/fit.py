@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import Loss, Square
+from hiddenmanifold.losses import Loss
 from hiddenmanifold.registry import Task
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton import newton_path
@@ -64,12 +64,12 @@ def fit_path(
             "y", f"of one class only ({y[0]:+g})", "of both classes when an intercept is fitted"
         )
     lams = np.asarray(lams, dtype=float)
-    if not isinstance(loss, Square) and not (lams > 0).all():
+    if not loss.quadratic and not (lams > 0).all():
         raise InvalidArgumentError("lams", lams.min(), ONLY_SQUARE)
     order = np.argsort(lams)[::-1]
     data = Shortfalls.of(loss, task, X, y, intercept=intercept)
-    solver = square_path if isinstance(loss, Square) else newton_path
-    if (loss.knots[2] > loss.knots[1]).any():
+    solver = square_path if loss.quadratic else newton_path
+    if loss.has_jumps:
         solver = interior_point_path
     if intercept and np.ptp(y) == 0:
         solver = _intercept_alone
@@ -80,9 +80,9 @@ def fit_path(
 def numbers_needed(loss: Loss, n: int, p: int) -> float:
     """Numbers that a fit holds at its peak, roughly."""
     size = min(n, p)
-    if isinstance(loss, Square):
+    if loss.quadratic:
         return 3 * n * p + 2 * size**2 + size * (n + p)  # a decomposition, beside its factors
-    if (loss.knots[2] > loss.knots[1]).any() and n**2 <= LARGEST_GRAM:
+    if loss.has_jumps and n**2 <= LARGEST_GRAM:
         size = n
     return 2 * n * p + 4 * size**2 + 2 * n * p * (p > n)  # an orthonormal basis of the samples
 

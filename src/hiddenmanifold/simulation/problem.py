@@ -25,9 +25,6 @@ Array = NDArray[np.float64]
 
 GOOD = 1e-10
 """Relative distance from the minimum that every fit aims for, and most stay far below."""
-ACCEPTED = 1e-7
-"""The largest that counts as exact: rounding allows no better when λ makes the objective tiny."""
-
 ROUNDING = 1e-14
 """Relative size of an objective that is known to no digit, in units of `Shortfalls.unit`."""
 EPS = float(np.finfo(float).eps)

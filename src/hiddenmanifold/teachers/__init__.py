@@ -5,7 +5,7 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 :math:`Z_y(x) = Z_0(y, y x)`, with derivatives in `x`: then both labels look alike.
 """
 
-from hiddenmanifold.teachers.base import BinaryTeacher, Law, Linear, Teacher
+from hiddenmanifold.teachers.base import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.teachers.custom import Custom
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
 
@@ -19,6 +19,8 @@ __all__ = [
     "Sign",
     "Steps",
     "Teacher",
+    "binary",
+    "real",
 ]
 
 REGISTRY: dict[str, type[Teacher]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,16 @@ class Linear(Teacher):
         return nu
 
 
+def real(teacher: Teacher) -> Linear:
+    """A teacher of real labels, as the theory knows it: by the variance of its noise."""
+    return cast("Linear", teacher)
+
+
+def binary(teacher: Teacher) -> BinaryTeacher:
+    """A teacher of labels ±1."""
+    return cast("BinaryTeacher", teacher)
+
+
 class BinaryTeacher(Teacher):
     """Base of the rules with labels ±1."""
 
@@ -78,6 +88,14 @@ class BinaryTeacher(Teacher):
     def symmetric(self) -> bool:
         r"""Whether :math:`P(+|\nu) = P(-|-\nu)`."""
         raise NotImplementedError
+
+    @property
+    def pivot(self) -> float | None:
+        r"""A field c with :math:`P(+|c+x) = P(-|c-x)`, growing in x; None if there is no such.
+
+        Then whoever knows the field up to a symmetric error guesses by the side of c it is on.
+        """
+        return None
 
     @property
     def clean(self) -> BinaryTeacher:

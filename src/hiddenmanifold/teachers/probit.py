@@ -108,6 +108,10 @@ class Sign(ProbitSum):
         )
 
     @property
+    def pivot(self) -> float:
+        return -self.threshold
+
+    @property
     def clean(self) -> Sign:
         return Sign(threshold=self.threshold, rho=self.rho)
 
@@ -148,6 +152,10 @@ class Logistic(ProbitSum):
             np.full(len(weights), -self.threshold),
             (deviations / self.slope) ** 2,
         )
+
+    @property
+    def pivot(self) -> float:
+        return -self.threshold
 
     @property
     def clean(self) -> Sign:

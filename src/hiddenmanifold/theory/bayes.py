@@ -35,9 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.errors import Status
+from hiddenmanifold.execution import Crew
 from hiddenmanifold.features.sight import Sight
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.newton import Status
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.theory.curve import RULES
 from hiddenmanifold.theory.posterior import STEP, TABLE_LEVEL, Labels, Table, labels_of
@@ -155,7 +156,20 @@ class Fixed:
         )
 
 
-def bayes_optimal(model: Model, alpha: Array, gamma: Array) -> Columns:
+@dataclass(frozen=True)
+class Batch:
+    """Points to solve together: what a worker is asked to do; it depends on nothing else."""
+
+    equations: Equations
+    table: Table
+
+    def run(self) -> Columns:
+        """Errors, overlap and certificates at each point."""
+        with np.errstate(all="ignore"):  # what is not finite is found in the residual
+            return _columns(self.equations.labels, _best(self.equations, self.table))
+
+
+def bayes_optimal(model: Model, alpha: Array, gamma: Array, crew: Crew | None = None) -> Columns:
     """Errors of the Bayes-optimal predictor, its overlap and certificates, at each point.
 
     Parameters
@@ -164,6 +178,8 @@ def bayes_optimal(model: Model, alpha: Array, gamma: Array) -> Columns:
         Its activation, projection and teacher count.
     alpha, gamma : arrays (points,)
         n/p and d/p.
+    crew : Crew, optional
+        Who solves for them.
     """
     labels, features = labels_of(model.teacher), model.features
     points = len(alpha)
@@ -176,7 +192,7 @@ def bayes_optimal(model: Model, alpha: Array, gamma: Array) -> Columns:
             for part in np.array_split(np.arange(points), -(-points // BATCH))
         ]
         table = tabulated(batches)
-        found = [_columns(labels, _best(batch, table)) for batch in batches]
+    found = (crew or Crew()).run([Batch(batch, table) for batch in batches])
     return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
 
 

@@ -20,18 +20,16 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Law, Linear
+from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.theory.curve import REACH, Curve, Field, proximal_curve
+from hiddenmanifold.theory.observables import test_error, training_error
 from hiddenmanifold.theory.overlaps import Overlaps
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 COLLAPSED = 1e-100
 """A variance below this counts as zero.
@@ -143,6 +141,19 @@ class Channel:
     batch: ClassVar[int] = 1280
     """Points to solve together; this bounds the memory."""
 
+    @classmethod
+    def of(cls, teacher: Teacher, loss: Loss, free_intercept: bool) -> Channel:
+        """The channel of labels and a loss; symmetry may leave a free intercept at zero."""
+        raise NotImplementedError
+
+    def test_errors(self, x: Array) -> Columns:
+        """Test errors against noisy and clean labels, as functions of the unknowns alone."""
+        raise NotImplementedError
+
+    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
+        """The same with all digits that the overlaps have, and errors on the training set."""
+        raise NotImplementedError
+
     @property
     def unknowns(self) -> int:
         """Number of unknowns per point."""
@@ -191,6 +202,31 @@ class BinaryChannel(Channel):
     teacher: BinaryTeacher
     overlap_unknowns = 3
     longest_steps = (LONGEST_STEP, LONGEST_STEP, 1.0, LONGEST_STEP)
+
+    @classmethod
+    def of(cls, teacher: Teacher, loss: Loss, free_intercept: bool) -> Channel:
+        rule = binary(teacher)
+        return cls(rule, loss, free_intercept and not rule.symmetric)
+
+    def _standardised(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Slope and variance of the field given the prediction, and its deviation and mean."""
+        rho = self.teacher.rho
+        k, V0 = np.sqrt(rho) * np.tanh(x[:, 2]), rho / np.cosh(x[:, 2]) ** 2
+        return k, V0, np.exp(0.5 * x[:, 1]), self.intercept(x)
+
+    def test_errors(self, x: Array) -> Columns:
+        k, V0, deviation, b = self._standardised(x)
+        return {
+            "generalisation_error": test_error(self.teacher, k, V0, b / deviation),
+            "clean_error": test_error(self.teacher.clean, k, V0, b / deviation),
+        }
+
+    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
+        k, V0, deviation, b = self._standardised(x)
+        training = training_error(
+            self.teacher, self.loss, V=np.exp(x[:, 0]), deviation=deviation, k=k, V0=V0, intercept=b
+        )
+        return {**self.test_errors(x), "training_error": training}
 
     @cached_property
     def resting_intercept(self) -> float:
@@ -257,6 +293,20 @@ class LinearChannel(Channel):
     teacher: Linear
     overlap_unknowns = 2
     longest_steps = (LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
+
+    @classmethod
+    def of(cls, teacher: Teacher, loss: Loss, free_intercept: bool) -> Channel:
+        # an even loss on centred labels leaves the intercept at zero
+        return cls(real(teacher), loss, free_intercept and not loss.even)
+
+    def test_errors(self, x: Array) -> Columns:
+        error = np.exp(x[:, 1]) + self.intercept(x) ** 2
+        return {"generalisation_error": error, "clean_error": error - self.teacher.noise}
+
+    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
+        # the overlaps know the excess below rounding of the noise
+        clean = overlaps.excess + self.intercept(x) ** 2
+        return {"generalisation_error": clean + self.teacher.noise, "clean_error": clean}
 
     def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Logistic, Sign
+from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.curve import FAN, REACH
 from hiddenmanifold.theory.observables import test_error
 
@@ -67,9 +67,9 @@ def least_error(teacher: BinaryTeacher, k: Array, V0: Array) -> Array:
     array (points,)
         NaN where the integral did not settle.
     """
-    if isinstance(teacher, Sign | Logistic):  # they grow with the field: a threshold decides
+    if teacher.pivot is not None:  # the side of it decides
         with np.errstate(divide="ignore"):
-            bias = teacher.threshold / k if teacher.threshold else np.zeros_like(k)
+            bias = -teacher.pivot / k if teacher.pivot else np.zeros_like(k)
         return test_error(teacher, k, V0, bias)
     total, todo = np.full(len(k), np.inf), np.arange(len(k))
     for halvings in range(FINEST + 1):

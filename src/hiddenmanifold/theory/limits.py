@@ -16,25 +16,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.errors import Status
 from hiddenmanifold.losses import Hinge, Loss, Square
-from hiddenmanifold.model import Model, Points
-from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.model import Model
+from hiddenmanifold.points import HUGE, Limit, Points
 from hiddenmanifold.registry import Task
-from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.separability import least
-
-Array = NDArray[np.float64]
-Columns = dict[str, NDArray[Any]]
+from hiddenmanifold.teachers import binary
+from hiddenmanifold.theory.separability.direction import least
 
 TINY = 1e-60
 """Regularisation that stands for the limit 0⁺."""
-HUGE = 1e40
-"""Ratio or regularisation that stands for infinity."""
 NEGLIGIBLE = 1e-18
 """In a limit, what is smaller than this is zero, and what is larger than its inverse infinite."""
 POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
@@ -60,7 +55,7 @@ class Phase(Enum):
 class Part:
     """Points of a batch that one model at finite parameters stands in for."""
 
-    index: NDArray[np.intp]
+    index: Integers
     model: Model
     points: Points
     phase: Phase = Phase.GENERIC
@@ -69,38 +64,33 @@ class Part:
     least: float = 0.0
     """Least value of the model's loss; that of a stand-in is zero."""
 
-    @property
-    def fitted(self) -> bool:
-        """Whether every training sample is known to reach the least value of its loss."""
-        return self.phase in (Phase.INTERPOLATING, Phase.SEPARATED, Phase.DIVERGING)
-
 
 def parts(model: Model, points: Points) -> Iterator[Part]:
     """Split a batch into parts of one phase, each with what stands in for it."""
-    positive = np.flatnonzero(points.lam != 0)
+    vanishing = points.has(Limit.VANISHING)
+    positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
         some = points[positive]
-        yield Part(positive, model, Points(some.alpha, some.gamma, np.minimum(some.lam, HUGE)))
-    zero = np.flatnonzero(points.lam == 0)
+        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)))
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
-    least = _least_value(model.loss)
     distance = _distance(model, points[zero], fitted)
     choices = (
-        (distance > ON_THE_LINE, fitted, _stand_in(model, fitted)),
-        (distance < -ON_THE_LINE, Phase.GENERIC, model),
-        (np.abs(distance) <= ON_THE_LINE, Phase.THRESHOLD, model),
-        (np.isnan(distance), Phase.UNDECIDED, model),
+        (distance > ON_THE_LINE, fitted),
+        (distance < -ON_THE_LINE, Phase.GENERIC),
+        (np.abs(distance) <= ON_THE_LINE, Phase.THRESHOLD),
+        (np.isnan(distance), Phase.UNDECIDED),
     )
-    for chosen, phase, stand_in in choices:
+    for chosen, phase in choices:
         if chosen.any():
-            some = points[index := zero[chosen]]
-            at = Points(some.alpha, some.gamma, np.full(len(index), TINY))
+            index = zero[chosen]
+            limit = Limit.FITTED if phase in STAND_INS else Limit.NONE
+            some = points[index].standing_in(TINY, limit)
             if phase is fitted:
-                yield Part(index, stand_in, at, phase, scale, least)
+                yield Part(index, _stand_in(model, phase), some, phase, scale, _least(model.loss))
             else:
-                yield Part(index, stand_in, at, phase)
+                yield Part(index, model, some, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:
@@ -131,7 +121,7 @@ def _exponential(loss: Loss) -> bool:
     return bool(slopes[1] - slopes[2] > 1.5 * (slopes[0] - slopes[1]))
 
 
-def _least_value(loss: Loss) -> float:
+def _least(loss: Loss) -> float:
     """The least value of a loss, as far as it can be told where it is only approached."""
     low, high = loss.rest
     at = high if np.isfinite(high) else -700.0 * (loss.scale or 1.0)
@@ -149,43 +139,41 @@ def _distance(model: Model, points: Points, fitted: Phase) -> Array:
             and fitted is Phase.UNKNOWN
         ):
             return available
-        if fitted is Phase.GENERIC or not isinstance(model.teacher, BinaryTeacher):
+        if fitted is Phase.GENERIC or model.task is Task.REGRESSION:
             return np.full_like(points.alpha, -np.inf)
         seen, hidden = visible.fraction, visible.hidden
-        needed = least(model.teacher, seen, model.free_intercept, hidden).value
+        needed = least(binary(model.teacher), seen, model.free_intercept, hidden).value
         distance: Array = available - np.log(needed)
         return distance
 
 
+STAND_INS: dict[Phase, Loss] = {
+    Phase.INTERPOLATING: Square(),
+    Phase.SEPARATED: Hinge(),
+    Phase.DIVERGING: Hinge(),
+}
+"""The loss that selects the shortest solution of a phase in which every sample is fitted."""
+REFUSED = {
+    Phase.THRESHOLD: Status.THRESHOLD,
+    Phase.UNKNOWN: Status.NO_LIMIT,
+    Phase.UNDECIDED: Status.QUADRATURE,
+}
+"""Phases that have no answer, and how they say so."""
+
+
 def _stand_in(model: Model, phase: Phase) -> Model:
-    """The same model with the loss that selects the shortest solution of a phase."""
-    losses: dict[Phase, Loss] = {
-        Phase.INTERPOLATING: Square(),
-        Phase.SEPARATED: Hinge(),
-        Phase.DIVERGING: Hinge(),
-    }
-    if phase not in losses:
-        return model
-    return Model(
-        features=model.features,
-        teacher=model.teacher,
-        loss=losses[phase],
-        intercept=model.intercept,
-    )
+    """The same model with the loss that stands in for its own in a phase."""
+    return model.with_loss(STAND_INS[phase]) if phase in STAND_INS else model
 
 
 def finished(part: Part, found: Columns) -> Columns:
     """Results of a stand-in as those of the limit: margins, normalised and infinite overlaps."""
-    refused = {
-        Phase.THRESHOLD: Status.THRESHOLD,
-        Phase.UNKNOWN: Status.NO_LIMIT,
-        Phase.UNDECIDED: Status.QUADRATURE,
-    }
-    if part.phase in refused:
-        found["status"][:] = refused[part.phase]
+    if part.phase in REFUSED:
+        found["status"][:] = REFUSED[part.phase]
         for name in set(found) - CERTIFICATES:
             found[name][:] = np.nan
-    if part.fitted:
+    fitted = part.phase in STAND_INS
+    if fitted:
         found["training_loss"] = np.full_like(found["training_loss"], part.least)
     norm = np.sqrt(found["q_w"])
     powers = {name: power for name, power in POWERS.items() if name in found}
@@ -193,7 +181,7 @@ def finished(part: Part, found: Columns) -> Columns:
         for name, power in powers.items():
             found[f"{name}_normalised"] = found[name] / norm**power
         if part.model.task is Task.CLASSIFICATION:
-            found["margin"] = 1.0 / norm if part.fitted else np.full_like(norm, np.nan)
+            found["margin"] = 1.0 / norm if fitted else np.full_like(norm, np.nan)
         for name, power in (*powers.items(), ("q_w", 2)):
             values = found[name]
             found[name] = np.where(values == 0.0, 0.0, values * part.scale**power)
@@ -202,12 +190,8 @@ def finished(part: Part, found: Columns) -> Columns:
 
 def negligible(points: Points) -> Array:
     """What is zero at each point, if it is a limit: more if λ is that than if a ratio is."""
-    extreme = 1e-5 * HUGE
-    far = np.zeros(len(points.lam), dtype=bool)
-    for ratio in (points.alpha, points.gamma):
-        far |= (ratio > extreme) | (ratio < 1.0 / extreme)
-    vanishing = (points.lam == 0) | np.isinf(points.lam)
-    return np.where(vanishing, NEGLIGIBLE, np.where(far, 1e10 / HUGE, 0.0))
+    far = np.where(points.has(Limit.RATIO), 1e10 / HUGE, 0.0)
+    return np.where(points.has(Limit.VANISHING | Limit.UNBOUNDED), NEGLIGIBLE, far)
 
 
 def settled(found: Columns, reach: Array) -> Columns:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hiddenmanifold.model import Model, Points
+from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.execution import Crew
+from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
+from hiddenmanifold.points import Points
 from hiddenmanifold.theory.asymptotics import asymptotics
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
 """Values of log λ that are tried first."""
@@ -33,46 +32,45 @@ TIE = 1e-10
 
 
 @dataclass(frozen=True)
-class Objective:
-    """The error named `target` of a model as a function of λ, at fixed ratios."""
+class ErrorByLambda:
+    """The error named `target` of a model as a function of λ, at given ratios."""
 
     model: Model
-    alpha: Array
-    gamma: Array
+    points: Points
     target: str
-    workers: int | None
+    crew: Crew
 
     def slope(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Error and its slope by t = log λ at some of the points; NaN where the solve fails."""
-        points = Points(self.alpha[point], self.gamma[point], np.exp(t))
-        found = asymptotics(self.model, points, self.workers, slopes=("regularisation",))
+        points = self.points[point].at(np.exp(t))
+        found = asymptotics(self.model, points, self.crew, slopes=("regularisation",))
         return found[self.target], found[f"{self.target}_by_log_regularisation"]
 
     def limit(self, lam: float) -> Array:
         """Error at one λ, zero and infinity included, at every point."""
-        points = Points(self.alpha, self.gamma, np.full_like(self.alpha, lam))
-        error: Array = asymptotics(self.model, points, self.workers)[self.target]
+        points = self.points.at(np.full(len(self.points), lam))
+        error: Array = asymptotics(self.model, points, self.crew)[self.target]
         return error
 
 
-def optimal_regularisation(objective: Objective, low: float, high: float) -> Array:
+def optimal_regularisation(errors: ErrorByLambda, low: float, high: float) -> Array:
     """The λ in [low, high] of least error at every point; 0 and inf stand for the limits.
 
     NaN where no λ could be solved for. Between 0⁺ and the least λ of the scan nothing is tried:
     only the logistic loss still moves there, like 1/log(1/λ).
     """
-    points = np.arange(len(objective.alpha))
+    points = np.arange(len(errors.points))
     least, most = (np.log(low) if low else -np.inf), np.log(high)
     ends = [t for t in (least, most) if np.isfinite(t)]
-    limits = {b: objective.limit(b) for b in {low, high} & {0.0, np.inf}}
+    limits = {b: errors.limit(b) for b in {low, high} & {0.0, np.inf}}
 
     def scan(grid: Array, some: Integers) -> Samples:
         """All of the grid within the bounds, λ by λ so that neighbours can start one another."""
         t = grid[(grid >= least) & (grid <= most)]
-        return Samples.of(objective.slope, np.tile(some, len(t)), np.repeat(t, len(some))).ordered()
+        return Samples.of(errors.slope, np.tile(some, len(t)), np.repeat(t, len(some))).ordered()
 
-    knots = objective.model.loss.knots
-    samples = scan(np.unique([*(FINE if (knots[2] > knots[1]).any() else SCAN), *ends]), points)
+    grid = FINE if errors.model.loss.has_jumps else SCAN
+    samples = scan(np.unique([*grid, *ends]), points)
     first = samples[np.searchsorted(samples.point, points)]
     last = samples[np.searchsorted(samples.point, points, "right") - 1]
     if 0.0 in limits:
@@ -81,8 +79,8 @@ def optimal_regularisation(objective: Objective, low: float, high: float) -> Arr
     if np.inf in limits:
         rises = (last.slope > 0) & (last.value < limits[np.inf])
         samples += scan(ABOVE, points[~rises])
-    samples = (samples + hidden_turns(objective.slope, samples.ordered())).ordered()
-    samples += refined_minima(objective.slope, *samples.pairs())
+    samples = (samples + hidden_turns(errors.slope, samples.ordered())).ordered()
+    samples += refined_minima(errors.slope, *samples.pairs())
 
     candidates = [(samples.point, np.exp(samples.t), samples.value)]
     for bound, error in limits.items():

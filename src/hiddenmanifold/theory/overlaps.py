@@ -19,7 +19,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.features import Closing, Features
-from hiddenmanifold.model import Points
+from hiddenmanifold.points import Points
 
 LARGEST = 1e95
 """Beyond this k is infinite to any number of digits, and its third power still a number."""

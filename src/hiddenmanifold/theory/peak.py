@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hiddenmanifold.model import Model, Points
+from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.execution import Crew
+from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
+from hiddenmanifold.points import Points
 from hiddenmanifold.registry import Task
-from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.observables import test_error
-from hiddenmanifold.theory.separability import least
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
-Held = Literal["n_over_d", "d_over_p"]
+from hiddenmanifold.theory.separability.direction import least
+from hiddenmanifold.theory.separability.line import Line, thresholds
 
 SCAN = np.linspace(np.log(0.01), np.log(100.0), 47)
 """Values of log(p/n) that are tried first."""
@@ -31,28 +30,29 @@ BESIDE = 1e-3
 
 
 @dataclass(frozen=True)
-class Curve:
+class ErrorByFeatures:
     """Minus the error as a function of t = log(p/n), with n/d or d/p held fixed."""
 
     model: Model
-    held: Held
+    held: str
     ratio: Array
     lam: Array
-    workers: int | None
+    crew: Crew
 
-    def __getitem__(self, some: NDArray[np.bool_]) -> Curve:
+    def __getitem__(self, some: Booleans) -> ErrorByFeatures:
         return replace(self, ratio=self.ratio[some], lam=self.lam[some])
 
     def points(self, point: Integers, t: Array) -> Points:
         """The points as n/p, d/p and λ."""
         alpha = np.exp(-t)
         ratio = self.ratio[point]
-        return Points(alpha, alpha / ratio if self.held == "n_over_d" else ratio, self.lam[point])
+        gamma = alpha / ratio if self.held == "n_over_d" else ratio
+        return Points.of(alpha, gamma, self.lam[point])
 
     def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Minus the error and its slope by t."""
         along, sign = ("p", 1.0) if self.held == "n_over_d" else ("n", -1.0)
-        found = asymptotics(self.model, self.points(point, t), self.workers, slopes=(along,))
+        found = asymptotics(self.model, self.points(point, t), self.crew, slopes=(along,))
         slope = sign * found[f"generalisation_error_by_log_{along}"]
         return -found["generalisation_error"], -slope
 
@@ -61,11 +61,11 @@ class Curve:
         if not point.size:
             return np.empty(0)
         points = self.points(point, t)
-        error: Array = asymptotics(self.model, points, self.workers)["generalisation_error"]
+        error: Array = asymptotics(self.model, points, self.crew)["generalisation_error"]
         return error
 
 
-def highest(curve: Curve, threshold: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+def highest(curve: ErrorByFeatures, threshold: Array) -> tuple[Array, Array, Booleans]:
     """Place log(p/n) and height of the highest peak at each point; NaN if there is none.
 
     Also whether a part of the curve could not be solved, so that a peak may have been missed.
@@ -92,7 +92,7 @@ def highest(curve: Curve, threshold: Array) -> tuple[Array, Array, NDArray[np.bo
     return place, height, unsolved & np.isnan(height)
 
 
-def at_threshold(curve: Curve, place: Array, separating: bool) -> tuple[Array, NDArray[np.bool_]]:
+def at_threshold(curve: ErrorByFeatures, place: Array, separating: bool) -> tuple[Array, Booleans]:
     """Height at λ → 0⁺ of a peak at the threshold of fitting all samples; NaN if it is none.
 
     Also whether the curve beside it could not be solved.
@@ -101,10 +101,9 @@ def at_threshold(curve: Curve, place: Array, separating: bool) -> tuple[Array, N
     just be interpolated the weights are infinite and blind.
     """
     points = np.flatnonzero(np.isfinite(place))
-    teacher = curve.model.teacher
     height = np.full_like(place, np.inf if curve.model.task is Task.REGRESSION else 0.5)
     if separating and points.size:
-        assert isinstance(teacher, BinaryTeacher)
+        teacher = binary(curve.model.teacher)
         gamma = curve.points(points, place[points]).gamma
         visible = curve.model.features.visible(gamma)
         found = least(teacher, visible.fraction, curve.model.free_intercept, visible.hidden)
@@ -119,3 +118,29 @@ def at_threshold(curve: Curve, place: Array, separating: bool) -> tuple[Array, N
         peak[points] &= (far < near) & (near < height[points])
         unsolved[points] |= np.isnan(far) | np.isnan(near)
     return np.where(peak, height, np.nan), unsolved
+
+
+def peaks(curve: ErrorByFeatures) -> tuple[Array, Array, Booleans]:
+    """Place and height at each point: the threshold where λ vanishes, else near it or anywhere."""
+    zero = curve.lam == 0
+    separating = fitted_phase(curve.model)[0] in (Phase.SEPARATED, Phase.DIVERGING)
+    place, height = _threshold(curve, separating), np.full(len(zero), np.nan)
+    unsolved = np.zeros(len(zero), dtype=bool)
+    if zero.any():
+        height[zero], unsolved[zero] = at_threshold(curve[zero], place[zero], separating)
+    if not zero.all():
+        place[~zero], height[~zero], unsolved[~zero] = highest(curve[~zero], place[~zero])
+    return np.where(np.isnan(height), np.nan, place), height, unsolved
+
+
+def _threshold(curve: ErrorByFeatures, separating: bool) -> Array:
+    """Logarithm of the p/n from which on all samples can be fitted; NaN if there is none."""
+    model, ratio = curve.model, curve.ratio
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if separating:
+            found = np.log(thresholds(Line.of(model), curve.held, ratio, curve.crew)[0])
+        elif curve.held == "d_over_p":
+            found = -np.log(model.features.visible(ratio).rank)
+        else:  # noiseless features are no more independent than d
+            found = np.where(model.features.noiseless & (ratio >= 1), np.nan, 0.0)
+    return np.where(np.isfinite(found), found, np.nan)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hiddenmanifold.errors import IncompatibleIngredientsError
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher
+from hiddenmanifold.registry import Task
+from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher, binary, real
 from hiddenmanifold.theory.channel import COLLAPSED
 from hiddenmanifold.theory.curve import RULES
 from hiddenmanifold.theory.decision import BLOCK, least_error, panel_cuts, rounding
@@ -137,11 +137,9 @@ class Table:
 
 def labels_of(teacher: Teacher) -> Labels:
     """The labels of a teacher, as the Bayes-optimal predictor sees them."""
-    if isinstance(teacher, Linear):
-        return LinearLabels(teacher)
-    if isinstance(teacher, BinaryTeacher):
-        return BinaryLabels(teacher)
-    raise IncompatibleIngredientsError(f"no theory is known for teacher {teacher}")
+    if teacher.task is Task.REGRESSION:
+        return LinearLabels(real(teacher))
+    return BinaryLabels(binary(teacher))
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
-from hiddenmanifold.model import Points
-from hiddenmanifold.numerics.newton import Solution, Status, largest, newton, newton_step
+from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
+from hiddenmanifold.points import Limit, Points
 from hiddenmanifold.theory.channel import Channel, Hats
 from hiddenmanifold.theory.curve import RULES
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
@@ -44,8 +45,6 @@ class SaddlePoint:
     channel: Channel
     features: Features
     points: Points
-    fitted: bool = False
-    """Whether λ is tiny and all samples are known to be fitted, so that V is about 1/λ."""
 
     def overlaps(self, e: Array, index: Integers | slice = slice(None)) -> Overlaps:
         """The overlaps that follow from channel averages of the points `index`."""
@@ -168,13 +167,12 @@ def _first_V(problem: SaddlePoint) -> Array:
     """V of ridge regression on white features, from which Newton starts for every loss."""
     kappa = problem.features.variance
     lam, alpha = problem.points.lam, problem.points.alpha
-    if problem.fitted:
-        return 0.5 * kappa / lam
     with np.errstate(all="ignore"):  # ratios beyond 1e150 overflow, and are reported as such
         B = lam + (alpha - 1.0) * kappa
         R = np.sqrt(B**2 + 4.0 * lam * kappa)
         positive = B > 0
-        return np.where(positive, 2.0 * kappa, R - B) / np.where(positive, B + R, 2.0 * lam)
+        V = np.where(positive, 2.0 * kappa, R - B) / np.where(positive, B + R, 2.0 * lam)
+        return np.where(problem.points.has(Limit.FITTED), 0.5 * kappa / lam, V)
 
 
 def _continuation(problem: SaddlePoint) -> Solution:
@@ -184,8 +182,7 @@ def _continuation(problem: SaddlePoint) -> Solution:
     now = np.log(np.maximum(points.lam, 100.0 * np.maximum(1.0, points.alpha)))
 
     def at(log_lam: Array, index: Integers, x: Array | None, iterations: int) -> Solution:
-        sub = points[index]
-        stage = replace(problem, points=Points(sub.alpha, sub.gamma, np.exp(log_lam)))
+        stage = replace(problem, points=points[index].standing_in(np.exp(log_lam)))
         return _newton(stage, _first_turn(stage) if x is None else x, FINER, iterations)
 
     everyone = np.arange(len(now))

@@ -8,9 +8,8 @@ import numpy as np
 
 from hiddenmanifold.figures.claims.judgement import Row, error, verdict
 from hiddenmanifold.figures.setting import paper_model
-from hiddenmanifold.optima import interpolation_peak
 from hiddenmanifold.prediction import predict
-from hiddenmanifold.thresholds import separability_threshold
+from hiddenmanifold.thresholds import interpolation_peak, separability_threshold
 
 
 def peak_of_the_square_loss() -> Row:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiddenmanifold.experiments import compare
 from hiddenmanifold.figures.claims.judgement import WORST, Row, verdict
+from hiddenmanifold.figures.curves import compared
 from hiddenmanifold.figures.setting import paper_model
 
 
@@ -38,7 +38,7 @@ def small_dimensions_suffice() -> Row:
     """Figure 1."""
     scores = []
     for data in ("original", "equivalent"):
-        ds = compare(
+        ds = compared(
             paper_model(),
             n_over_d=3.0,
             p_over_n=[0.3, 2.0],

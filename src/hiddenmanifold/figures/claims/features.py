@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hiddenmanifold.experiments import compare
 from hiddenmanifold.figures.claims.judgement import WORST, Row, error, verdict
+from hiddenmanifold.figures.curves import compared
 from hiddenmanifold.figures.setting import paper_model
-from hiddenmanifold.optima import features_needed
+from hiddenmanifold.needs import features_needed
 from hiddenmanifold.thresholds import separability_threshold
 
 
@@ -94,7 +94,7 @@ def structured_matrices_share_the_prediction() -> Row:
     """Section 3.2."""
     scores = []
     for projection in ("hadamard", "dct"):
-        ds = compare(
+        ds = compared(
             paper_model(loss="square", projection=projection),
             n_over_d=2.0,
             p_over_n=[0.25, 2.0],

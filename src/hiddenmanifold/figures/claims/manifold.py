@@ -6,7 +6,7 @@ import numpy as np
 
 from hiddenmanifold.figures.claims.judgement import Row, error, verdict
 from hiddenmanifold.figures.setting import hidden_manifold
-from hiddenmanifold.optima import interpolation_peak
+from hiddenmanifold.thresholds import interpolation_peak
 
 
 def peak_shrinks_with_regularisation() -> Row:

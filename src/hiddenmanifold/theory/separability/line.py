@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.errors import Status
+from hiddenmanifold.execution import Crew
 from hiddenmanifold.features import Features
-from hiddenmanifold.numerics.newton import Status
+from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.separability import Direction, least
-
-Array = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from hiddenmanifold.points import RATIOS
+from hiddenmanifold.teachers import BinaryTeacher, binary
+from hiddenmanifold.theory.separability.direction import Direction, least
 
 ODDS = 138.0
 """Largest modulus of the log-odds log((1 - chi)/chi) at which a threshold is sought."""
+BATCH = 256
+"""Points to solve together."""
 LOWEST = -200.0
 """The least log(d/p) that is tried: some features hide a part of the field at any d/p."""
 TOLERANCE = 1e-13
@@ -41,6 +43,11 @@ class Line:
     teacher: BinaryTeacher
     features: Features
     free_intercept: bool
+
+    @classmethod
+    def of(cls, model: Model) -> Line:
+        """The line of a model with labels ±1."""
+        return cls(binary(model.teacher), model.features, model.free_intercept)
 
     def p_over_n_at_gamma(self, gamma: Array) -> tuple[Array, Booleans]:
         """Threshold p/n at given d/p, and whether it was found."""
@@ -116,3 +123,34 @@ class Line:
 
         found = increasing_root(bisected, odds, (low, high), odds)
         return np.where(found < LOWEST + 1.0, -np.inf, found)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Points of a line to find together: what a worker is asked to do."""
+
+    line: Line
+    ratio: str
+    given: Array
+
+    def run(self) -> tuple[Array, Booleans]:
+        """The thresholds, and whether they were found."""
+        to_alpha, to_gamma = RATIOS[self.ratio]
+        with np.errstate(all="ignore"):  # what is not finite is not found
+            if not to_alpha:
+                return self.line.p_over_n_at_gamma(self.given**to_gamma)
+            if to_gamma:
+                return self.line.p_over_n(self.given**to_alpha)
+            return self.line.n_over_d(self.given**-to_alpha)
+
+
+def thresholds(line: Line, ratio: str, given: Array, crew: Crew) -> tuple[Array, Booleans]:
+    """Thresholds at each value of the named ratio, and whether they were found.
+
+    They are n/d where the ratio is one of p and n, else p/n.
+    """
+    # the same batches whoever runs them, so that results are the same to the bit
+    chunks = np.array_split(given, -(-len(given) // BATCH))
+    found = crew.run([Stretch(line, ratio, chunk) for chunk in chunks])
+    value, good = (np.concatenate(column) for column in zip(*found, strict=True))
+    return value, good

@@ -1,0 +1,319 @@
+"""What users say: the one place where the arguments of public functions are read."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .arrays import Array
+from .errors import ConvergenceError, InvalidArgumentError, Status
+from .model import Model
+from .points import HUGE, RATIOS, Points, exponents
+from .results import MEANINGS, dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Values = "ArrayLike | xr.DataArray"
+Answer = TypeVar("Answer", bound=Callable[..., Any])
+
+
+class Ratios(TypedDict, total=False):
+    """Ratios of the numbers of samples n, features p and latent dimensions d."""
+
+    n_over_d: ArrayLike | xr.DataArray
+    d_over_n: ArrayLike | xr.DataArray
+    p_over_n: ArrayLike | xr.DataArray
+    n_over_p: ArrayLike | xr.DataArray
+    p_over_d: ArrayLike | xr.DataArray
+    d_over_p: ArrayLike | xr.DataArray
+
+
+def with_ratios(function: Answer) -> Answer:
+    """Spell out the six ratios in the signature that help and completion show."""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    ratios = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Values)
+        for name in RATIOS
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *ratios])  # type: ignore[attr-defined]
+    return function
+
+
+@dataclass(frozen=True)
+class Optimal:
+    """The regularisation of least error, as an argument of `predict`; "optimal" is its short form.
+
+    Parameters
+    ----------
+    minimise : {"generalisation_error", "clean_error"}
+        The error to make least.
+    bounds : pair of float
+        The λ among which to choose; 0 and inf include the limits.
+    """
+
+    minimise: Literal["generalisation_error", "clean_error"] = "generalisation_error"
+    bounds: tuple[float, float] = (0.0, math.inf)
+
+    def __post_init__(self) -> None:
+        if self.minimise not in ("generalisation_error", "clean_error"):
+            raise InvalidArgumentError(
+                "minimise", self.minimise, "'generalisation_error' or 'clean_error'"
+            )
+        try:
+            low, high = (float(bound) for bound in self.bounds)
+        except (TypeError, ValueError):
+            low, high = math.nan, math.nan
+        if not 0 <= low < high:
+            raise InvalidArgumentError(
+                "bounds", self.bounds, "two numbers with 0 <= low < high <= inf"
+            )
+        object.__setattr__(self, "bounds", (low, high))
+
+    @classmethod
+    def asked_for(cls, regularisation: object) -> Optimal | None:
+        """What an argument asks for, None if it is numbers."""
+        if isinstance(regularisation, str) and regularisation == "optimal":
+            return cls()
+        return regularisation if isinstance(regularisation, cls) else None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Labelled points: coordinates as they were given, and an array with all their dimensions."""
+
+    model: Model
+    coordinates: dict[str, xr.DataArray]
+    template: xr.DataArray
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        ratios: Mapping[str, Any],
+        *regularisation: ArrayLike | xr.DataArray,
+        one_of: Collection[str] = (),
+        limits: bool = True,
+    ) -> Grid:
+        """The points that ratios and regularisation, if there is one, span.
+
+        Parameters
+        ----------
+        model : Model
+            What is asked about.
+        ratios : mapping
+            Ratios by name, None if not given: two, unless the features fix d/p.
+        *regularisation : array_like or DataArray
+            The λ, if there is one.
+        one_of : collection of str
+            If there are any, one of these ratios is asked for instead of two.
+        limits : bool
+            Whether a ratio or λ may be infinite.
+        """
+        import xarray as xr
+
+        if not isinstance(model, Model):
+            raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
+        if unknown := set(ratios).difference(RATIOS):
+            allowed = "ratios among " + ", ".join(RATIOS)
+            if unknown <= {"minimise", "bounds"}:
+                allowed = "carried by regularisation=Optimal(minimise=..., bounds=...)"
+            raise InvalidArgumentError("arguments", ", ".join(sorted(unknown)), allowed)
+        given = {name: ratios[name] for name in RATIOS if ratios.get(name) is not None}
+        fixed = model.features.fixed_ratio
+        if one_of:
+            _check_one(given, fixed, one_of)
+        infinite = limits and not one_of
+        coordinates = {name: labelled(name, v, infinite=infinite) for name, v in given.items()}
+        if not one_of:
+            exponents(tuple(given), fixed)
+        for values in regularisation:
+            coordinates["regularisation"] = labelled(
+                "regularisation", values, zero=True, infinite=infinite
+            )
+        check_aligned(coordinates)
+        if sum(bool(np.isinf(coordinates[name]).any()) for name in given) > 1:
+            raise InvalidArgumentError(
+                "ratios", " and ".join(given), "infinite in one of them only"
+            )
+        arrays = coordinates.values() or [xr.DataArray(0.0)]
+        return cls(model, coordinates, xr.broadcast(*arrays)[0])
+
+    @property
+    def ratio(self) -> tuple[str, Array]:
+        """Name and values of the one ratio that the user or the features give."""
+        for name, values in self.coordinates.items():
+            if name in RATIOS:
+                return name, self.flat(values)
+        return "d_over_p", np.full(self.template.size, self.model.features.fixed_ratio)
+
+    def flat(self, values: xr.DataArray) -> Array:
+        """An array at every point."""
+        filled = values.broadcast_like(self.template).transpose(*self.template.dims)
+        out: Array = filled.values.ravel().astype(float)
+        return out
+
+    def sizes(self) -> tuple[xr.DataArray, xr.DataArray]:
+        """n/p and d/p, as labelled arrays; what is infinite is huge."""
+        import xarray as xr
+
+        fixed = self.model.features.fixed_ratio
+        given = {name: v for name, v in self.coordinates.items() if name in RATIOS}
+        factors = [values.where(values < np.inf, HUGE) for values in given.values()]
+        factors += [xr.DataArray(fixed)] if fixed is not None else []
+        alpha, gamma = (
+            math.prod((f**k for f, k in zip(factors, powers, strict=True)), start=xr.DataArray(1.0))
+            for powers in exponents(tuple(given), fixed)
+        )
+        return alpha, gamma
+
+    @property
+    def points(self) -> Points:
+        """The same as flat arrays."""
+        import xarray as xr
+
+        infinite = np.zeros(self.template.size, dtype=bool)
+        for name, values in self.coordinates.items():
+            infinite |= np.isinf(self.flat(values)) & (name in RATIOS)
+        lam = self.coordinates.get("regularisation", xr.DataArray(np.nan))
+        alpha, gamma = self.sizes()
+        points = Points.of(self.flat(alpha), self.flat(gamma), self.flat(lam), infinite)
+        for name, column in (("n/p", points.alpha), ("d/p", points.gamma)):
+            if not (np.isfinite(column).all() and column.all()):
+                raise InvalidArgumentError("ratios", f"that give {name} = {column}", "less extreme")
+        if (np.isinf(points.lam) & infinite & (points.alpha > 1.0)).any():
+            raise InvalidArgumentError(
+                "regularisation", np.inf, "finite where n/p is infinite: the limits do not commute"
+            )
+        return points
+
+    def dataset(
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        source: Mapping[str, Any],
+        meanings: Mapping[str, str] = MEANINGS,
+    ) -> xr.Dataset:
+        """Results at these points, with their names and where they come from."""
+        return dataset(
+            self.model,
+            self.coordinates,
+            self.template,
+            columns,
+            source=source,
+            meanings=meanings,
+        )
+
+
+def _check_one(given: Mapping[str, Any], fixed: float | None, one_of: Collection[str]) -> None:
+    """Raise unless one of some ratios is given, or none where the features fix d/p."""
+    names = tuple(given)
+    if fixed is not None:
+        if names:
+            raise InvalidArgumentError(
+                "ratios",
+                ", ".join(names),
+                f"left out: the features fix d/p = {fixed:.6g} themselves",
+            )
+    elif len(names) != 1 or names[0] not in one_of:
+        raise InvalidArgumentError(
+            "ratios", ", ".join(names) or "none", "exactly one ratio among " + ", ".join(one_of)
+        )
+
+
+def labelled(
+    name: str,
+    values: ArrayLike | xr.DataArray,
+    *,
+    zero: bool = False,
+    infinite: bool = False,
+) -> xr.DataArray:
+    """An argument as a labelled array: a vector becomes a dimension of the argument's name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Unless every value is a positive finite number (or `zero` or `infinite`, if these are
+        limits that make sense), in a scalar, a vector or a DataArray.
+    """
+    import xarray as xr
+
+    array = values if isinstance(values, xr.DataArray) else None
+    try:
+        plain = np.asarray(values if array is None else array.values)
+    except ValueError:  # ragged
+        plain = np.array(None)
+    if plain.dtype.kind not in "iuf":
+        raise InvalidArgumentError(name, values, "a number or a sequence of numbers")
+    if array is None:
+        if plain.ndim > 1:
+            raise InvalidArgumentError(
+                name,
+                f"of shape {plain.shape}",
+                "a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
+            )
+        array = xr.DataArray(plain, dims=(name,) if plain.ndim else ())
+    array = array.astype(float)
+    for dim in array.dims:
+        if dim in MEANINGS:
+            raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")
+    flat = array.values.ravel()
+    good = (flat > 0) & (flat < np.inf) | (flat == 0) & zero | (flat == np.inf) & infinite
+    if not good.all():
+        allowed = ("not negative" if zero else "positive") + (
+            ", or inf" if infinite else " and finite"
+        )
+        raise InvalidArgumentError(name, float(flat[~good][0]), allowed)
+    if not flat.size:
+        raise InvalidArgumentError(name, [], "at least one number")
+    return array
+
+
+def check_aligned(arrays: Mapping[str, xr.DataArray]) -> None:
+    """Raise unless arrays that share a dimension agree on its length and labels."""
+    import xarray as xr
+
+    try:
+        xr.align(*arrays.values(), join="exact")
+        xr.broadcast(*arrays.values())
+    except ValueError as error:
+        names = ", ".join(arrays)
+        raise InvalidArgumentError(
+            names,
+            "arrays that do not match",
+            f"of the same labels along shared dimensions: {error}",
+        ) from None
+
+
+def check_on_failure(on_failure: object) -> None:
+    """Raise unless it says what becomes of points that fail."""
+    if on_failure not in ("raise", "keep"):
+        raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
+
+
+def checked(ds: xr.Dataset, on_failure: str) -> xr.Dataset:
+    """The dataset, unless a point failed and failures are to be raised."""
+    check_on_failure(on_failure)
+    failed = ds["status"].values != Status.CONVERGED
+    if on_failure == "raise" and failed.any():
+        raise ConvergenceError(_complaint(ds, failed), partial=ds)
+    return ds
+
+
+def _complaint(ds: xr.Dataset, failed: NDArray[np.bool_]) -> str:
+    """What went wrong, at how many points, and where first."""
+    first = {dim: int(i) for dim, i in zip(ds["status"].dims, np.argwhere(failed)[0], strict=True)}
+    point = ds.isel(first)
+    where = ", ".join(f"{name} = {float(c):.6g}" for name, c in point.coords.items() if c.ndim == 0)
+    sentence = Status(int(point["status"])).sentence
+    return (
+        f"{int(failed.sum())} of {failed.size} points did not converge; the first is at {where}: "
+        f"{sentence}. The partial dataset is in the `partial` attribute of this exception; "
+        "on_failure='keep' returns it instead, with these points as NaN"
+    )

@@ -1,0 +1,283 @@
+"""Run values that know how to run: here, on forked processes, or on anybody's executor."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from inspect import isroutine
+from multiprocessing import current_process, get_context
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, Protocol, TypeVar
+
+from .errors import HiddenManifoldError, InvalidArgumentError
+from .registry import check_count
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Job(Protocol[R_co]):
+    """A piece of work as a value: it depends on nothing but itself, so it can run anywhere."""
+
+    def run(self) -> R_co:
+        """Do the work; each time with the same result."""
+
+
+class LostWorkerError(HiddenManifoldError, BrokenExecutor):
+    """A worker ended before its work was done."""
+
+
+@dataclass
+class Crew:
+    """Who runs jobs: processes of this machine, or an executor. Results do not depend on it.
+
+    Parameters
+    ----------
+    workers : int, optional
+        How many jobs run at once on this machine, at most; by default one per core.
+    executor : concurrent.futures.Executor, optional
+        Where to run them instead; it stays open.
+
+    Attributes
+    ----------
+    used : int
+        How many workers shared the jobs of one call, at most.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If either makes no sense, or an executor cannot send a job to its workers.
+    LostWorkerError
+        If a worker dies.
+    """
+
+    workers: int | None = None
+    executor: Executor | None = None
+    used: int = field(default=1, init=False)
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            self.workers = check_count("workers", self.workers)
+        if self.executor is not None and not isinstance(self.executor, Executor):
+            raise InvalidArgumentError("executor", self.executor, "a concurrent.futures.Executor")
+
+    def run(self, jobs: Sequence[Job[R]]) -> list[R]:
+        """The results of all jobs, in their order."""
+        results = dict(self.finished(jobs))
+        return [results[number] for number in range(len(jobs))]
+
+    def finished(
+        self, jobs: Sequence[Job[R]], *, threads: bool = False
+    ) -> Generator[tuple[int, R], None, None]:
+        """Yield number and result of each job as it ends; what a job raises is raised here.
+
+        Parameters
+        ----------
+        jobs : sequence of Job
+            What to run.
+        threads : bool
+            Whether threads speed the jobs up where no process can be forked: not if they hold the
+            interpreter's lock most of the time.
+        """
+        places = set()
+        with closing(self._outcomes(jobs, threads)) as outcomes:
+            for number, outcome in outcomes:
+                places.add(outcome.place)
+                self.used = max(self.used, len(places))
+                yield number, outcome.unwrapped()
+
+    def at_once(self, jobs: int, *, threads: bool = False) -> int:
+        """How many of so many jobs this process would run at once; one, in a worker of a pool."""
+        divided = can_fork() or (threads and not current_process().daemon)
+        if self.executor is not None or not divided:
+            return 1
+        return min(self.workers or os.cpu_count() or 1, jobs)
+
+    def _outcomes(self, jobs: Sequence[Job[R]], threads: bool) -> Outcomes[R]:
+        if self.executor is not None:
+            return _submitted(jobs, self.executor)
+        count = self.at_once(len(jobs), threads=threads)
+        if count == 1:
+            return ((number, _attempt(job)) for number, job in enumerate(jobs))
+        return _forked(jobs, count) if can_fork() else _threaded(jobs, count)
+
+
+def can_fork() -> bool:
+    """Whether this process can be forked safely: on Linux, while it has no other threads.
+
+    A forked worker inherits everything, so that functions typed into a session need not be sent
+    to it, and a script needs no main guard. A daemonic process may not have children.
+    """
+    lone = threading.active_count() == 1 and not current_process().daemon
+    return sys.platform == "linux" and lone
+
+
+@dataclass(frozen=True)
+class _Outcome(Generic[R]):
+    """What became of a job, and where: machine, process and thread."""
+
+    place: tuple[str, int, int]
+    result: Any = None
+    error: BaseException | None = None
+
+    def unwrapped(self) -> R:
+        if self.error is not None:
+            raise self.error
+        result: R = self.result
+        return result
+
+    def __reduce__(self) -> tuple[object, ...]:  # on its way to another process
+        error = None if self.error is None else _portable(self.error)
+        return _Outcome, (self.place, self.result, error)
+
+
+Outcomes = Generator[tuple[int, _Outcome[R]], None, None]
+
+
+def _attempt(job: Job[R]) -> _Outcome[R]:
+    place = platform.node(), os.getpid(), threading.get_ident()
+    try:
+        return _Outcome(place, job.run())
+    except BaseException as error:
+        return _Outcome(place, error=error)
+
+
+def _portable(error: BaseException) -> BaseException:
+    """The error with its traceback as a note, or its text if it would not survive the journey."""
+    error.add_note("".join(traceback.format_exception(error)).rstrip())
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError("".join(traceback.format_exception_only(error)).strip())
+    return error
+
+
+# ---------------------------------------------------------------- executors
+
+
+def _submitted(jobs: Sequence[Job[R]], executor: Executor) -> Outcomes[R]:
+    """Outcomes from an executor; whatever its futures raise has to do with it, not with a job."""
+    numbers = {}
+    try:
+        for number, job in enumerate(jobs):
+            numbers[executor.submit(_attempt, job)] = number
+        for future in as_completed(numbers):
+            yield numbers[future], future.result()
+    except Exception as error:
+        sent = not isinstance(executor, ThreadPoolExecutor)
+        if sent and (culprit := _unpicklable("job", jobs[0])):
+            raise InvalidArgumentError(
+                *culprit,
+                "made of functions defined at the top level of a module, for this executor to "
+                "send it to other processes; workers= or a ThreadPoolExecutor take it as it is",
+            ) from error
+        if isinstance(error, BrokenExecutor):
+            raise LostWorkerError(
+                f"the executor broke: {error} It may have run out of memory, or its processes "
+                "cannot import what they were sent"
+            ) from error
+        raise
+    finally:
+        for future in numbers:
+            future.cancel()
+
+
+def _unpicklable(name: str, value: object) -> tuple[str, object] | None:
+    """Name and value of the innermost object that cannot be pickled; a function is its owner's."""
+    try:
+        pickle.dumps(value)
+    except Exception:
+        parts = ((k, v) for k, v in vars(value).items() if hasattr(v, "__dict__"))
+        found = (_unpicklable(*part) for part in parts if not isroutine(part[1]))
+        return next(filter(None, found), (name, value))
+    return None
+
+
+def _threaded(jobs: Sequence[Job[R]], count: int) -> Outcomes[R]:
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield from _submitted(jobs, pool)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# ---------------------------------------------------------------- forked processes
+
+
+def _forked(jobs: Sequence[Job[R]], count: int) -> Outcomes[R]:
+    """Outcomes from processes that inherit the jobs: only numbers are sent, and results back."""
+    waiting = iter(range(len(jobs)))
+    with _processes(jobs, count) as ends:
+        try:
+            for end, first in zip(ends, waiting, strict=False):
+                end.send(first)
+            busy = set(ends)
+            while busy:
+                for end in busy.intersection(wait(busy)):
+                    yield end.recv()
+                    following = next(waiting, None)
+                    if following is None:
+                        busy.remove(end)
+                    else:
+                        end.send(following)
+        except (EOFError, OSError) as error:
+            raise LostWorkerError(
+                "a worker process ended before its work was done, perhaps for lack of memory: "
+                "fewer workers need less"
+            ) from error
+
+
+@contextmanager
+def _processes(jobs: Sequence[Job[Any]], count: int) -> Iterator[list[Connection]]:
+    """Forked processes at the other ends of pipes.
+
+    Unlike a pool of `concurrent.futures` they need no thread, which would stand in the way of the
+    next fork, and stumble over a Ctrl-C.
+    """
+    context = get_context("fork")
+    processes, ends = [], []
+    try:
+        with _interrupts_held():
+            for _ in range(count):
+                ours, theirs = context.Pipe()
+                ends.append(ours)
+                process = context.Process(target=_serve, args=(jobs, theirs, ends), daemon=True)
+                process.start()
+                processes.append(process)
+                theirs.close()
+        yield ends
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+        for end in ends:
+            end.close()
+
+
+def _serve(jobs: Sequence[Job[Any]], end: Connection, others: Sequence[Connection]) -> None:
+    """The life of a worker: run the jobs it is told to, until the parent is gone."""
+    for other in others:  # the parent's ends: were they open here too, its end would go unnoticed
+        other.close()
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            number = end.recv()
+            end.send((number, _attempt(jobs[number])))
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let a Ctrl-C wait; processes forked inside never see one, their parent ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,1 @@
+"""When some weights can give every training sample its label."""

@@ -1,0 +1,562 @@
+"""Whoever runs a computation, and wherever, its numbers are the same to the bit."""
+
+import asyncio
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+import xarray as xr
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import hiddenmanifold as hm
+from hiddenmanifold import execution
+from hiddenmanifold.execution import Crew, LostWorkerError
+from hiddenmanifold.numerics.threads import one_thread
+from hiddenmanifold.points import Points
+from hiddenmanifold.simulation.data import Sizes, World
+from hiddenmanifold.simulation.experiment import Trial
+from hiddenmanifold.theory import bayes
+from hiddenmanifold.theory.asymptotics import Batch
+from hiddenmanifold.theory.channel import BinaryChannel
+from hiddenmanifold.theory.closed_forms import SquareBinaryChannel
+from hiddenmanifold.theory.posterior import Table, labels_of
+from hiddenmanifold.theory.saddle_point import rescue, solve
+from hiddenmanifold.theory.separability import line
+
+MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+SQUARE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+GRID = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.3, 3.0, 9)}
+SIZES = {"d": 12, "seeds": 3, "n_test": 30}
+
+CALLS = {
+    "predict": lambda m, **how: hm.predict(m, **GRID, regularisation=[0.0, 1e-2], **how),
+    "optimal": lambda m, **how: hm.predict(m, **GRID, regularisation="optimal", **how),
+    "sensitivity": lambda m, **how: hm.sensitivity(m, **GRID, regularisation=1e-2, **how),
+    "bayes_optimal": lambda m, **how: hm.bayes_optimal(m, **GRID, **how),
+    "separability_threshold": lambda m, **how: hm.separability_threshold(
+        m, n_over_d=np.geomspace(0.1, 10.0, 9), **how
+    ),
+    "interpolation_peak": lambda m, **how: hm.interpolation_peak(
+        m, n_over_d=3.0, regularisation=[0.0, 1e-2], **how
+    ),
+    "features_needed": lambda _, **how: hm.features_needed(SQUARE, n_over_d=3.0, **how),
+    "simulate": lambda m, **how: hm.simulate(m, **GRID, regularisation=0.1, **SIZES, **how),
+    "compare": lambda m, **how: hm.compare(m, **GRID, regularisation=0.1, **SIZES, **how),
+}
+every_call = pytest.mark.parametrize("name", CALLS)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """Several batches of few points."""
+    monkeypatch.setattr(BinaryChannel, "batch", 7)
+    monkeypatch.setattr(SquareBinaryChannel, "batch", 20)
+    monkeypatch.setattr(bayes, "BATCH", 4)
+    monkeypatch.setattr(line, "BATCH", 4)
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """What one worker finds, each call once."""
+    known = {}
+
+    def found(name):
+        if name not in known:
+            known[name] = CALLS[name](MODEL, workers=1)
+        return known[name]
+
+    return found
+
+
+def assert_same_bits(found, expected):
+    found, expected = (
+        ds.drop_vars("seconds", errors="ignore").assign_attrs(workers=None)
+        for ds in (found, expected)
+    )
+    xr.testing.assert_identical(found, expected)
+
+
+# ---------------------------------------------------------------- any executor, any function
+
+
+@every_call
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_an_executor_gives_the_same_bits_and_stays_open(request, expected, name, kind):
+    pool = request.getfixturevalue(kind)
+    found = CALLS[name](MODEL, executor=pool)
+    assert_same_bits(found, expected(name))
+    assert found.attrs["workers"] in (1, 2)
+    assert pool.submit(int).result() == 0
+
+
+class Inline(Executor):
+    """Runs what it is given at once, where it is, and counts it."""
+
+    def __init__(self):
+        self.tasks = 0
+
+    def submit(self, function, /, *args):
+        self.tasks += 1
+        future = Future()
+        future.set_result(function(*args))
+        return future
+
+
+@every_call
+def test_every_batch_goes_to_the_executor(expected, name):
+    pool = Inline()
+    found = CALLS[name](MODEL, executor=pool)
+    assert_same_bits(found, expected(name))
+    assert pool.tasks >= {"simulate": 27, "compare": 29}.get(name, 2)  # 27 trials, 2 batches
+    assert found.attrs["workers"] == 1
+
+
+@every_call
+@pytest.mark.parametrize(("argument", "value"), [("executor", "dask"), ("workers", 0)])
+def test_nonsense_is_refused_by_name(name, argument, value):
+    with pytest.raises(hm.InvalidArgumentError) as caught:
+        CALLS[name](MODEL, **{argument: value})
+    assert caught.value.argument == argument
+
+
+# ---------------------------------------------------------------- from threads and workers
+
+
+@every_call
+def test_a_thread_gets_the_same_bits_and_is_told_that_it_worked_alone(expected, name):
+    found = asyncio.run(thread_of(CALLS[name]))
+    assert_same_bits(found, expected(name))
+    if name not in ("simulate", "compare"):  # linear algebra gains from threads
+        assert found.attrs["workers"] == 1
+
+
+async def thread_of(call):
+    return await asyncio.to_thread(call, MODEL)
+
+
+def test_threads_may_call_at_the_same_time(expected):
+    names = ["predict", "simulate", "bayes_optimal", "simulate", "predict", "compare"]
+    with ThreadPoolExecutor(len(names)) as server:
+        found = list(server.map(lambda name: CALLS[name](MODEL, workers=2), names))
+    for name, ds in zip(names, found, strict=True):
+        assert_same_bits(ds, expected(name))
+
+
+def test_a_worker_of_a_pool_works_alone(monkeypatch):
+    monkeypatch.undo()
+    grid = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.3, 3.0, 9000), "regularisation": 0.1}
+    few = {**GRID, "regularisation": 0.1, **SIZES}
+    with get_context("spawn").Pool(1) as pool:  # its workers are daemons, without children
+        predicted = pool.apply(hm.predict, (SQUARE,), {**grid, "workers": 2})
+        simulated = pool.apply(hm.simulate, (MODEL,), {**few, "workers": 2})
+    assert_same_bits(predicted, hm.predict(SQUARE, **grid, workers=1))
+    assert_same_bits(simulated, hm.simulate(MODEL, **few, workers=1))
+    assert (predicted.attrs["workers"], simulated.attrs["workers"]) == (1, 1)
+
+
+# ---------------------------------------------------------------- functions that cannot travel
+
+LAMBDAS = {
+    "activation": lambda x: np.tanh(2 * x),
+    "teacher": hm.teachers.Custom(lambda nu: 1 / (1 + np.exp(-3 * nu))),
+    "loss": hm.losses.Custom(
+        lambda m: np.logaddexp(m - 1, 1 - m),
+        lambda m: np.tanh(m - 1),
+        lambda m: 1 - np.tanh(m - 1) ** 2,
+    ),
+}
+
+
+def with_lambda(kind):
+    parts = {"activation": "sign", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
+    return hm.Model(**{**parts, kind: LAMBDAS[kind]})
+
+
+UNSENT = [
+    *((name, kind) for name in ("predict", "simulate") for kind in LAMBDAS),
+    ("bayes_optimal", "teacher"),
+    ("separability_threshold", "teacher"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), UNSENT)
+def test_an_ingredient_that_cannot_be_sent_is_named_with_the_remedy(processes, name, kind):
+    with pytest.raises(hm.InvalidArgumentError, match=f"^{kind} = Custom") as caught:
+        CALLS[name](with_lambda(kind), executor=processes)
+    assert caught.value.argument == kind
+    for remedy in ("top level of a module", "workers=", "ThreadPoolExecutor"):
+        assert remedy in str(caught.value)
+    assert processes.submit(int).result() == 0
+
+
+@pytest.mark.parametrize("kind", LAMBDAS)
+@pytest.mark.parametrize("name", ["predict", "simulate"])
+def test_who_need_not_send_takes_lambdas(threads, name, kind):
+    one = CALLS[name](with_lambda(kind), workers=1)
+    for how in ({"workers": 2}, {"executor": threads}, {"executor": Inline()}):
+        assert_same_bits(CALLS[name](with_lambda(kind), **how), one)
+
+
+def test_what_features_alone_decide_can_be_sent_whatever_the_loss(processes):
+    model = with_lambda("loss")
+    found = hm.separability_threshold(model, n_over_d=3.0, executor=processes)
+    assert found.values == hm.separability_threshold(MODEL, n_over_d=3.0).values
+
+
+# ---------------------------------------------------------------- jobs are values
+
+EQUATIONS = bayes.Equations(
+    labels_of(MODEL.teacher), MODEL.features.sight(np.array([0.5, 2.0])), np.log([1.0, 3.0])
+)
+POINTS = Points.of(np.array([0.5, 2.0]), np.array([1.0, 0.3]), np.array([1e-2, 1.0]))
+JOBS = {
+    "solve": Batch(MODEL, POINTS, solve, ("n", "p")),
+    "rescue": Batch(MODEL, POINTS, rescue),
+    "bayes": bayes.Batch(EQUATIONS, Table.of(EQUATIONS.labels, 0.25 * np.arange(-96.0, 40.0))),
+    "threshold": line.Stretch(line.Line.of(MODEL), "n_over_d", np.array([0.1, 3.0])),
+    "trial": Trial(MODEL, Sizes(30, 20, 10), (0.1, 1.0), np.random.SeedSequence(5), 40, False),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_that_was_sent_gives_the_same_bits(name):
+    there, here = pickle.loads(pickle.dumps(JOBS[name])).run(), JOBS[name].run()
+    if isinstance(here, tuple):
+        there, here = dict(enumerate(there)), dict(enumerate(here))
+    assert there.keys() == here.keys()
+    for column in here.keys() - {"seconds"}:
+        np.testing.assert_array_equal(there[column], here[column])
+    if name != "trial":
+        assert all(np.isfinite(values).all() for values in here.values())
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+@dataclass(frozen=True)
+class Raising:
+    error: BaseException
+
+    def run(self):
+        raise self.error
+
+
+@pytest.mark.parametrize("how", [{"workers": 1}, {"executor": Inline()}], ids=["here", "executor"])
+def test_what_a_job_raises_is_raised_by_its_crew(how):
+    error = hm.ConvergenceError("lost", partial=3)
+    with pytest.raises(hm.ConvergenceError, match="^lost$") as caught:
+        Crew(**how).run([Raising(error)])
+    assert caught.value is error
+
+
+def test_what_a_job_raises_in_another_process_arrives_with_its_type(processes):
+    matrix = hm.projections.Matrix(np.ones((10, 20)))
+    model = hm.Model(activation="erf", projection=matrix, teacher="sign", loss="square")
+    wrong = Trial(model, Sizes(30, 20, 11), (0.1,), np.random.SeedSequence(5), 40, False)
+    with pytest.raises(hm.InvalidArgumentError, match="^d = 11 .*number of rows") as caught:
+        Crew(executor=processes).run([wrong])
+    assert caught.value.argument == "d"
+
+
+class Broken(Executor):
+    """Has lost its workers."""
+
+    def submit(self, function, /, *args):
+        future = Future()
+        future.set_exception(BrokenProcessPool("a process was terminated abruptly."))
+        return future
+
+
+@pytest.mark.parametrize("name", ["predict", "simulate"])
+def test_a_broken_executor_says_so(name):
+    with pytest.raises(LostWorkerError, match="executor broke.*terminated abruptly") as caught:
+        CALLS[name](MODEL, executor=Broken())
+    assert isinstance(caught.value, hm.HiddenManifoldError)
+    assert isinstance(caught.value.__cause__, BrokenProcessPool)
+
+
+@pytest.mark.parametrize("kind", LAMBDAS)
+def test_that_an_executor_was_shut_down_is_no_fault_of_a_lambda(kind):
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        CALLS["predict"](with_lambda(kind), executor=pool)
+
+
+# ---------------------------------------------------------------- forked processes
+
+FORKED = """
+import multiprocessing, os, signal, sys, threading, time
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+from hiddenmanifold.execution import Crew, LostWorkerError
+
+assert threading.active_count() == 1
+handler, hook = signal.getsignal(signal.SIGINT), threading.excepthook
+
+@dataclass(frozen=True)
+class Calling:
+    function: Any
+    def run(self):
+        return self.function()
+
+class Awkward(Exception):
+    def __init__(self, first, second):
+        super().__init__("awkward")
+
+def awkward():
+    raise Awkward(1, 2)
+
+def meet(barrier):
+    barrier.wait(60)
+    return os.getpid()
+"""
+UNTOUCHED = """
+assert not multiprocessing.active_children()
+assert threading.active_count() == 1
+assert (signal.getsignal(signal.SIGINT), threading.excepthook) == (handler, hook)
+assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
+print("untouched")
+"""
+SCRIPTS = {
+    "share the work": """
+barrier = multiprocessing.Barrier(3)
+crew = Crew(3)
+found = crew.run([Calling(lambda: meet(barrier)) for _ in range(6)])
+assert len(set(found)) == 3 == crew.used, found
+assert os.getpid() not in found
+assert Crew(2).run([Calling(lambda k=k: (k, b"x" * 10**6)) for k in range(9)])[7][0] == 7
+""",
+    "raise": """
+for function, expected, told in (
+    (lambda: 1 / 0, ZeroDivisionError, "division by zero"),
+    (awkward, RuntimeError, "Awkward: awkward"),
+    (sys.exit, SystemExit, ""),
+):
+    try:
+        Crew(2).run([Calling(int), Calling(function), Calling(int)])
+    except BaseException as error:
+        assert type(error) is expected and told in str(error), repr(error)
+        assert expected is RuntimeError or "in run" in error.__notes__[0]  # where it happened
+    else:
+        raise AssertionError(expected)
+""",
+    "are called from a loop": """
+import asyncio
+
+async def called():
+    return Crew(2).run([Calling(os.getpid) for _ in range(2)])
+
+assert len({*asyncio.run(called()), os.getpid()}) == 3
+""",
+    "die": """
+try:
+    Crew(2).run([Calling(int), Calling(lambda: os._exit(1)), Calling(int)])
+except LostWorkerError as error:
+    assert "lack of memory" in str(error)
+else:
+    raise AssertionError
+""",
+    "are left": """
+with closing(Crew(2).finished([Calling(int), *[Calling(lambda: time.sleep(600))] * 3])) as results:
+    assert next(results) == (0, 0)
+""",
+    "are interrupted": """
+def interrupt():  # as in a terminal, where everyone gets it
+    time.sleep(0.5)
+    os.killpg(0, signal.SIGINT)
+    time.sleep(600)
+
+try:  # two at work, and two that have nothing more to do
+    Crew(4).run([Calling(int), Calling(int), Calling(lambda: time.sleep(600)), Calling(interrupt)])
+except KeyboardInterrupt:
+    pass
+else:
+    raise AssertionError
+""",
+}
+
+
+def run_script(text):
+    return subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+@pytest.mark.parametrize("what", SCRIPTS)
+def test_forked_workers(what):
+    done = run_script(FORKED + SCRIPTS[what] + UNTOUCHED)
+    assert (done.stdout, done.stderr) == ("untouched\n", "")
+
+
+ABANDONED = """
+import os, signal, sys, time
+from dataclasses import dataclass
+from hiddenmanifold.execution import Crew
+
+@dataclass(frozen=True)
+class Job:
+    number: int
+    def run(self):
+        print(os.getpid(), flush=True)
+        if self.number == 1:
+            os.kill(os.getppid(), signal.SIGKILL)
+        return self.number
+
+Crew(2).run([Job(number) for number in range(2)])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+def test_workers_do_not_outlive_a_parent_that_was_killed():
+    # they hold the pipe that is read here: it would not end before they do
+    done = run_script(ABANDONED)
+    assert done.returncode == -signal.SIGKILL
+    assert 1 <= len(done.stdout.split()) <= 2
+
+
+# ---------------------------------------------------------------- Ctrl-C
+
+ASKED = 27
+
+
+@pytest.fixture
+def interrupted_after(monkeypatch):
+    """Let a Ctrl-C come after so many trials."""
+
+    def arrange(count):
+        run, done = Trial.run, []
+
+        def stopping(self):
+            if len(done) == count:
+                raise KeyboardInterrupt
+            done.append(self)
+            return run(self)
+
+        monkeypatch.setattr(Trial, "run", stopping)
+
+    return arrange
+
+
+def test_a_whole_simulation_says_that_it_is_one(expected, tmp_path):
+    for name in ("simulate", "compare"):
+        attributes = expected(name).attrs
+        assert [attributes[a] for a in ("interrupted", "done", "asked")] == [0, ASKED, ASKED]
+    expected("simulate").to_netcdf(tmp_path / "kept.nc", engine="scipy")
+    kept = xr.load_dataset(tmp_path / "kept.nc", engine="scipy").attrs
+    assert (kept["interrupted"], kept["done"], kept["asked"], kept["workers"]) == (0, 27, 27, 1)
+
+
+@pytest.mark.parametrize("name", ["simulate", "compare"])
+@pytest.mark.parametrize("here", [True, False], ids=["here", "executor"])
+def test_an_interrupted_simulation_says_so(interrupted_after, expected, name, here):
+    before = signal.getsignal(signal.SIGINT), threading.excepthook
+    whole = expected("simulate")
+    interrupted_after(10)
+    with ThreadPoolExecutor(1) as pool:
+        found = CALLS[name](MODEL, **({"workers": 1} if here else {"executor": pool}))
+    assert (signal.getsignal(signal.SIGINT), threading.excepthook) == before
+    assert [found.attrs[a] for a in ("interrupted", "done", "asked")] == [1, 10, ASKED]
+    if name == "compare":
+        assert found.seeds.values.tolist() == [3, 3, 3, 1, 0, 0, 0, 0, 0]
+        assert not found.dropped.any()
+    else:
+        finished = np.arange(ASKED).reshape(9, 3) < 10
+        for quantity in ("generalisation_error", "optimality", "q_w"):
+            xr.testing.assert_identical(found[quantity], whole[quantity].where(finished))
+
+
+def test_trials_without_a_minimum_are_no_interruption():
+    one_sided = hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=hm.teachers.Sign(threshold=4.0),
+        loss="logistic",
+        intercept=True,
+    )
+    found = CALLS["simulate"](one_sided, workers=1)
+    assert np.isnan(found.generalisation_error).all()
+    assert (found.attrs["interrupted"], found.attrs["done"]) == (0, ASKED)
+    assert (hm.summary(found).dropped == 3).all()
+
+
+# ---------------------------------------------------------------- linear algebra
+
+
+def threads_of_linear_algebra():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_one_thread_until_the_last_has_left():
+    entered, left = threading.Event(), threading.Event()
+
+    def other():
+        with one_thread:
+            entered.set()
+            left.wait(60)
+
+    with threadpool_limits(2):
+        before = threads_of_linear_algebra()
+        assert before != {1}
+        thread = threading.Thread(target=other)
+        with one_thread:
+            thread.start()
+            entered.wait(60)
+        assert threads_of_linear_algebra() == {1}
+        left.set()
+        thread.join()
+        assert threads_of_linear_algebra() == before
+
+
+def test_a_trial_has_one_thread_wherever_it_runs(monkeypatch):
+    seen, draw = set(), World.draw
+
+    def looking(*args, **options):
+        seen.update(threads_of_linear_algebra())
+        return draw(*args, **options)
+
+    monkeypatch.setattr(World, "draw", looking)
+    with threadpool_limits(2):
+        JOBS["trial"].run()
+    assert seen == {1}
+
+
+# ---------------------------------------------------------------- how many at once
+
+
+def test_as_many_as_there_is_work_and_room_for(monkeypatch):
+    monkeypatch.setattr(execution, "can_fork", lambda: True)
+    assert Crew(4).at_once(9) == 4
+    assert Crew(4).at_once(3) == 3
+    assert Crew(1).at_once(9) == 1
+    assert Crew(4, Inline()).at_once(9) == 1  # of this machine's memory
+    monkeypatch.setattr(execution, "can_fork", lambda: False)
+    assert Crew(4).at_once(9) == 1
+    assert Crew(4).at_once(9, threads=True) == 4
