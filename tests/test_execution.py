@@ -23,11 +23,11 @@ from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.points import Points
 from hiddenmanifold.simulation.data import Sizes, World
 from hiddenmanifold.simulation.experiment import Trial
-from hiddenmanifold.theory import bayes
 from hiddenmanifold.theory.asymptotics import Batch
+from hiddenmanifold.theory.bayes import optimum as bayes
+from hiddenmanifold.theory.bayes.labels import Table, labels_of
 from hiddenmanifold.theory.channel import BinaryChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel
-from hiddenmanifold.theory.posterior import Table, labels_of
 from hiddenmanifold.theory.saddle_point import rescue, solve
 from hiddenmanifold.theory.separability import line
 

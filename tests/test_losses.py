@@ -11,6 +11,7 @@ from scipy.special import expit
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, losses
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import (
     REGISTRY,
     Absolute,
@@ -22,7 +23,6 @@ from hiddenmanifold.losses import (
     Square,
     SquaredHinge,
 )
-from hiddenmanifold.registry import Task
 
 PROPERTY = settings(max_examples=60)
 EPS = np.finfo(float).eps

@@ -20,8 +20,8 @@ from hiddenmanifold import (
     projections,
     teachers,
 )
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.points import RATIOS, exponents
-from hiddenmanifold.registry import Task
 
 PROPERTY = settings(max_examples=60)
 

@@ -16,9 +16,9 @@ from scipy import special
 
 from .arrays import Array
 from .errors import InvalidArgumentError
+from .ingredients import check_kinks, resolve, sampled
 from .numerics.panels import gauss_legendre
 from .numerics.special import normal_density
-from .registry import check_kinks, resolve, sampled
 from .spectra import Kappas
 
 REACHES = (13.0, 26.0, 37.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from .arguments import Grid, Ratios, checked, with_ratios
 from .execution import Crew
 from .model import Model
-from .theory import bayes
+from .theory.bayes import optimum
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,6 +79,6 @@ def bayes_optimal(
     """
     crew, grid = Crew(workers, executor), Grid.of(model, ratios)
     points = grid.points
-    columns = bayes.bayes_optimal(model, points.alpha, points.gamma, crew)
+    columns = optimum.bayes_optimal(model, points.alpha, points.gamma, crew)
     ds = grid.dataset(columns, {**SOURCE, "workers": crew.used}, MEANINGS)
     return checked(ds, on_failure)

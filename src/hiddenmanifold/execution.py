@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, Protocol, TypeVar
 
 from .errors import HiddenManifoldError, InvalidArgumentError
-from .registry import check_count
+from .ingredients import check_count
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from .arguments import Grid, Ratios, check_on_failure, checked, labelled, with_ratios
 from .errors import ConvergenceError, InvalidArgumentError
 from .execution import Crew
+from .ingredients import check_count
 from .model import Model
 from .prediction import predict
-from .registry import check_count
 from .results import dataset, summary
 from .simulation.data import Sizes
 from .simulation.experiment import Trial, check_memory, collect

@@ -22,7 +22,7 @@ from . import activations, losses, projections, teachers
 from .arrays import Array
 from .errors import IncompatibleIngredientsError, InvalidArgumentError
 from .features import Features, RandomFeatures
-from .registry import Task, check_count, check_number, resolve
+from .ingredients import Task, check_count, check_number, resolve
 
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "

@@ -10,9 +10,9 @@ import numpy as np
 from .arguments import Grid, Ratios, checked, with_ratios
 from .errors import InvalidArgumentError, Status
 from .execution import Crew
+from .ingredients import check_number
 from .model import Model
 from .prediction import THEORY
-from .registry import check_number
 from .theory.needed import fewest_features
 
 if TYPE_CHECKING:

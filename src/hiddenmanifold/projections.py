@@ -15,6 +15,7 @@ import numpy as np
 
 from .arrays import Array
 from .errors import InvalidArgumentError
+from .ingredients import check_number, finite_vector
 from .numerics.matrices import (
     Dense,
     LinearMap,
@@ -23,7 +24,6 @@ from .numerics.matrices import (
     random_orthogonal,
 )
 from .numerics.roots import increasing_root
-from .registry import check_number, finite_vector
 from .spectra import Kernel, Sums, discrete, projected, white
 
 ROUNDING = 4e-15

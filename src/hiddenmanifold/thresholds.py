@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from .arguments import Grid, Ratios, check_on_failure, checked, with_ratios
 from .errors import ConvergenceError, IncompatibleIngredientsError, Status
 from .execution import Crew
+from .ingredients import Task
 from .model import Model
 from .points import RATIOS
 from .prediction import THEORY
-from .registry import Task
 from .results import provenance
 from .theory.peak import ErrorByFeatures, peaks
 from .theory.separability.line import Line, thresholds

@@ -11,8 +11,8 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import hiddenmanifold as hm
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import REGISTRY, Custom, Huber, SmoothedHinge
-from hiddenmanifold.registry import Task
 from hiddenmanifold.results import ACCEPTED
 from hiddenmanifold.simulation import interior_point
 from hiddenmanifold.simulation.fit import fit_path

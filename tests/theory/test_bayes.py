@@ -11,9 +11,9 @@ from scipy.special import expit, ndtr
 import hiddenmanifold as hm
 from given import random_features
 from hiddenmanifold.errors import Status
-from hiddenmanifold.theory.bayes import Equations, bayes_optimal, fixed_points, tabulated
-from hiddenmanifold.theory.decision import least_error
-from hiddenmanifold.theory.posterior import BinaryLabels, LinearLabels, Table, labels_of
+from hiddenmanifold.theory.bayes.best_guess import least_error
+from hiddenmanifold.theory.bayes.labels import BinaryLabels, LinearLabels, Table, labels_of
+from hiddenmanifold.theory.bayes.optimum import Equations, bayes_optimal, fixed_points, tabulated
 
 T = hm.teachers
 PROPERTY = settings(max_examples=40)
@@ -463,7 +463,7 @@ def test_an_even_rule_is_learned_from_where_its_curvature_suffices(
 
 
 def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.theory.bayes.TOLERANCE", 1e-20)
+    monkeypatch.setattr("hiddenmanifold.theory.bayes.optimum.TOLERANCE", 1e-20)
     found = optimum(RULES["three"], 4.0)
     assert found["status"][0] != Status.CONVERGED
     assert np.isnan(found["generalisation_error"][0])

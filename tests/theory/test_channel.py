@@ -10,10 +10,10 @@ from scipy.special import erf, erfc, expit, ndtr, owens_t
 
 import oracle
 from hiddenmanifold import losses, teachers
-from hiddenmanifold.registry import Task
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.theory.channel import BinaryChannel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
-from hiddenmanifold.theory.curve import RULES
+from hiddenmanifold.theory.proximal_curve import RULES
 
 FINE = len(RULES) - 3
 LOSSES = {

@@ -6,9 +6,9 @@ import xarray as xr
 from scipy.special import ndtr
 
 import hiddenmanifold as hm
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.numerics.newton import largest, newton, newton_step
 from hiddenmanifold.points import Points
-from hiddenmanifold.registry import Task
 from hiddenmanifold.theory.asymptotics import channel_of
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
 

@@ -40,7 +40,7 @@ def ingredient(kind: str, text: str) -> Any:
     InvalidArgumentError
         If the name or a key is unknown (near ones are suggested), or a value cannot be read.
     """
-    from hiddenmanifold.registry import resolve
+    from hiddenmanifold.ingredients import resolve
 
     name, _, rest = text.partition(":")
     base, classes = families()[kind]

@@ -6,11 +6,9 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
-
-Array = NDArray[np.float64]
 
 SYNTAX = (
     "numbers, separated by commas; low:high:count stands for count equally spaced ones, "

@@ -9,14 +9,14 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hiddenmanifold.arrays import Array
 
 if TYPE_CHECKING:
     import xarray as xr
     from rich.progress import Progress
 
 T = TypeVar("T")
-Array = NDArray[np.float64]
 
 
 def in_pieces(

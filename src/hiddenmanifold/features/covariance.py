@@ -11,7 +11,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features
 from hiddenmanifold.features.sight import DiscreteSight
-from hiddenmanifold.registry import check_number, finite_vector
+from hiddenmanifold.ingredients import check_number, finite_vector
 from hiddenmanifold.spectra import Sums, discrete
 
 

@@ -13,8 +13,8 @@ from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features
 from hiddenmanifold.features.random import applied, drawn_teacher
+from hiddenmanifold.ingredients import check_number, resolve
 from hiddenmanifold.numerics.matrices import LinearMap
-from hiddenmanifold.registry import check_number, resolve
 from hiddenmanifold.spectra import Kappas, Sums, activated, white
 
 

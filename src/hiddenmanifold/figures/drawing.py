@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.figures.curves import used_ratio
-from hiddenmanifold.figures.setting import Array
 from hiddenmanifold.plotting.figure import check_available
 from hiddenmanifold.plotting.style import COLOURS, STYLE, mathematical
 

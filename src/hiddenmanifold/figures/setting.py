@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.model import Model
-
-Array = NDArray[np.float64]
 
 
 def paper_model(**ingredients: Any) -> Model:

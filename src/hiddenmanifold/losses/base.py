@@ -7,13 +7,11 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task, sampled
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.registry import Task, sampled
-
-Array = NDArray[np.float64]
 
 
 class Loss:

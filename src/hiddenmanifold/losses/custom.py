@@ -6,14 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task, check_kinks, check_number
 from hiddenmanifold.losses.base import Loss, check_loss
-from hiddenmanifold.registry import Task, check_kinks, check_number
-
-Array = NDArray[np.float64]
 
 _SIGNS = {"margin": -1.0, "residual": 1.0}
 

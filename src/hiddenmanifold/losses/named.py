@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.ingredients import Task, check_number
 from hiddenmanifold.losses.base import Loss
-from hiddenmanifold.registry import Task, check_number
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

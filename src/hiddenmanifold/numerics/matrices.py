@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.numerics.transforms import mixed_hadamard_transform
-
-Array = NDArray[np.float64]
 
 FASTER_FROM = {("dct", 1): 256, ("hadamard", 1): 768, ("hadamard", 3): 2048}
 """Size from which a transform (of so many layers) beats the dense product."""
@@ -52,8 +50,8 @@ class FastOrthogonal:
     p: int
     scale: float
     kind: Literal["hadamard", "dct"]
-    layers: tuple[tuple[Array, NDArray[np.intp]], ...]
-    places: NDArray[np.intp]
+    layers: tuple[tuple[Array, Integers], ...]
+    places: Integers
 
     def left(self, rows: Array) -> Array:
         x = np.zeros((len(rows), max(self.d, self.p)))

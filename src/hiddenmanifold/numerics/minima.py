@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from hiddenmanifold.arrays import Array, Booleans, Integers
+
 Function = Callable[[Integers, Array], tuple[Array, Array]]
 """From points and a value t for each to the function and its slope by t, NaN where it fails."""
 
@@ -52,7 +51,7 @@ class Samples:
         sign: Array = np.sign(self.slope) * (np.abs(self.slope) > NOISE * np.abs(self.value))
         return sign
 
-    def __getitem__(self, some: Integers | NDArray[np.bool_]) -> Samples:
+    def __getitem__(self, some: Integers | Booleans) -> Samples:
         return Samples(self.point[some], self.t[some], self.value[some], self.slope[some])
 
     def __add__(self, other: Samples) -> Samples:
@@ -134,7 +133,7 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
     return found
 
 
-def _chosen(first: NDArray[np.bool_], a: Samples, b: Samples) -> Samples:
+def _chosen(first: Booleans, a: Samples, b: Samples) -> Samples:
     """Samples of `a` where `first`, else of `b`."""
     pairs = zip(vars(a).values(), vars(b).values(), strict=True)
     return Samples(*(np.where(first, x, y) for x, y in pairs))

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from hiddenmanifold.arrays import Array, Booleans, Integers
+
 System = Callable[[Array, Integers], tuple[Array, Array]]
 
 SMALLEST_DAMPING = 2.0**-5
@@ -43,7 +42,7 @@ def newton_step(matrix: Array, residual: Array) -> Array:
             step = np.linalg.solve(safe, residual[..., None])[..., 0]
         except np.linalg.LinAlgError:
             step = (np.linalg.pinv(safe) @ residual[..., None])[..., 0]
-    finite: NDArray[np.bool_] = np.isfinite(step).all(1)
+    finite: Booleans = np.isfinite(step).all(1)
     return np.where(finite[:, None], step, residual)
 
 

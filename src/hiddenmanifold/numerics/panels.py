@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from hiddenmanifold.arrays import Array, Integers
 
 
 @lru_cache(maxsize=32)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from hiddenmanifold.arrays import Array
 
 DENSE_HADAMARD = 64
 """Hadamard matrices up to this size are multiplied as they are; larger ones are their powers."""

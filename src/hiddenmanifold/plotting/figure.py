@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
 from hiddenmanifold.plotting.style import (
     COLOURS,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 FORMATS = (".png", ".pdf", ".svg")
 PANELS = (

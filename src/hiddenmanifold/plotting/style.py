@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.points import RATIOS
-
-Array = NDArray[np.float64]
 
 LABELS = {
     "n_over_d": "samples per latent dimension, $n/d$",

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.features import Drawn
 from hiddenmanifold.model import Model
-
-Array = NDArray[np.float64]
 
 BLOCK = 2**22
 """Numbers in a block of fresh test samples."""

@@ -10,18 +10,16 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.execution import Crew
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.registry import Task
 from hiddenmanifold.simulation.data import BLOCK, Sample, Sizes, World
 from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
 from hiddenmanifold.simulation.problem import Fit
-
-Array = NDArray[np.float64]
 
 MEMORY_LIMIT = 16e9
 """Bytes that the trials running at once may need, by estimate, before they are refused."""

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.registry import Task
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton import newton_path
 from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, relative
-
-Array = NDArray[np.float64]
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""

@@ -7,14 +7,13 @@ from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, relative
 
-Array = NDArray[np.float64]
 Inverse = Callable[[Shortfalls, Array, float], Callable[[Array], Array]]
 """From the data, Θ and λ to x ↦ (BBᵀ/λ + Θ)⁻¹x."""
 Bordered = Callable[[Array, float], tuple[Array, float]]
@@ -95,7 +94,7 @@ def _on_bounds(
     return h, shift / lam
 
 
-def _kink_solver(data: Shortfalls, free: NDArray[np.intp]) -> Bordered:
+def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
     """Solver on the free samples, by least squares if they are too many or depend on one another.
 
     As many free samples as weights can be solved if the intercept is free.

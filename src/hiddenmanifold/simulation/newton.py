@@ -7,13 +7,11 @@ from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, best_intercept, certified
-
-Array = NDArray[np.float64]
 
 MAX_ITERATIONS = 300
 """A loss with sharp corners crosses many of them, a few at a time."""

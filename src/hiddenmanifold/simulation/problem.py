@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.registry import Task
-
-Array = NDArray[np.float64]
 
 GOOD = 1e-10
 """Relative distance from the minimum that every fit aims for, and most stay far below."""
@@ -72,7 +70,7 @@ class Shortfalls:
         """BBᵀ."""
         return self.B @ self.B.T
 
-    def gram_of(self, rows: NDArray[np.intp]) -> Array:
+    def gram_of(self, rows: Integers) -> Array:
         """The block of BBᵀ of some samples."""
         return self.B[rows] @ self.B[rows].T if self.tall else self.gram[np.ix_(rows, rows)]
 

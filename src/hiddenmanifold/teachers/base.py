@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hiddenmanifold.registry import Task, check_number
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.ingredients import Task, check_number
 
-Array = NDArray[np.float64]
 Law = tuple[Array, Array, Array]
 
 

@@ -8,16 +8,14 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import check_kinks, check_number, sampled
 from hiddenmanifold.numerics.panels import gauss_legendre
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.registry import check_kinks, check_number, sampled
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

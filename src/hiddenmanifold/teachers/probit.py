@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import check_kinks, check_number
 from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
-from hiddenmanifold.registry import check_kinks, check_number
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
-
-Array = NDArray[np.float64]
 
 # Z is resolved by panels of 4.5 widths; a mixture of widths needs a longer, geometric ladder
 LADDER = np.array([-36.0, -18.0, -9.0, -4.5, 0.0, 4.5, 9.0, 18.0, 36.0])

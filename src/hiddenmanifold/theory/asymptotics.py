@@ -10,9 +10,9 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
 from hiddenmanifold.points import Points
-from hiddenmanifold.registry import Task
 from hiddenmanifold.theory import limits
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel

@@ -27,9 +27,9 @@ from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
-from hiddenmanifold.theory.curve import REACH, Curve, Field, proximal_curve
 from hiddenmanifold.theory.observables import test_error, training_error
 from hiddenmanifold.theory.overlaps import Overlaps
+from hiddenmanifold.theory.proximal_curve import REACH, Field, ProximalNodes, proximal_curve
 
 COLLAPSED = 1e-100
 """A variance below this counts as zero.
@@ -69,7 +69,7 @@ class Hats:
 
 def _averages(
     loss: Loss,
-    curve: Curve,
+    curve: ProximalNodes,
     field: Field,
     y: int,
     law: Callable[[Array, Integers], Law] | None,

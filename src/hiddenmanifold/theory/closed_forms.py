@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.theory.channel import BinaryChannel, Hats, LinearChannel
-
-Array = NDArray[np.float64]
 
 BATCH = 8192
 """Points to solve together; without nodes they can be more than on panels."""

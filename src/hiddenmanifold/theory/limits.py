@@ -21,10 +21,10 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.errors import Status
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Hinge, Loss, Square
 from hiddenmanifold.model import Model
 from hiddenmanifold.points import HUGE, Limit, Points
-from hiddenmanifold.registry import Task
 from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.separability.direction import least
 

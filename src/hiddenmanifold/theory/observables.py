@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.curve import FAN, REACH
-
-Array = NDArray[np.float64]
+from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
 FINEST = 9
 

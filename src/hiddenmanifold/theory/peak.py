@@ -8,10 +8,10 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.execution import Crew
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
 from hiddenmanifold.points import Points
-from hiddenmanifold.registry import Task
 from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.asymptotics import asymptotics
 from hiddenmanifold.theory.limits import Phase, fitted_phase

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
 from hiddenmanifold.points import Limit, Points
 from hiddenmanifold.theory.channel import Channel, Hats
-from hiddenmanifold.theory.curve import RULES
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from hiddenmanifold.theory.proximal_curve import RULES
 
 START_TOLERANCE = 1e-5
 """Residual at which the roughest quadrature hands over to the finer ones."""

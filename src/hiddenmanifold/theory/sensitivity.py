@@ -12,16 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.numerics.newton import largest, newton_step
 from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint
-
-Array = NDArray[np.float64]
-Columns = dict[str, NDArray[Any]]
 
 STENCIL = ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Central difference of fourth order: multiples of the step, and their weights."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.model import Model
 from hiddenmanifold.prediction import predict
-
-Array = NDArray[np.float64]
 
 HOLDS, REMARK, DIFFERS = "holds", "holds, with a remark", "differs"
 COLOURS = {HOLDS: "green", REMARK: "yellow", DIFFERS: "red"}

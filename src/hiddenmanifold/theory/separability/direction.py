@@ -17,16 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 RULES = ((15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
 """Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
@@ -239,7 +236,7 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
 
 def _newton(
     average: _Average, index: Integers, t0: Array, t: Array, level: int
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Booleans]:
     """Damped Newton's method on one level of fineness, from (t0, t) at the points `index`."""
     t0, t, sums = t0.copy(), t.copy(), average.sums(index, t0, t, level)
     done, damping = np.zeros(len(t), dtype=bool), np.ones(len(t))

@@ -12,19 +12,16 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.registry import Task
 from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher, binary, real
+from hiddenmanifold.theory.bayes.best_guess import BLOCK, least_error, panel_cuts, rounding
 from hiddenmanifold.theory.channel import COLLAPSED
-from hiddenmanifold.theory.curve import RULES
-from hiddenmanifold.theory.decision import BLOCK, least_error, panel_cuts, rounding
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from hiddenmanifold.theory.proximal_curve import RULES
 
 STEP = 0.25
 """Distance of the nodes at which the labels' information is tabulated, in ℓ."""

@@ -11,13 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import gauss_legendre
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 RULES = ((8, 0), (12, 0), (15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
 """Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
@@ -53,7 +50,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Curve:
+class ProximalNodes:
     r"""Nodes along the proximal curve, in panels that belong to rows: arrays (panels, nodes).
 
     ``h`` is :math:`\rho'(s)`, ``mass`` the weight of :math:`d\xi`, ``bend`` that of :math:`g\,d\xi`
@@ -68,7 +65,7 @@ class Curve:
     bend: Array
 
 
-def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve:
+def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> ProximalNodes:
     """Nodes that resolve the law of the field and the loss.
 
     Parameters
@@ -112,7 +109,7 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve
             mass[narrow] = (width * w)[narrow]
             bend[narrow] = mass[narrow] * curvature / (1.0 + v * curvature)
 
-    curve = Curve(row, points, -zeta, h, mass, bend)
+    curve = ProximalNodes(row, points, -zeta, h, mass, bend)
     _on_kinks(loss, field, curve, panels=(start, width), passage=(enter, leave), rule=(x, w))
     return _with_points(loss, field, curve, enter, (x, w))
 
@@ -120,7 +117,7 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Curve
 def _on_kinks(
     loss: Loss,
     field: Field,
-    curve: Curve,
+    curve: ProximalNodes,
     *,
     panels: tuple[Array, Array],
     passage: tuple[Array, Array],
@@ -146,8 +143,8 @@ def _on_kinks(
 
 
 def _with_points(
-    loss: Loss, field: Field, curve: Curve, enter: Array, rule: tuple[Array, Array]
-) -> Curve:
+    loss: Loss, field: Field, curve: ProximalNodes, enter: Array, rule: tuple[Array, Array]
+) -> ProximalNodes:
     """Add kinks too narrow for a panel: u stands still as well, yet h crosses its jump."""
     x, w = rule
     knot, below, above, _ = loss.knots
@@ -157,7 +154,7 @@ def _with_points(
     if not row.size:
         return curve
     ones = np.ones_like(x)
-    added = Curve(
+    added = ProximalNodes(
         row,
         knot[k, None] * ones,
         -enter[row, k, None] * ones,
@@ -168,7 +165,7 @@ def _with_points(
     pairs = zip(vars(curve).values(), vars(added).values(), strict=True)
     together = [np.concatenate(pair) for pair in pairs]
     order = np.argsort(together[0], kind="stable")
-    return Curve(*(values[order] for values in together))
+    return ProximalNodes(*(values[order] for values in together))
 
 
 def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array, Array]:

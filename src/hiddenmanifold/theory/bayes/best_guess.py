@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.curve import FAN, REACH
 from hiddenmanifold.theory.observables import test_error
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
 BLOCK = 512
 """Points whose nodes are handled together."""

@@ -29,24 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.features.sight import Sight
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.theory.curve import RULES
-from hiddenmanifold.theory.posterior import STEP, TABLE_LEVEL, Labels, Table, labels_of
+from hiddenmanifold.theory.bayes.labels import STEP, TABLE_LEVEL, Labels, Table, labels_of
+from hiddenmanifold.theory.proximal_curve import RULES
 from hiddenmanifold.theory.saddle_point import ACCURATE, HANDOVER, POLISHING, TOLERANCE
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.intp]
-Columns = dict[str, NDArray[Any]]
 
 LOWEST = -24.0
 """Lowest node: below, the only fixed point is the one where a turn from q = 0 leads."""

@@ -1,0 +1,1 @@
+"""The least error that any predictor can reach."""
