@@ -139,6 +139,12 @@ class Custom(BinaryTeacher):
                 Z2 += mass * (z * z - 1.0)
         return Z, Z1 / deviation, Z2 / V0
 
+    @cached_property
+    def at_rest(self) -> tuple[float, float, float]:
+        plus, minus, slope = super().at_rest
+        even = abs(slope) * np.sqrt(self.rho) <= 1e-14 * plus  # what is left of it is rounding
+        return plus, minus, 0.0 if even else slope
+
     def landmarks(self, y: int, V0: Array) -> Array:
         width = np.sqrt(V0)[:, None]
         centres = sorted({*self.kinks, *self.clean.changes})
