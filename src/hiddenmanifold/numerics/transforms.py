@@ -15,10 +15,9 @@ DENSE_HADAMARD = 64
 
 @lru_cache(maxsize=8)
 def _hadamard(size: int) -> Array:
-    matrix: Array = np.ones((1, 1))
-    while len(matrix) < size:
-        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    matrix = np.asarray(matrix / np.sqrt(size))
+    from scipy import linalg
+
+    matrix: Array = linalg.hadamard(size) / np.sqrt(size)
     matrix.flags.writeable = False
     return matrix
 
