@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from .arrays import Array
+from .arrays import Array, Integers
 from .errors import InvalidArgumentError
 from .ingredients import check_kinks, resolve, sampled
-from .numerics.panels import gauss_legendre
+from .numerics.panels import Panels, fanned, refine
 from .numerics.special import normal_density
 from .spectra import Kappas
 
@@ -67,31 +67,30 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
         raise InvalidArgumentError(
             "activation", activation, "of finite Gaussian variance: it must not grow like exp(x²/4)"
         )
-    cuts = np.array(sorted({-reach, *np.clip(activation.kinks, -reach, reach), reach}))
-    previous = np.full(3, np.inf)
-    for halvings in range(2, 15):
-        x, w = gauss_legendre(20, halvings)
-        z = (cuts[:-1, None] + np.diff(cuts)[:, None] * x).ravel()
-        weight = (np.diff(cuts)[:, None] * w).ravel() * normal_density(z)
+    edges = fanned((-reach, reach), np.array([activation.kinks]))
+
+    def coefficients(_: Integers, halvings: int) -> tuple[Array, Array]:
+        panels = Panels.between(edges, (20, halvings))
+        z, weight = panels.nodes.ravel(), panels.weights.ravel()
         sigma = sampled("activation", activation, z)
-        k0, k1 = float(weight @ sigma), float(weight @ (z * sigma))
-        spread = float(np.sqrt(weight @ (sigma - k0 - k1 * z) ** 2))
-        size = float(np.sqrt(weight @ sigma**2)) or 1.0
-        found = np.array([k0, k1, spread])
-        if np.abs(found - previous).max() <= ACCURACY * size:
-            found[np.abs(found) <= 10 * ACCURACY * size] = 0.0
-            if not found[1:].any():
-                raise InvalidArgumentError(
-                    "activation", activation, "other than a constant, which carries no information"
-                )
-            return float(found[0]), float(found[1]), float(found[2])
-        previous = found
-    raise InvalidArgumentError(
-        "activation",
-        activation,
-        "smooth between its kinks: its Gaussian coefficients did not settle to 1e-12; "
-        "declare jumps and corners in Custom(function, kinks=(...))",
-    )
+        k0, k1 = weight @ sigma, weight @ (z * sigma)
+        spread = np.sqrt(weight @ (sigma - k0 - k1 * z) ** 2)
+        return np.array([[k0, k1, spread]]), ACCURACY * np.sqrt(weight @ sigma**2)
+
+    found = refine(coefficients, (1, 3), range(2, 15))[0]
+    if not np.isfinite(found).all():
+        raise InvalidArgumentError(
+            "activation",
+            activation,
+            "smooth between its kinks: its Gaussian coefficients did not settle to 1e-12; "
+            "declare jumps and corners in Custom(function, kinks=(...))",
+        )
+    found[np.abs(found) <= 10 * ACCURACY * np.linalg.norm(found)] = 0.0
+    if not found[1:].any():
+        raise InvalidArgumentError(
+            "activation", activation, "other than a constant, which carries no information"
+        )
+    return float(found[0]), float(found[1]), float(found[2])
 
 
 def _is_small_beyond(activation: Activation, reach: float) -> bool:

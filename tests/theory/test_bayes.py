@@ -462,8 +462,21 @@ def test_an_even_rule_is_learned_from_where_its_curvature_suffices(
     np.testing.assert_allclose(found["generalisation_error"][:2], guess, rtol=1e-11)
 
 
+def test_an_even_rule_given_by_its_probability_tells_exactly_nothing_at_first():
+    """Its slope at q = 0 is rounding: there is no fixed point where that puts one."""
+    ratios = np.geomspace(0.01, 100.0, 9)
+    n_over_d, gamma = (a.ravel() for a in np.meshgrid(ratios, ratios))
+    for rho in (1.0, 2.7):
+        even = T.Custom(lambda nu: 0.5 + 0.4 * np.cos(nu), rho=rho)
+        assert even.at_rest[2] == 0.0
+        found = optimum(even, n_over_d, gamma, "tanh", "gaussian")
+        assert (found["status"] == Status.CONVERGED).all()
+        assert (found["overlap"][n_over_d < 1] == 0.0).all()
+        assert (found["overlap"] > 0.5).any()
+
+
 def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.theory.bayes.optimum.TOLERANCE", 1e-20)
+    monkeypatch.setattr("hiddenmanifold.theory.saddle_point.TOLERANCE", 1e-20)
     found = optimum(RULES["three"], 4.0)
     assert found["status"][0] != Status.CONVERGED
     assert np.isnan(found["generalisation_error"][0])

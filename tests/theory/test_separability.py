@@ -14,7 +14,7 @@ from scipy.stats import norm
 import hiddenmanifold as hm
 from given import random_features
 from hiddenmanifold import projections, teachers
-from hiddenmanifold.theory import separability
+from hiddenmanifold.theory.separability import direction as separability
 from hiddenmanifold.theory.separability.direction import least, rectified
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.features.sight import LatentSight, Sight
-from hiddenmanifold.spectra import FAINT, Sums
+from hiddenmanifold.spectra import FAINT, Kappas, Sums
 
 
 @dataclass(frozen=True)
@@ -141,3 +142,23 @@ class Features:
         """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
         visible = self.visible(gamma)
         return LatentSight(self, gamma, visible.fraction, visible.hidden)
+
+
+def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:
+    """Weights of squared norm ρd exactly."""
+    theta = rng.standard_normal(d)
+    theta *= np.sqrt(rho * d) / np.linalg.norm(theta)
+    return theta
+
+
+def applied(
+    activation: Callable[[Array], Array],
+    kappas: Kappas | None,
+    h: Array,
+    rng: np.random.Generator,
+) -> Array:
+    """σ(h); or, given its coefficients, the Gaussian equivalent κ0 + κ1 h + κ⋆ z."""
+    if kappas is None:
+        return activation(h)
+    kappa_0, kappa_1, kappa_star = kappas
+    return kappa_0 + kappa_1 * h + kappa_star * rng.standard_normal(h.shape)

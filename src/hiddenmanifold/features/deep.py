@@ -11,8 +11,7 @@ import numpy as np
 from hiddenmanifold import activations, projections
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.features.base import Drawn, Features
-from hiddenmanifold.features.random import applied, drawn_teacher
+from hiddenmanifold.features.base import Drawn, Features, applied, drawn_teacher
 from hiddenmanifold.ingredients import check_number, resolve
 from hiddenmanifold.numerics.matrices import LinearMap
 from hiddenmanifold.spectra import Kappas, Sums, activated, white

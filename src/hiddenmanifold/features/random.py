@@ -8,9 +8,9 @@ import numpy as np
 
 from hiddenmanifold import activations, projections
 from hiddenmanifold.arrays import Array, Columns
-from hiddenmanifold.features.base import Closing, Drawn, Features
+from hiddenmanifold.features.base import Closing, Drawn, Features, applied, drawn_teacher
 from hiddenmanifold.numerics.matrices import LinearMap
-from hiddenmanifold.spectra import Kappas, Sums, activated
+from hiddenmanifold.spectra import Sums, activated
 
 
 @dataclass(frozen=True)
@@ -96,23 +96,6 @@ class RandomFeatures(Features):
             "V_s": inner.D1 / (at.alpha * e1 * k1),
             "V_w": V_w,
         }
-
-
-def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:
-    """Weights of squared norm ρd exactly."""
-    theta = rng.standard_normal(d)
-    theta *= np.sqrt(rho * d) / np.linalg.norm(theta)
-    return theta
-
-
-def applied(
-    activation: activations.Activation, kappas: Kappas | None, h: Array, rng: np.random.Generator
-) -> Array:
-    """σ(h); or, given its coefficients, the Gaussian equivalent κ0 + κ1 h + κ⋆ z."""
-    if kappas is None:
-        return activation(h)
-    kappa_0, kappa_1, kappa_star = kappas
-    return kappa_0 + kappa_1 * h + kappa_star * rng.standard_normal(h.shape)
 
 
 @dataclass(frozen=True)

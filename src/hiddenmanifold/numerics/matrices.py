@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.numerics.transforms import mixed_hadamard_transform
 
 FASTER_FROM = {("dct", 1): 256, ("hadamard", 1): 768, ("hadamard", 3): 2048}
 """Size from which a transform (of so many layers) beats the dense product."""
+DENSE_HADAMARD = 64
+"""Hadamard matrices up to this size are multiplied as they are; larger ones are their powers."""
 
 
 class LinearMap(Protocol):
@@ -109,3 +111,41 @@ def haar_orthogonal(d: int, p: int, rng: np.random.Generator) -> Dense:
     q, r = np.linalg.qr(tall)
     q *= np.sign(np.diag(r)) * np.sqrt(max(d, p))
     return Dense(q if d >= p else np.ascontiguousarray(q.T))
+
+
+@lru_cache(maxsize=8)
+def _hadamard(size: int) -> Array:
+    from scipy import linalg
+
+    matrix: Array = linalg.hadamard(size) / np.sqrt(size)
+    matrix.flags.writeable = False
+    return matrix
+
+
+def hadamard_transform(rows: Array) -> Array:
+    """Orthonormal Walsh–Hadamard transform of each row; their length is a power of two.
+
+    The matrix of size 64^k m is the Kronecker power of small ones, so the transform is a few
+    products with matrices of size at most 64, which run at full speed.
+    """
+    count, size = rows.shape
+    inner = 1
+    while inner < size:
+        radix = min(DENSE_HADAMARD, size // inner)
+        blocks = rows.reshape(count * (size // (inner * radix)), radix, inner)
+        rows = np.matmul(_hadamard(radix), blocks)
+        inner *= radix
+    return rows.reshape(count, size)
+
+
+def mixed_hadamard_transform(rows: Array) -> Array:
+    """The same for rows of any length, in blocks of the powers of two that add up to it."""
+    size = rows.shape[1]
+    if size & (size - 1) == 0:
+        return hadamard_transform(rows)
+    parts, start = [], 0
+    while start < size:
+        width = 1 << ((size - start).bit_length() - 1)
+        parts.append(hadamard_transform(np.ascontiguousarray(rows[:, start : start + width])))
+        start += width
+    return np.concatenate(parts, axis=1)

@@ -9,13 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import check_kinks, check_number, sampled
-from hiddenmanifold.numerics.panels import gauss_legendre
-from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
+
+BLOCK = 2048
+"""Panels handled together, so that their nodes stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -56,26 +58,25 @@ class Custom(BinaryTeacher):
             )
         if p.min() == p.max():
             raise InvalidArgumentError("probability", f"constant {p[0]:g}", "informative")
-        object.__setattr__(self, "halvings", self._enough_halvings())
+        self._settle()
 
-    def _enough_halvings(self) -> int:
-        """Fineness at which the averages have settled, for every mean and variance of the field."""
+    def _settle(self) -> None:
+        """Halve the panels until the averages settle, at any mean and variance of the field."""
         x = np.sqrt(self.rho) * np.linspace(-6.0, 6.0, 25)[:, None]
         V0 = self.rho * np.array([1.0, 0.3, 0.01])
-        previous = np.full((3, 25, 3), np.inf)
-        for halvings in range(1, 11):
+
+        def averages(_: Integers, halvings: int) -> tuple[Array, float]:
             object.__setattr__(self, "halvings", halvings)
             Z, Z1, Z2 = self.label_law(1, x, V0)
-            found = np.array([Z, Z1 * np.sqrt(V0), Z2 * V0])
-            if np.abs(found - previous).max() <= 1e-12:
-                return halvings
-            previous = found
-        raise InvalidArgumentError(
-            "probability",
-            self.probability,
-            "smooth between its kinks: its Gaussian averages did not settle to 1e-12; declare "
-            "jumps and corners in Custom(probability, kinks=(...))",
-        )
+            return np.array([[Z, Z1 * np.sqrt(V0), Z2 * V0]]), 1e-12
+
+        if np.isnan(refine(averages, (1, 3, 25, 3), range(1, 11))).any():
+            raise InvalidArgumentError(
+                "probability",
+                self.probability,
+                "smooth between its kinks: its Gaussian averages did not settle to 1e-12; declare "
+                "jumps and corners in Custom(probability, kinks=(...))",
+            )
 
     @property
     def _grid(self) -> Array:
@@ -106,7 +107,7 @@ class Custom(BinaryTeacher):
         return Steps(tuple(roots), 1 if above[0] else -1, self.rho)
 
     @cached_property
-    def _cuts(self) -> tuple[float, ...]:
+    def _cuts(self) -> Array:
         """Fields that cut the averages: kinks, and a ladder around each steep change of label."""
         ladder = np.array([-64.0, -16.0, -4.0, 0.0, 4.0, 16.0, 64.0])
         cuts = list(self.kinks)
@@ -116,26 +117,32 @@ class Custom(BinaryTeacher):
             width = 0.5 * step / max(abs(above - below), 1e-300)
             if width < 0.2 * np.sqrt(self.rho):
                 cuts.extend(change + width * ladder)
-        return tuple(sorted(cuts))
+        return np.array(cuts)
 
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
-        x, V0 = np.broadcast_arrays(x, V0)
+        shape = np.broadcast_shapes(np.shape(x), np.shape(V0))
+        x, V0 = (np.broadcast_to(a, shape).reshape(-1, 1) for a in (x, V0))
+        rows = max(1, BLOCK // (2**self.halvings * (len(self._cuts) + 1)))
+        parts = [self._law(y, x[i : i + rows], V0[i : i + rows]) for i in range(0, len(x), rows)]
+        Z, Z1, Z2 = np.concatenate([np.empty((3, 0)), *parts], axis=1).reshape(3, *shape)
+        return Z, Z1, Z2
+
+    def _law(self, y: int, x: Array, V0: Array) -> Array:
+        """The law and its derivatives, (3, rows), at columns x and V0."""
         deviation = np.sqrt(V0)
-        reach = 9.0
-        # along the label: fields y (x + deviation z)
-        images = [np.clip((y * cut - x) / deviation, -reach, reach) for cut in self._cuts[::y]]
-        cuts = [np.full(x.shape, -reach), *images, np.full(x.shape, reach)]
-        nodes, weights = gauss_legendre(12, self.halvings)
-        Z, Z1, Z2 = np.zeros((3, *x.shape))
-        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
-            for node, weight in zip(nodes, weights, strict=True):
-                z = low + (high - low) * node
-                p = self.probability(y * (x + deviation * z))
-                mass = (weight * (high - low)) * normal_density(z) * (p if y > 0 else 1.0 - p)
-                Z += mass
-                Z1 += mass * z
-                Z2 += mass * (z * z - 1.0)
-        return Z, Z1 / deviation, Z2 / V0
+        edges = fanned((-9.0, 9.0), (y * self._cuts - x) / deviation)
+        panels = Panels.between(edges, (12, self.halvings))
+        row, z = panels.row, panels.nodes
+        p = self.probability((y * x)[row] + (y * deviation)[row] * z)
+        p = p if y > 0 else 1.0 - p
+        Z, Z1, Z2 = (panels.sum(term) for term in (p, p * z, p * (z * z - 1.0)))
+        return np.array([Z, Z1 / deviation[:, 0], Z2 / V0[:, 0]])
+
+    @cached_property
+    def at_rest(self) -> tuple[float, float, float]:
+        plus, minus, slope = super().at_rest
+        even = abs(slope) * np.sqrt(self.rho) <= 1e-14 * plus  # what is left of it is rounding
+        return plus, minus, 0.0 if even else slope
 
     def landmarks(self, y: int, V0: Array) -> Array:
         width = np.sqrt(V0)[:, None]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,8 +28,10 @@ from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.theory.observables import test_error, training_error
-from hiddenmanifold.theory.overlaps import Overlaps
 from hiddenmanifold.theory.proximal_curve import REACH, Field, ProximalNodes, proximal_curve
+
+if TYPE_CHECKING:
+    from hiddenmanifold.theory.overlaps import Overlaps
 
 COLLAPSED = 1e-100
 """A variance below this counts as zero.

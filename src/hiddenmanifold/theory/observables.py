@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
-from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
@@ -33,44 +32,22 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
     array (points,)
         NaN where the integral did not settle.
     """
-    total = _misclassified(teacher, k, V0, cuts, 0)
+
+    def error(some: Integers, halvings: int) -> tuple[Array, Array]:
+        total = np.zeros(len(some))
+        for y, cut in cuts.items():
+            high = np.clip(cut[some], -37.0, REACH)[:, None]
+            low = np.minimum(-REACH, high - 6.0)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0[some]) / k[some, None])
+            panels = Panels.between(np.clip(edges, low, high), (20, halvings))
+            at = some[panels.row, None]
+            total += panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
+        return total, 1e-11 * total
+
     if teacher.resolved:
-        return total
-    todo = np.arange(len(k))
-    for halvings in range(1, FINEST + 1):
-        finer = _misclassified(
-            teacher, k[todo], V0[todo], {y: cut[todo] for y, cut in cuts.items()}, halvings
-        )
-        moved = ~(np.abs(finer - total[todo]) <= 1e-11 * finer)
-        total[todo] = finer
-        todo = todo[moved]
-        if not todo.size:
-            return total
-    total[todo] = np.nan
-    return total
-
-
-def _misclassified(
-    teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array], halvings: int
-) -> Array:
-    total = np.zeros(len(k))
-    x, w = gauss_legendre(20, halvings)
-    for y, cut in cuts.items():
-        high = np.clip(cut, -37.0, REACH)[:, None]
-        low = np.minimum(-REACH, high - 6.0)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            marks = teacher.landmarks(y, V0) / k[:, None]
-        marks = np.where(np.isfinite(marks), marks, REACH)
-        fan = np.broadcast_to(FAN, (len(k), len(FAN)))
-        edges = np.clip(np.concatenate([low, fan, marks, high], axis=1), low, high)
-        edges.sort(axis=1)
-        width = np.diff(edges, axis=1)
-        row, column = np.nonzero(width > 0)
-        xi = edges[row, column, None] + width[row, column, None] * x
-        Z = teacher.label_law(y, k[row, None] * xi, V0[row, None])[0]
-        panel = width[row, column] * ((normal_density(xi) * Z) @ w)
-        total += sum_by_row(panel, row, len(k))
-    return total
+        return error(np.arange(len(k)), 0)[0]
+    return refine(error, k.shape, range(FINEST + 1))
 
 
 def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array) -> Array:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
@@ -82,19 +83,24 @@ class Closure:
 
 
 @dataclass
-class Outcome:
-    """Solved points: unknowns, how the solve ended, and the quantities at the solution.
+class Certificate:
+    """How the solve of each point ended, and how well: arrays (points,).
 
-    ``matrix`` is that of Newton's method there, ``e`` the channel averages.
     ``quadrature_error`` estimates the relative error of the unknowns, by the Newton step that a
     finer quadrature still asks for, and is no smaller than the probability that its nodes miss.
     """
 
-    x: Array
     status: Integers
     residual: Array
     quadrature_error: Array
     iterations: Integers
+
+
+@dataclass
+class Outcome(Certificate):
+    """Solved points: unknowns, Newton's matrix and the channel averages at the solution."""
+
+    x: Array
     matrix: Array
     e: Array
     data_loss: Array
@@ -218,34 +224,49 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
         e=np.full((points, 3), np.nan),
         data_loss=np.full(points, np.nan),
     )
-    index = np.flatnonzero(outcome.residual <= START_TOLERANCE)
+
+    def turn(index: Integers, level: int) -> tuple[Array, Array, Booleans]:
+        at = problem.close(outcome.x[index], index, level, with_loss=level > 1)
+        step = newton_step(at.matrix, at.residual)
+        error = largest(step * at.weight)
+        accurate = error <= ACCURATE
+        outcome.x[index[~accurate]] += np.where(np.isfinite(step), step, 0.0)[~accurate]
+        outcome.residual[index], outcome.status[index] = largest(at.residual), Status.QUADRATURE
+        outcome.matrix[index], outcome.e[index] = at.matrix, at.hats.e[:, :3]
+        outcome.data_loss[index] = at.hats.data_loss
+        return error, np.abs(at.hats.norm - 1.0), accurate
+
+    polish(outcome, np.flatnonzero(outcome.residual <= START_TOLERANCE), turn)
+    return outcome
+
+
+def polish(
+    found: Certificate,
+    index: Integers,
+    turn: Callable[[Integers, int], tuple[Array, Array, Booleans]],
+) -> None:
+    """Climb to finer quadrature until a finer one no longer moves the solutions.
+
+    ``turn(index, level)`` takes a Newton step, and records residuals and the status of points that
+    are not certified. It returns the error that the step corrects (points where it is infinite are
+    lost), the probability that the nodes miss, and whether the error is as small as it can be.
+    """
     for level in range(1, len(RULES)):
         # the first turn on a level judges the solution of the level before; the others polish
         waiting, settled = index, []
         for turns in range(POLISHING):
             if not waiting.size:
                 break
-            turn = problem.close(outcome.x[waiting], waiting, level, with_loss=level > 1)
-            step = newton_step(turn.matrix, turn.residual)
-            error = largest(step * turn.weight)
+            error, missed, accurate = turn(waiting, level)
             if turns == 0:
-                lost = np.abs(turn.hats.norm - 1.0)
-                outcome.quadrature_error[waiting] = np.maximum(error, lost)
-            outcome.residual[waiting] = largest(turn.residual)
-            outcome.iterations[waiting] += 1
-            outcome.matrix[waiting] = turn.matrix
-            outcome.e[waiting], outcome.data_loss[waiting] = turn.hats.e[:, :3], turn.hats.data_loss
-            accurate = error <= ACCURATE
-            within = np.maximum(outcome.quadrature_error, outcome.residual)[waiting] <= TOLERANCE
+                found.quadrature_error[waiting] = np.maximum(error, missed)
+            found.iterations[waiting] += 1
+            within = np.maximum(found.quadrature_error, found.residual)[waiting] <= TOLERANCE
             last = level == len(RULES) - 1  # conditioning may forbid more
             certified = (accurate | last) & within & (level > 1)
-            outcome.status[waiting] = np.where(certified, Status.CONVERGED, Status.QUADRATURE)
-            outcome.x[waiting[~accurate]] += np.where(np.isfinite(step), step, 0.0)[~accurate]
+            found.status[waiting[certified]] = Status.CONVERGED
             # Newton squares its error: on the way up the next turn can be left to the next level
             enough = accurate if level > 1 else error <= HANDOVER
             settled.append(waiting[enough & ~certified])
-            waiting = waiting[~enough]
+            waiting = waiting[~enough & np.isfinite(error)]
         index = np.concatenate([waiting, *settled])
-        if not index.size:
-            break
-    return outcome

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.numerics.newton import largest, newton_step
-from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint
+
+if TYPE_CHECKING:
+    from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint
 
 STENCIL = ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Central difference of fourth order: multiples of the step, and their weights."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
+from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.observables import test_error
 from hiddenmanifold.theory.proximal_curve import FAN, REACH
@@ -32,11 +31,7 @@ def panel_cuts(teacher: BinaryTeacher, y: int, k: Array, V0: Array) -> Array:
     """Panel boundaries of each row along the label y, in deviations k of its field."""
     fan = FAR if min(teacher.at_rest[:2]) < RARE else WIDE
     with np.errstate(all="ignore"):
-        marks = teacher.landmarks(y, V0) / k[:, None]
-    marks = np.clip(np.where(np.isnan(marks), fan[-1], marks), fan[0], fan[-1])
-    cuts = np.concatenate([np.broadcast_to(fan, (len(k), len(fan))), marks], axis=1)
-    cuts.sort(axis=1)
-    return cuts
+        return fanned(fan, teacher.landmarks(y, V0) / k[:, None])
 
 
 def rounding(teacher: BinaryTeacher, V0: Array) -> Array:
@@ -68,17 +63,13 @@ def least_error(teacher: BinaryTeacher, k: Array, V0: Array) -> Array:
         with np.errstate(divide="ignore"):
             bias = -teacher.pivot / k if teacher.pivot else np.zeros_like(k)
         return test_error(teacher, k, V0, bias)
-    total, todo = np.full(len(k), np.inf), np.arange(len(k))
-    for halvings in range(FINEST + 1):
-        if not todo.size:
-            return total
-        parts = np.array_split(todo, -(-len(todo) // BLOCK))
-        finer = np.concatenate([_least_error(teacher, k[i], V0[i], halvings) for i in parts])
-        moved = ~(np.abs(finer - total[todo]) <= SETTLED * finer + np.finfo(float).eps)
-        total[todo] = finer
-        todo = todo[moved]
-    total[todo] = np.nan
-    return total
+
+    def error(some: Integers, halvings: int) -> tuple[Array, Array]:
+        parts = np.array_split(some, -(-len(some) // BLOCK))
+        found = np.concatenate([_least_error(teacher, k[i], V0[i], halvings) for i in parts])
+        return found, SETTLED * found + np.finfo(float).eps
+
+    return refine(error, k.shape, range(FINEST + 1))
 
 
 def _least_error(teacher: BinaryTeacher, k: Array, V0: Array, halvings: int) -> Array:
@@ -86,12 +77,10 @@ def _least_error(teacher: BinaryTeacher, k: Array, V0: Array, halvings: int) -> 
 
     def both(xi: Array, row: Integers) -> tuple[Array, Array, Array]:
         """Z of both labels, and the slope of their difference in the deviation xi."""
-        shape = (-1, *(1 for _ in xi.shape[1:]))
-        deviation, variance = k[row].reshape(shape), V0[row].reshape(shape)
         (plus, up, _), (minus, down, _) = (
-            teacher.label_law(y, y * deviation * xi, variance) for y in (1, -1)
+            teacher.label_law(y, y * k[row, None] * xi, V0[row, None]) for y in (1, -1)
         )
-        return plus, minus, deviation * (up + down)
+        return plus, minus, k[row, None] * (up + down)
 
     cuts = panel_cuts(teacher, 1, k, V0)
     inner = np.linspace(0.0, 1.0, 2**halvings, endpoint=False)
@@ -99,29 +88,17 @@ def _least_error(teacher: BinaryTeacher, k: Array, V0: Array, halvings: int) -> 
     cuts = np.concatenate([split.reshape(len(k), -1), cuts[:, -1:]], axis=1)
     plus, minus, _ = both(cuts, np.arange(len(k)))
     ahead = np.sign(plus - minus)
-    row, column = np.nonzero(np.diff(cuts, axis=1) > 0)
-    low, high = cuts[row, column], cuts[row, column + 1]
-    change = np.flatnonzero(ahead[row, column] * ahead[row, column + 1] < 0)
-    direction = ahead[row, column + 1][change]
+    row, column = np.nonzero(ahead[:, :-1] * ahead[:, 1:] < 0)
+    direction = ahead[row, column + 1]
 
     def lead(xi: Array, which: Array) -> tuple[Array, Array]:
         i = which.astype(np.intp)
-        plus, minus, slope = both(xi, row[change[i]])
+        plus, minus, slope = (law[:, 0] for law in both(xi[:, None], row[i]))
         return direction[i] * (plus - minus), direction[i] * slope
 
-    middle = increasing_root(
-        lead,
-        np.zeros(len(change)),
-        (low[change], high[change]),
-        np.arange(len(change), dtype=float),
-        LEVEL,
-    )
-    row = np.concatenate([row, row[change]])
-    low, high = np.concatenate([low, middle]), np.concatenate([high, high[change]])
-    high[change] = middle
-    x, w = gauss_legendre(20, 0)
-    xi = low[:, None] + (high - low)[:, None] * x
-    plus, minus, _ = both(xi, row)
-    panel = (high - low) * ((normal_density(xi) * np.minimum(plus, minus)) @ w)
-    order = np.argsort(row, kind="stable")
-    return sum_by_row(panel[order], row[order], len(k))
+    which, bracket = np.arange(len(row), dtype=float), (cuts[row, column], cuts[row, column + 1])
+    changes = cuts[:, :-1].copy()  # the same cuts again, where the label does not change
+    changes[row, column] = increasing_root(lead, np.zeros(len(row)), bracket, which, LEVEL)
+    panels = Panels.between(np.sort(np.concatenate([cuts, changes], axis=1)), (20, 0))
+    plus, minus, _ = both(panels.nodes, panels.row)
+    return panels.sum(np.minimum(plus, minus))

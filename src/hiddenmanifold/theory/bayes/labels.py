@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.ingredients import Task
-from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
-from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher, binary, real
+from hiddenmanifold.numerics.panels import Panels
+from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.theory.bayes.best_guess import BLOCK, least_error, panel_cuts, rounding
 from hiddenmanifold.theory.channel import COLLAPSED
 from hiddenmanifold.theory.proximal_curve import RULES
@@ -220,13 +219,12 @@ class BinaryLabels(Labels):
         both = not self.teacher.symmetric
         total = np.zeros((3, len(ell)))
         for y in (1, -1) if both else (1,):
-            row, xi, mass = _nodes(panel_cuts(self.teacher, y, k, V0), level)
-            Z, Z1, Z2 = self.teacher.label_law(y, k[row, None] * xi, V0[row, None])
-            _raise_lost(Z, Z1, Z2, V0[row])
+            panels, (Z, Z1, Z2) = self._law(y, k, V0, level)
+            _raise_lost(Z, Z1, Z2, V0[panels.row])
             inverse = np.divide(1.0, Z, out=np.zeros_like(Z), where=Z > IMPOSSIBLE)
             score = Z1 * inverse
-            sums = [mass * Z1 * score, mass * Z * (Z2 * inverse - score * score) ** 2, mass * Z]
-            total += sum_by_row(np.array([s.sum(1) for s in sums]), row, len(ell))
+            terms = (Z1 * score, Z * (Z2 * inverse - score * score) ** 2, Z)
+            total += np.array([panels.sum(term) for term in terms])
         E, dE, norm = total if both else 2 * total
         return np.array([E, dE, np.maximum(np.abs(norm - 1.0), rounding(self.teacher, V0))])
 
@@ -234,11 +232,16 @@ class BinaryLabels(Labels):
         q, V0 = self.moments(ell)
         k, total = np.sqrt(q), np.zeros(len(ell))
         for y in (1, -1):
-            cuts = panel_cuts(self.teacher, y, k, V0)
-            row, xi, mass = _nodes(cuts, ENTROPY_LEVEL)
-            Z = np.maximum(self.teacher.label_law(y, k[row, None] * xi, V0[row, None])[0], 0.0)
-            total += sum_by_row((mass * special.xlogy(Z, Z)).sum(1), row, len(ell))
+            panels, (Z, _, _) = self._law(y, k, V0, ENTROPY_LEVEL)
+            Z = np.maximum(Z, 0.0)
+            total += panels.sum(special.xlogy(Z, Z))
         return total
+
+    def _law(self, y: int, k: Array, V0: Array, level: int) -> tuple[Panels, Law]:
+        """Panels of the posterior's mean, in deviations k, and the label law on them."""
+        panels = Panels.between(panel_cuts(self.teacher, y, k, V0), RULES[level])
+        row = panels.row
+        return panels, self.teacher.label_law(y, k[row, None] * panels.nodes, V0[row, None])
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         q, V0 = self.moments(ell)
@@ -246,16 +249,6 @@ class BinaryLabels(Labels):
         noisy_error = least_error(self.teacher, np.sqrt(q), V0)
         same = clean == self.teacher
         return noisy_error, noisy_error if same else least_error(clean, np.sqrt(q), V0)
-
-
-def _nodes(cuts: Array, level: int) -> tuple[Integers, Array, Array]:
-    """Rows of the panels; nodes and masses of the normal law in them, (panels, nodes)."""
-    x, w = gauss_legendre(*RULES[level])
-    width = np.diff(cuts, axis=1)
-    row, column = np.nonzero(width > 0)
-    width = width[row, column, None]
-    xi = cuts[row, column, None] + width * x
-    return row, xi, width * w * normal_density(xi)
 
 
 @np.errstate(divide="ignore")  # a derivative may vanish

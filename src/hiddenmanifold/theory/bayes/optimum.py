@@ -33,15 +33,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.features.sight import Sight
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.theory.bayes.labels import STEP, TABLE_LEVEL, Labels, Table, labels_of
-from hiddenmanifold.theory.proximal_curve import RULES
-from hiddenmanifold.theory.saddle_point import ACCURATE, HANDOVER, POLISHING, TOLERANCE
+from hiddenmanifold.theory.saddle_point import ACCURATE, TOLERANCE, Certificate, polish
 
 LOWEST = -24.0
 """Lowest node: below, the only fixed point is the one where a turn from q = 0 leads."""
@@ -125,24 +124,20 @@ class Equations:
 
 
 @dataclass
-class Fixed:
+class Fixed(Certificate):
     """Fixed points of a batch: ``owner`` is the point that each of them belongs to."""
 
     owner: Integers
     ell: Array
     log_u: Array
-    status: Integers
-    residual: Array
-    quadrature_error: Array
-    iterations: Integers
 
     @classmethod
     def from_start(cls, owner: Integers, ell: Array) -> Fixed:
         """Where the search begins; at q = 0, where it ends as well."""
         trivial = ell == -np.inf
         return cls(
-            owner,
-            ell,
+            owner=owner,
+            ell=ell,
             log_u=np.full(len(ell), -np.inf),
             status=np.where(trivial, Status.CONVERGED, Status.NON_FINITE),
             residual=np.where(trivial, 0.0, np.inf),
@@ -227,36 +222,24 @@ def fixed_points(equations: Equations, table: Table) -> Fixed:
 
 def _polished(equations: Equations, found: Fixed) -> Fixed:
     """Newton steps on ever finer quadrature, until a finer one no longer moves the solution."""
-    index = np.flatnonzero(np.isfinite(found.ell))
-    for level in range(1, len(RULES)):
-        waiting, settled = index, []
-        for turns in range(POLISHING):
-            if not waiting.size:
-                break
-            x = found.ell[waiting]
-            known = equations.labels.information(x, level)
-            turn = equations[found.owner[waiting]].turn(x, known.log_share, known.slope)
-            r, step = np.abs(turn.residual), -turn.residual / turn.derivative
-            # a tiny overlap counts by its effect on the errors
-            weight = np.sqrt(special.expit(x))
-            error = np.maximum(np.abs(step), r) * weight
-            error = np.where(np.isfinite(error), error, np.inf)
-            if turns == 0:  # judges the solution of the level before
-                found.quadrature_error[waiting] = np.maximum(error, known.error)
-            found.residual[waiting], found.log_u[waiting] = r, turn.log_u
-            found.iterations[waiting] += 1
-            noise = np.maximum(known.error, turn.rounding * weight / np.abs(turn.derivative))
-            accurate = error <= np.maximum(ACCURATE, noise)
-            within = np.maximum(found.quadrature_error[waiting], r) <= TOLERANCE
-            certified = accurate & within & (level > 1)
-            status = np.where(r <= TOLERANCE, Status.QUADRATURE, Status.MAX_ITERATIONS)
-            status = np.where(np.isfinite(error), status, Status.NON_FINITE)
-            found.status[waiting] = np.where(certified, Status.CONVERGED, status)
-            found.ell[waiting] += np.where(np.isfinite(step), np.clip(step, -1.0, 1.0), 0.0)
-            enough = accurate if level > 1 else error <= HANDOVER
-            settled.append(waiting[enough & ~certified])
-            waiting = waiting[~enough & np.isfinite(error)]
-        index = np.concatenate([waiting, *settled])
+
+    def turn(index: Integers, level: int) -> tuple[Array, Array, Booleans]:
+        x = found.ell[index]
+        known = equations.labels.information(x, level)
+        at = equations[found.owner[index]].turn(x, known.log_share, known.slope)
+        r, step = np.abs(at.residual), -at.residual / at.derivative
+        # a tiny overlap counts by its effect on the errors
+        weight = np.sqrt(special.expit(x))
+        error = np.maximum(np.abs(step), r) * weight
+        error = np.where(np.isfinite(error), error, np.inf)
+        noise = np.maximum(known.error, at.rounding * weight / np.abs(at.derivative))
+        found.ell[index] += np.where(np.isfinite(step), np.clip(step, -1.0, 1.0), 0.0)
+        found.residual[index], found.log_u[index] = r, at.log_u
+        status = np.where(r <= TOLERANCE, Status.QUADRATURE, Status.MAX_ITERATIONS)
+        found.status[index] = np.where(np.isfinite(error), status, Status.NON_FINITE)
+        return error, known.error, error <= np.maximum(ACCURATE, noise)
+
+    polish(found, np.flatnonzero(np.isfinite(found.ell)), turn)
     return found
 
 
@@ -274,15 +257,9 @@ def _best(equations: Equations, table: Table) -> Fixed:
         rank[several[found.status[several] != Status.CONVERGED]] = np.inf
     order = np.lexsort((rank, owner))
     best = order[np.searchsorted(owner[order], np.arange(points), side="right") - 1]
-    return Fixed(
-        np.arange(points),
-        found.ell[best],
-        found.log_u[best],
-        found.status[best],
-        found.residual[best],
-        found.quadrature_error[best],
-        np.bincount(owner, found.iterations, points).astype(np.intp),
-    )
+    chosen = Fixed(*(values[best] for values in vars(found).values()))
+    chosen.iterations = np.bincount(owner, found.iterations, points).astype(np.intp)
+    return chosen
 
 
 def _columns(labels: Labels, found: Fixed) -> Columns:

@@ -21,7 +21,7 @@ from scipy import special
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
-from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
+from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
 
@@ -172,30 +172,25 @@ class _Average:
         mix. This keeps the digits when only X near one value matters.
         """
         teacher, rows = self.teacher, len(t)
-        x, w = gauss_legendre(*RULES[level])
         k, V0 = np.sqrt(teacher.rho * chi), teacher.rho * hidden
         both = self.free or not teacher.symmetric  # else one label stands for both
         totals, nodes = np.zeros((5, rows)), []
         for y in (1, -1) if both else (1,):
-            edges = self._edges(y, t0, t, k, V0)
-            width = np.diff(edges, axis=1)
-            row, column = np.nonzero(width > 0)
-            width = width[row, column, None]
-            u = edges[row, column, None] + width * x  # X along the label
-            mass = (1.0 if both else 2.0) * width * w * normal_density(u)
+            panels = Panels.between(self._edges(y, t0, t, k, V0), RULES[level])
+            row, u = panels.row, panels.nodes  # X along the label
             Z, Z1, _ = teacher.label_law(y, k[row, None] * u, V0[row, None])
             G, G1, G2 = rectified(t[row, None] * u + y * t0[row, None])
-            tilt, bend, X = y * mass * Z * G1, mass * Z * G2, y * u
-            sums = [q.sum(1) for q in (mass * Z * G, tilt, bend, bend * X, mass * Z1 * G1)]
-            totals += sum_by_row(np.array(sums), row, rows)
-            nodes.append((row, X, tilt, bend))
-        value, slope_s, curvature_s, first, by_k = totals
+            tilt, bend, X = y * Z * G1, Z * G2, y * u
+            totals += [panels.sum(q) for q in (Z * G, tilt, bend, bend * X, Z1 * G1)]
+            nodes.append((panels, X, tilt, bend))
+        share = 1.0 if both else 2.0
+        value, slope_s, curvature_s, first, by_k = share * totals
         centre = first / curvature_s if self.free else np.zeros(rows)
         around = np.zeros((2, rows))
-        for row, X, tilt, bend in nodes:
-            deviation = X - centre[row, None]
-            sums = [(tilt * deviation).sum(1), (bend * deviation**2).sum(1)]
-            around += sum_by_row(np.array(sums), row, rows)
+        for panels, X, tilt, bend in nodes:
+            deviation = X - centre[panels.row, None]
+            around += [panels.sum(tilt * deviation), panels.sum(bend * deviation**2)]
+        around *= share
         by_odds = -0.5 * hidden * k * t * by_k  # by r = √χ, an average of both changes as E[∂∂]
         return np.array([value, slope_s, around[0], curvature_s, around[1], centre, by_odds])
 
@@ -205,10 +200,7 @@ class _Average:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             law = self.teacher.landmarks(y, V0) / k[:, None]
             bends = (BENDS - y * t0[:, None]) / t[:, None]
-        edges = np.concatenate([np.broadcast_to(fan, (len(t), len(fan))), law, bends], axis=1)
-        edges = np.clip(np.where(np.isnan(edges), 0.0, edges), -self.reach, self.reach)
-        edges.sort(axis=1)
-        return edges
+        return fanned(fan, np.concatenate([law, bends], axis=1))
 
 
 def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
@@ -219,18 +211,15 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
         plus, minus, _ = average.teacher.at_rest
         t0 += special.ndtri(minus) if plus > minus else -special.ndtri(plus)
     found, status = np.full((7, points), np.nan), np.full(points, int(Status.QUADRATURE))
-    todo = np.arange(points)
-    for level in range(len(RULES)):
-        previous = found[0, todo]
-        t0[todo], t[todo], found[:, todo], done = _newton(average, todo, t0[todo], t[todo], level)
-        value = found[0, todo]
-        settled = np.abs(value - previous) <= average.accuracy(t[todo]) * value
-        status[todo[~done]] = Status.MAX_ITERATIONS
-        status[todo[~np.isfinite(value)]] = Status.NON_FINITE
-        status[todo[done & settled]] = Status.CONVERGED
-        todo = todo[done & ~settled]
-        if not todo.size:
-            break
+
+    def minimum(some: Integers, level: int) -> tuple[Array, Array]:
+        t0[some], t[some], found[:, some], done = _newton(average, some, t0[some], t[some], level)
+        value = found[0, some]
+        status[some[~done]] = Status.MAX_ITERATIONS
+        status[some[~np.isfinite(value)]] = Status.NON_FINITE
+        return np.where(done, value, np.nan), average.accuracy(t[some]) * value
+
+    status[np.isfinite(refine(minimum, t.shape, range(len(RULES))))] = Status.CONVERGED
     return t0, t, found, status
 
 
