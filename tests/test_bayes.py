@@ -13,6 +13,7 @@ from scipy.special import erfc, expit, ndtr
 import hiddenmanifold as hm
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Status
 from hiddenmanifold.bayes import bayes_optimal
+from seeds import some_slow
 
 T = hm.teachers
 RATIOS = ("n_over_d", "d_over_n", "p_over_n", "n_over_p", "p_over_d", "d_over_p")
@@ -341,6 +342,7 @@ def test_loss_and_intercept_play_no_role():
     xr.testing.assert_equal(plain, other)
 
 
+@pytest.mark.slow
 def test_clean_error_has_a_predictor_of_its_own():
     """Against noisy labels a rare side is not worth predicting; against the clean rule it is."""
     teacher = T.Custom(lambda nu: 0.45 + 0.5 * (nu > 0) * 0.2 + 0.4 * (nu > 1), kinks=(0.0, 1.0))
@@ -441,6 +443,7 @@ def ramp(nu):
     return np.clip(0.5 + nu, 0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_failed_points_raise_or_are_kept_as_nan():
     """A corner where P vanishes, known so well that its width is lost to rounding."""
     model = perceptron(T.Custom(ramp, kinks=(-0.5, 0.5)))
@@ -469,7 +472,7 @@ def test_ratios_beyond_what_floats_can_hold_are_reported():
 ROUNDING = 1e-12
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", some_slow(200))
 def test_no_prediction_beats_the_bound(seed):
     rng = np.random.default_rng(seed)
     model = random_model(rng)

@@ -13,6 +13,7 @@ import hiddenmanifold as hm
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_readme_examples_run_one_after_another():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert len(blocks) >= 3
@@ -28,6 +29,7 @@ def test_the_readme_starts_with_the_two_commands():
     assert text.index("make demo") < text.index("make test") < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["model", "prediction", "optima", "thresholds", "bayes"])
 def test_docstring_examples_give_what_they_show(module):
     results = doctest.testmod(

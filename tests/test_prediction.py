@@ -1,6 +1,7 @@
 """`predict`: ratios, labelled grids, refusals, failures that show, independence of the batch."""
 
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from itertools import combinations, permutations
 
@@ -510,9 +511,9 @@ def scattered(name, count=15, seed=12):
     return arguments
 
 
-@pytest.fixture(scope="module")
-def all_at_once():
-    return {name: predict(built, **scattered(name), workers=1) for name, built in VARIETY.items()}
+@cache
+def all_at_once(name):
+    return predict(VARIETY[name], **scattered(name), workers=1)
 
 
 def solve_together(monkeypatch, points):
@@ -521,13 +522,16 @@ def solve_together(monkeypatch, points):
         monkeypatch.setattr(channel, "batch", points)
 
 
+@pytest.mark.slow
 @variety
 @pytest.mark.parametrize("points", [1, 5])
-def test_numbers_do_not_depend_on_the_size_of_the_batch(monkeypatch, all_at_once, name, points):
+def test_numbers_do_not_depend_on_the_size_of_the_batch(monkeypatch, name, points):
+    expected = all_at_once(name)
     solve_together(monkeypatch, points)
-    assert_same_numbers(predict(VARIETY[name], **scattered(name), workers=1), all_at_once[name])
+    assert_same_numbers(predict(VARIETY[name], **scattered(name), workers=1), expected)
 
 
+@pytest.mark.slow
 @variety
 def test_numbers_do_not_depend_on_the_number_of_workers(monkeypatch, name):
     solve_together(monkeypatch, 7)
@@ -537,18 +541,18 @@ def test_numbers_do_not_depend_on_the_number_of_workers(monkeypatch, name):
 
 
 @variety
-def test_numbers_do_not_depend_on_the_order_of_the_points(all_at_once, name):
+def test_numbers_do_not_depend_on_the_order_of_the_points(name):
     order = np.random.default_rng(13).permutation(15)
     shuffled = {k: v.isel(point=order) for k, v in scattered(name).items()}
     found = predict(VARIETY[name], **shuffled, workers=1)
-    assert_same_numbers(found, all_at_once[name].isel(point=order))
+    assert_same_numbers(found, all_at_once(name).isel(point=order))
 
 
 @variety
-def test_numbers_do_not_depend_on_the_neighbours(all_at_once, name):
+def test_numbers_do_not_depend_on_the_neighbours(name):
     for i in (0, 11):
         alone = {k: float(v[i]) for k, v in scattered(name).items()}
-        assert_same_numbers(predict(VARIETY[name], **alone), all_at_once[name].isel(point=i))
+        assert_same_numbers(predict(VARIETY[name], **alone), all_at_once(name).isel(point=i))
 
 
 def test_same_call_gives_the_same_bits():
@@ -561,6 +565,7 @@ def test_same_call_gives_the_same_bits():
 # --- ingredients given as functions ------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("slope", [1.0, 20.0])
 @pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
@@ -620,6 +625,7 @@ UNDECLARED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", UNDECLARED)
 def test_undeclared_kink_of_a_loss_gives_no_wrong_number(case):
     *functions, of, teacher = UNDECLARED[case]

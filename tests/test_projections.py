@@ -114,6 +114,7 @@ def test_moments_are_the_averages_and_their_slopes():
     assert {f.name for f in fields(Moments)} == {*AVERAGES, *SLOPES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y", "X"), [(0.3, 0.7), (1.0, 1e5), (1 - 1e-12, 1e10), (1.01, 1e8), (50.0, 1e12)]
 )

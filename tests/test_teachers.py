@@ -141,6 +141,7 @@ def five_point(function, at, h):
     )
 
 
+@pytest.mark.slow
 @every_rule
 @pytest.mark.parametrize("y", [1, -1])
 def test_derivatives_are_differences(name, y):

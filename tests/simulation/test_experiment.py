@@ -234,6 +234,7 @@ def test_measured_quantities_are_those_of_the_fit(monkeypatch):
         assert float(ds[name]) == pytest.approx(value, rel=1e-10), name
 
 
+@pytest.mark.slow
 def test_standard_error_of_the_test_is_the_spread_of_repeated_tests():
     few = hm.simulate(RIDGE, **POINT, d=20, seeds=200, n_test=50, workers=1)
     many = hm.simulate(RIDGE, **POINT, d=20, seeds=200, n_test=20_000, workers=1)
@@ -410,6 +411,7 @@ surroundings = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @surroundings
 def test_a_plain_script_without_a_main_guard_can_simulate_on_two_workers(
     tmp_path, thread, progress
@@ -419,6 +421,7 @@ def test_a_plain_script_without_a_main_guard_can_simulate_on_two_workers(
     assert done.stdout.split()[-1:] == ["3"], done.stderr[-600:]
 
 
+@pytest.mark.slow
 @surroundings
 def test_a_function_typed_into_a_session_can_be_simulated_on_two_workers(
     tmp_path, thread, progress
@@ -475,6 +478,7 @@ except ZeroDivisionError:
 """
 
 
+@pytest.mark.slow
 def test_a_simulation_leaves_no_thread_behind_so_that_the_next_can_fork_too(tmp_path):
     done = run_script(TWICE, tmp_path, as_file=True)
     assert done.stdout.split() == ["1", "1"], done.stderr[-600:]
@@ -517,6 +521,7 @@ print("kept", int(ds.generalisation_error.notnull().sum()), flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everyone", [True, False], ids=["terminal", "this process only"])
 def test_an_interrupt_ends_the_processes_at_once(tmp_path, everyone):
     path = tmp_path / "script.py"

@@ -163,6 +163,7 @@ def test_no_neighbour_has_a_smaller_objective(name, task, intercept):
             assert objective(name, (X, y), lam, w, b) > least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True], ids=["bare", "intercept"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("name", "task"), CASES)
@@ -265,6 +266,7 @@ def test_absolute_loss_is_scikit_learns_svr_without_tube(lam, shape):
     assert_same_optimum("absolute", REGRESSION, machine, lam, shape=shape, intercept=True)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("lam", [1e-6, 1e-2])
 @pytest.mark.parametrize(("name", "task"), CASES)
@@ -358,6 +360,7 @@ SHARP = [
 ]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(("n", "p"), [(300, 100), (150, 300)])
 @pytest.mark.parametrize(("loss", "task"), SHARP, ids=repr)

@@ -142,6 +142,7 @@ def test_power_law_that_does_not_hold_is_reported():
     assert labels.information(np.array([labels.resolved + 5.0]), 3).error > 1e-3
 
 
+@pytest.mark.slow
 @any_rule
 def test_table_follows_the_quadrature(name):
     labels = labels_of(RULES[name])
@@ -210,6 +211,7 @@ def test_logistic_rule_is_the_same_as_a_custom_one():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["window", "three", "custom", "noisy", "logistic"])
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.99])
 def test_error_is_the_average_of_the_less_probable_label(name, share):
@@ -473,6 +475,7 @@ def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
 # --- all the way -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["identity", "sign"])
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize(
