@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper test bench lint format clean help
+.PHONY: demo paper test test-fast bench lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-test bench: export OMP_NUM_THREADS := 1
-test bench: export OPENBLAS_NUM_THREADS := 1
-test bench: export MKL_NUM_THREADS := 1
+test test-fast bench: export OMP_NUM_THREADS := 1
+test test-fast bench: export OPENBLAS_NUM_THREADS := 1
+test test-fast bench: export MKL_NUM_THREADS := 1
 
 demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -25,6 +25,9 @@ paper: $(STAMP) ## Every figure at the paper's sizes, and the report
 
 test: lint ## Lint, then run every test on all cores
 	$(BIN)/python -m pytest -n auto
+
+test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
+	$(BIN)/python -m pytest -n auto -m "not slow"
 
 bench: $(STAMP) ## Measure speed and accuracy
 	$(BIN)/python benchmarks/run.py
@@ -43,7 +46,7 @@ clean: ## Remove the environment and everything built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

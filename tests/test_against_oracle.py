@@ -189,9 +189,10 @@ def test_prediction_agrees_with_the_oracle(problem, alpha, gamma, lam):
     assert float(found["quadrature_error"]) <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("problem", "alpha", "gamma", "lam"), POINTS[1::12])
 def test_oracle_reaches_the_same_solution_from_its_own_start(problem, alpha, gamma, lam):
     found = hm.predict(model_of(problem, gamma), regularisation=lam, n_over_p=alpha, d_over_p=gamma)
     truth = oracle.solve(problem, alpha, gamma, lam)
     for name in QUANTITIES:
-        assert float(found[name]) == pytest.approx(truth[name], rel=TOLERANCE), name
+        assert float(found[name]) == pytest.approx(truth[name], rel=TOLERANCE, abs=0.0), name

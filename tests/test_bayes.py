@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from configurations import random_model
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfc, expit, ndtr
@@ -15,6 +13,7 @@ from scipy.special import erfc, expit, ndtr
 import hiddenmanifold as hm
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Status
 from hiddenmanifold.bayes import bayes_optimal
+from seeds import some_slow
 
 T = hm.teachers
 RATIOS = ("n_over_d", "d_over_n", "p_over_n", "n_over_p", "p_over_d", "d_over_p")
@@ -343,6 +342,7 @@ def test_loss_and_intercept_play_no_role():
     xr.testing.assert_equal(plain, other)
 
 
+@pytest.mark.slow
 def test_clean_error_has_a_predictor_of_its_own():
     """Against noisy labels a rare side is not worth predicting; against the clean rule it is."""
     teacher = T.Custom(lambda nu: 0.45 + 0.5 * (nu > 0) * 0.2 + 0.4 * (nu > 1), kinks=(0.0, 1.0))
@@ -443,6 +443,7 @@ def ramp(nu):
     return np.clip(0.5 + nu, 0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_failed_points_raise_or_are_kept_as_nan():
     """A corner where P vanishes, known so well that its width is lost to rounding."""
     model = perceptron(T.Custom(ramp, kinks=(-0.5, 0.5)))
@@ -468,12 +469,10 @@ def test_ratios_beyond_what_floats_can_hold_are_reported():
 
 # --- a true lower bound ------------------------------------------------------------------------
 
-MODELS = 200
 ROUNDING = 1e-12
 
 
-@settings(max_examples=MODELS)
-@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("seed", some_slow(200))
 def test_no_prediction_beats_the_bound(seed):
     rng = np.random.default_rng(seed)
     model = random_model(rng)

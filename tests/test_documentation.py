@@ -17,6 +17,7 @@ def python_blocks(page):
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_readme_examples_run_one_after_another():
     blocks = python_blocks("README.md")
     assert len(blocks) >= 3
@@ -33,6 +34,7 @@ def test_the_readme_starts_with_the_two_commands():
     assert text.index("make demo") < text.index("make test") < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["model", "prediction", "needs", "thresholds", "bayes", "features.deep"]
 )

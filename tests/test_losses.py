@@ -243,7 +243,8 @@ def test_proximal_point_meets_the_tolerance_it_was_given(name, tolerance):
 
 
 def test_square_proximal_point():
-    assert Square().proximal(U[:, None], V) == pytest.approx(U[:, None] / (1 + V), rel=1e-14)
+    expected = U[:, None] / (1 + V)
+    assert Square().proximal(U[:, None], V) == pytest.approx(expected, rel=1e-14, abs=0.0)
 
 
 def test_hinge_proximal_point():
@@ -305,11 +306,11 @@ def test_logistic_loss_never_overflows_and_keeps_its_digits():
 def test_custom_logistic_loss_is_the_built_in_one():
     u, v = np.broadcast_arrays(U[:, None], V)
     assert LOGISTIC.anchor == Logistic().anchor
-    assert LOGISTIC.proximal(u, v) == pytest.approx(Logistic().proximal(u, v), rel=1e-12)
+    assert LOGISTIC.proximal(u, v) == pytest.approx(Logistic().proximal(u, v), rel=1e-12, abs=0.0)
     s = np.linspace(-30, 30, 301)
     for function in ("value", "derivative", "second_derivative"):
         expected = getattr(Logistic(), function)(s)
-        assert getattr(LOGISTIC, function)(s) == pytest.approx(expected, rel=1e-12)
+        assert getattr(LOGISTIC, function)(s) == pytest.approx(expected, rel=1e-12, abs=0.0)
 
 
 def test_kinks_of_a_margin_loss_are_turned_into_shortfalls():

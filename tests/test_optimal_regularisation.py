@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
 from hiddenmanifold.teachers import Linear, Logistic, Sign
+from seeds import some_slow
 
 LAMS = np.logspace(-9, 7, 321)
 
@@ -35,7 +36,7 @@ def random_ratios(rng):
     return {"n_over_d": 10 ** rng.uniform(-0.7, 1.3), "p_over_n": 10 ** rng.uniform(-1, 1)}
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", some_slow(50))
 def test_no_scanned_regularisation_is_better(seed):
     rng = np.random.default_rng(seed)
     model, ratios = random_model(rng), random_ratios(rng)
@@ -102,6 +103,7 @@ def test_bounds_restrict_the_search():
     assert_allclose(around.optimal_regularisation, free, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_clean_error_has_an_optimum_of_its_own():
     teacher = Sign(noise=0.5, threshold=0.5)
     model = hm.Model(
@@ -145,6 +147,7 @@ def test_optimal_is_the_short_form_of_its_options():
     assert short.identical(hm.predict(model, regularisation=hm.Optimal(), **ratios))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 130))
 def test_derivatives_are_those_of_differences(seed):
     rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ def model(**ingredients):
     return hm.Model(**{**parts, **ingredients})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize("loss", ["logistic", "square", "hinge"])
 @pytest.mark.parametrize("lam", [1e-8, 1e-4, 1e-3])
@@ -23,9 +24,7 @@ def test_no_point_of_the_curve_near_the_peak_is_higher(projection, loss, lam):
     curve = hm.predict(m, n_over_d=3.0, p_over_n=np.geomspace(0.25, 4, 400), regularisation=lam)
     error = curve.generalisation_error.values
     inside = np.flatnonzero((error[1:-1] > error[:-2]) & (error[1:-1] > error[2:])) + 1
-    if not inside.size:
-        assert np.isnan(height)
-        return
+    assert inside.size
     assert height >= error[inside].max() * (1 - 1e-12)
     assert abs(np.log(place / curve.p_over_n[inside[np.argmax(error[inside])]])) < 0.01
     beside = hm.predict(
@@ -35,6 +34,7 @@ def test_no_point_of_the_curve_near_the_peak_is_higher(projection, loss, lam):
     assert_allclose(beside[1], height, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "m",
     [
@@ -51,6 +51,7 @@ def test_at_separability_the_error_equals_the_features_per_sample(m):
     assert_allclose(peak.generalisation_error, peak.p_over_n, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_peak_of_vanishing_regularisation_is_that_of_small_ones():
     zero = hm.interpolation_peak(model(), n_over_d=3.0, regularisation=0)
     small = hm.interpolation_peak(model(), n_over_d=3.0, regularisation=1e-12)
@@ -81,6 +82,7 @@ def test_recovered_labels_have_no_peak():
     assert np.isnan(hm.interpolation_peak(m, d_over_p=0.5, regularisation=0).generalisation_error)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_solved_is_no_missing_peak():
     slow = hm.losses.Custom(
         lambda m: 0.5 * (np.sqrt(m**2 + 4) - m),
@@ -92,6 +94,7 @@ def test_what_cannot_be_solved_is_no_missing_peak():
     assert np.isnan(caught.value.partial.p_over_n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_features_needed_are_just_enough(loss):
     needed = {}

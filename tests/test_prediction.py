@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from itertools import combinations, permutations
 
@@ -223,10 +224,7 @@ def test_other_coordinates_travel_along():
 
 def test_label_of_an_axis_is_the_value_that_was_used():
     odd = xr.DataArray([1.0, 2.0], dims="n_over_d", coords={"n_over_d": [7.0, 8.0]})
-    try:
-        ds = at(n_over_d=odd)
-    except InvalidArgumentError:
-        return
+    ds = at(n_over_d=odd)
     assert ds.n_over_d.values.tolist() == [1.0, 2.0]
     assert_same_numbers(ds.isel(n_over_d=1), at(n_over_d=2.0))
 
@@ -383,12 +381,9 @@ def test_axes_that_disagree_are_refused(arguments, one, other):
 
 
 @pytest.mark.parametrize("name", ["Q", "intercept", "status"])
-def test_axis_with_the_name_of_a_result_hides_no_result(name):
-    try:
-        ds = at(p_over_n=xr.DataArray([1.0, 2.0], dims=name))
-    except InvalidArgumentError:
-        return
-    assert set(ds.data_vars) >= OVERLAPS | ERRORS | CERTIFICATES
+def test_axis_with_the_name_of_a_result_is_refused(name):
+    with pytest.raises(InvalidArgumentError, match=f"^p_over_n = .*'{name}'"):
+        at(p_over_n=xr.DataArray([1.0, 2.0], dims=name))
 
 
 @pytest.mark.parametrize("on_failure", ["ignore", None, True, "RAISE", ["raise"]])
@@ -537,9 +532,9 @@ def scattered(name, count=15, seed=12):
     return arguments
 
 
-@pytest.fixture(scope="module")
-def all_at_once():
-    return {name: predict(built, **scattered(name), workers=1) for name, built in VARIETY.items()}
+@cache
+def all_at_once(name):
+    return predict(VARIETY[name], **scattered(name), workers=1)
 
 
 def solve_together(monkeypatch, points):
@@ -548,13 +543,16 @@ def solve_together(monkeypatch, points):
         monkeypatch.setattr(channel, "batch", points)
 
 
+@pytest.mark.slow
 @variety
 @pytest.mark.parametrize("points", [1, 5])
-def test_numbers_do_not_depend_on_the_size_of_the_batch(monkeypatch, all_at_once, name, points):
+def test_numbers_do_not_depend_on_the_size_of_the_batch(monkeypatch, name, points):
+    expected = all_at_once(name)
     solve_together(monkeypatch, points)
-    assert_same_numbers(predict(VARIETY[name], **scattered(name), workers=1), all_at_once[name])
+    assert_same_numbers(predict(VARIETY[name], **scattered(name), workers=1), expected)
 
 
+@pytest.mark.slow
 @variety
 def test_numbers_do_not_depend_on_the_number_of_workers(monkeypatch, name):
     solve_together(monkeypatch, 7)
@@ -565,18 +563,18 @@ def test_numbers_do_not_depend_on_the_number_of_workers(monkeypatch, name):
 
 
 @variety
-def test_numbers_do_not_depend_on_the_order_of_the_points(all_at_once, name):
+def test_numbers_do_not_depend_on_the_order_of_the_points(name):
     order = np.random.default_rng(13).permutation(15)
     shuffled = {k: v.isel(point=order) for k, v in scattered(name).items()}
     found = predict(VARIETY[name], **shuffled, workers=1)
-    assert_same_numbers(found, all_at_once[name].isel(point=order))
+    assert_same_numbers(found, all_at_once(name).isel(point=order))
 
 
 @variety
-def test_numbers_do_not_depend_on_the_neighbours(all_at_once, name):
+def test_numbers_do_not_depend_on_the_neighbours(name):
     for i in (0, 11):
         alone = {k: float(v[i]) for k, v in scattered(name).items()}
-        assert_same_numbers(predict(VARIETY[name], **alone), all_at_once[name].isel(point=i))
+        assert_same_numbers(predict(VARIETY[name], **alone), all_at_once(name).isel(point=i))
 
 
 def test_same_call_gives_the_same_bits():
@@ -589,6 +587,7 @@ def test_same_call_gives_the_same_bits():
 # --- ingredients given as functions ------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("slope", [1.0, 20.0])
 @pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
@@ -603,19 +602,15 @@ def test_teacher_given_as_a_function_agrees_with_the_built_in_one(loss, slope, i
     assert_same_numbers(at(ours, **points), at(theirs, **points), rtol=1e-9, names=names)
 
 
-def test_undeclared_jump_of_a_teacher_gives_no_wrong_number():
-    # the square loss only: with another one the integrals are refined for minutes
+@pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
+def test_undeclared_jump_of_a_teacher_is_found_where_it_changes_the_label(loss):
     def probability(nu):
         return np.where(nu > -0.3123, 0.9, 0.1)
 
     points = {"p_over_n": [0.5, 2.0], "regularisation": 0.1}
-    try:
-        found = at(model(teacher=CustomTeacher(probability)), **points, on_failure="keep")
-    except InvalidArgumentError:
-        return
-    right = at(model(teacher=Sign(flip=0.1, threshold=0.3123)), **points)
-    fine = found.status == Status.CONVERGED
-    assert_same_numbers(found.where(fine), right.where(fine), rtol=1e-6)
+    found = at(model(teacher=CustomTeacher(probability), loss=loss), **points)
+    right = at(model(teacher=Sign(flip=0.1, threshold=0.3123), loss=loss), **points)
+    assert_same_numbers(found, right)
 
 
 @pytest.mark.parametrize("level", [0.3, 0.7])
@@ -652,17 +647,16 @@ UNDECLARED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", UNDECLARED)
 def test_undeclared_kink_of_a_loss_gives_no_wrong_number(case):
     *functions, of, teacher = UNDECLARED[case]
     kink = 0.0123 if case == "hinge" else 0.3123
     points = {"p_over_n": [0.5, 2.0], "regularisation": [0.1, 1.0]}
-    try:
-        built = model(teacher=teacher, loss=CustomLoss(*functions, of=of))
-    except InvalidArgumentError:
-        return
-    found = at(built, **points, on_failure="keep")
+    undeclared = model(teacher=teacher, loss=CustomLoss(*functions, of=of))
+    found = at(undeclared, **points, on_failure="keep")
+    assert np.all(found.status != Status.CONVERGED)
+    for name in OVERLAPS | ERRORS:
+        assert found[name].isnull().all(), name
     declared = model(teacher=teacher, loss=CustomLoss(*functions, of=of, kinks=(kink,)))
-    right = at(declared, **points)
-    fine = found.status == Status.CONVERGED
-    assert_same_numbers(found.where(fine), right.where(fine), rtol=1e-6)
+    assert np.all(at(declared, **points).status == Status.CONVERGED)

@@ -66,10 +66,11 @@ def marchenko_pastur(y, X):
     """Every sum by Gauss-Legendre integration of the Marchenko-Pastur density.
 
     With s = (1 - sqrt y)^2 + 4 sqrt(y) sin^2(theta/2) the continuous part has the density
-    (2/pi) sin^2(theta)/s in theta; panels shrink geometrically towards the edge of the spectrum.
+    (2/pi) sin^2(theta)/s in theta; panels shrink geometrically towards the edge of the spectrum,
+    below the smallest 1 - y that is not zero.
     """
     node, w = np.polynomial.legendre.leggauss(20)
-    edges = np.append(0.0, np.pi * 2.0 ** np.arange(-36, 1))
+    edges = np.append(0.0, np.pi * 2.0 ** np.arange(-60, 1))
     theta = (edges[:-1, None] + np.diff(edges)[:, None] * (node + 1) / 2).ravel()
     width = (np.diff(edges)[:, None] * w / 2).ravel()
     edge = (1.0 - y) / (1.0 + np.sqrt(y))
@@ -102,12 +103,15 @@ def test_all_sums_are_compared():
     assert {f.name for f in fields(Sums)} == set(ALL)
 
 
-@pytest.mark.parametrize(("y", "X"), [(0.3, 0.7), (1.0, 1e5), (1.01, 1e8), (50.0, 1e12)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("y", "X"), [(0.3, 0.7), (1.0, 1e5), (1 - 1e-12, 1e10), (1.01, 1e8), (50.0, 1e12)]
+)
 def test_reference_integral_agrees_with_thirty_digits(y, X):
     found = marchenko_pastur(y, np.array([X]))
     with mp.workdps(60):
         y, X, root = mp.mpf(y), mp.mpf(X), mp.sqrt(mp.mpf(y))
-        cuts = [0, *(mp.pi * mp.mpf(10) ** -k for k in range(6, -1, -1))]
+        cuts = [0, *(mp.pi * mp.mpf(10) ** -k for k in range(15, -1, -1))]
 
         def s(theta):
             return (1 - root) ** 2 + 4 * root * mp.sin(theta / 2) ** 2
@@ -140,7 +144,7 @@ def test_reference_integral_agrees_with_thirty_digits(y, X):
             "W": y * D20 - (y * D1) ** 2,
         }
     for name, value in expected.items():
-        assert found[name][0] == pytest.approx(float(value), rel=FULL_PRECISION), name
+        assert found[name][0] == pytest.approx(float(value), rel=FULL_PRECISION, abs=0.0), name
 
 
 @pytest.mark.parametrize("y", P_OVER_D)
@@ -285,11 +289,11 @@ def test_both_sides_of_the_matrix_share_their_eigenvalues(kind):
     X = np.array([1e-3, 0.1, 1.0, 10.0])
     for gamma in some_gammas(ANY[kind]):
         m = sums_at(ANY[kind], X, gamma)
-        assert gamma * (1 - m.T02) == pytest.approx(1 - m.D02, rel=1e-10)
+        assert gamma * (1 - m.T02) == pytest.approx(1 - m.D02, rel=1e-10, abs=0.0)
         for ab in ("20", "21", "12"):
             D, T = (getattr(m, side + ab) for side in "DT")
-            assert gamma * T == pytest.approx(D, rel=1e-12)
-        assert pytest.approx(m.T20, rel=1e-12) == m.W + m.T1**2
+            assert gamma * T == pytest.approx(D, rel=1e-12, abs=0.0)
+        assert pytest.approx(m.T20, rel=1e-12, abs=0.0) == m.W + m.T1**2
 
 
 @any_projection
@@ -355,8 +359,7 @@ def test_weights_count_repeated_eigenvalues(counts, unit):
     weighted = Spectrum(s, [unit * c for c in counts], d_over_p=2.0)  # weights of any unit
     X = np.array([0.01, 1.0, 1e4])
     one, other = sums_at(repeated, X, 2.0), sums_at(weighted, X, 2.0)
-    for name in ALL:
-        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-12)
+    assert_sums(one, vars(other), X, FULL_PRECISION)
 
 
 def test_one_atom_is_the_orthogonal_law():
@@ -366,7 +369,9 @@ def test_one_atom_is_the_orthogonal_law():
         atom = Spectrum([0.0, 1 / mass], [1 - mass, mass], d_over_p=gamma)
         one, other = sums_at(atom, X, gamma), sums_at(Orthogonal(), X, gamma)
         for name in ALL:
-            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-13)
+            expected = getattr(other, name)
+            slack = 1e-13 * other.W.max() if name == "dW" else 0.0  # it changes sign
+            assert getattr(one, name) == pytest.approx(expected, rel=1e-13, abs=slack), name
 
 
 def test_spectrum_is_a_value():

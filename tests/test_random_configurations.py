@@ -1,72 +1,56 @@
-"""Any model, any ratios: a certified solution or a reported failure, never a silent wrong value."""
+"""Any model, any ratios: a certified solution that obeys the laws of all solutions."""
 
 import numpy as np
+import pytest
+import xarray as xr
 from configurations import random_model, random_points
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import hiddenmanifold as hm
 from hiddenmanifold.theory.saddle_point import TOLERANCE
+from seeds import some_slow
 
 SMALL = 1e-12
 
 
-@settings(max_examples=120)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_random_points_converge_with_a_certificate_or_say_that_they_failed(seed):
+@pytest.mark.parametrize("seed", some_slow(120))
+def test_random_points_converge_with_a_certificate(seed):
     rng = np.random.default_rng(seed)
     model, where = random_model(rng), random_points(rng, 12)
-    ds = hm.predict(model, **where, on_failure="keep")
-    good = ds.where(ds.status == hm.Status.CONVERGED, drop=True)
-    failed = ds.where(ds.status != hm.Status.CONVERGED, drop=True)
-    quantities = [name for name in ds if ds[name].dtype.kind == "f"]
-
-    assert (good.residual <= TOLERANCE).all()
-    assert (good.quadrature_error <= TOLERANCE).all()
-    assert all(np.isfinite(good[name]).all() for name in quantities)
-    assert all(
-        np.isnan(failed[name]).all()
-        for name in quantities
-        if name not in ("residual", "quadrature_error")
-    )
-    assert failed.sizes.get("point", 0) <= 1  # the certificate is no excuse for giving up
+    ds = hm.predict(model, **where)
+    assert (ds.status == hm.Status.CONVERGED).all()
+    assert (ds.residual <= TOLERANCE).all()
+    assert (ds.quadrature_error <= TOLERANCE).all()
+    # a margin is one of limits
+    assert all(np.isfinite(ds[name]).all() for name in ds if name != "margin")
 
     rho = model.teacher.rho
-    assert (good.Q >= 0).all() and (good.V > 0).all() and (good.training_loss >= 0).all()
-    assert (rho * good.Q * (1 + SMALL) >= good.M**2).all()
+    assert (ds.Q >= 0).all() and (ds.V > 0).all() and (ds.training_loss >= 0).all()
+    assert (rho * ds.Q * (1 + SMALL) >= ds.M**2).all()
     kappa_1, kappa_star = model.activation.kappas[1:]
-    np.testing.assert_allclose(good.V, kappa_1**2 * good.V_s + kappa_star**2 * good.V_w, rtol=1e-9)
-    np.testing.assert_allclose(good.Q, kappa_1**2 * good.q_s + kappa_star**2 * good.q_w, rtol=1e-9)
+    np.testing.assert_allclose(ds.V, kappa_1**2 * ds.V_s + kappa_star**2 * ds.V_w, rtol=1e-9)
+    np.testing.assert_allclose(ds.Q, kappa_1**2 * ds.q_s + kappa_star**2 * ds.q_w, rtol=1e-9)
     if isinstance(model.teacher, hm.teachers.Linear):
-        excess = good.generalisation_error - good.clean_error
+        excess = ds.generalisation_error - ds.clean_error
         np.testing.assert_allclose(excess, model.teacher.noise, rtol=1e-9, atol=1e-9)
     else:
         for name in ("generalisation_error", "clean_error", "training_error"):
-            assert ((good[name] >= 0) & (good[name] <= 1 + SMALL)).all(), name
+            assert ((ds[name] >= 0) & (ds[name] <= 1 + SMALL)).all(), name
 
 
-@settings(max_examples=25)
-@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("seed", some_slow(25))
 def test_slope_of_the_training_loss_in_lambda_is_half_the_norm(seed):
     """Envelope theorem: only the explicit dependence on the penalty counts."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1000 + seed)
     model, where = random_model(rng), random_points(rng, 12)
-    where["regularisation"] = where["regularisation"].clip(1e-6, 1e2)
+    lam = where["regularisation"] = where["regularisation"].clip(1e-6, 1e2)
     step = 1e-3
-
-    def at(factor):
-        shifted = {**where, "regularisation": where["regularisation"] * factor}
-        return hm.predict(model, **shifted, on_failure="keep")
-
-    middle = at(1.0)
+    shifts = xr.DataArray(np.exp(step * np.arange(-2, 3)), dims="shift")
+    ds = hm.predict(model, **{**where, "regularisation": lam * shifts}, on_failure="keep")
+    loss, middle = ds.training_loss.transpose("shift", "point").values, ds.isel(shift=2)
     # fourth-order central difference in log lambda
-    slope = (
-        8 * (at(np.exp(step)).training_loss - at(np.exp(-step)).training_loss)
-        - (at(np.exp(2 * step)).training_loss - at(np.exp(-2 * step)).training_loss)
-    ) / (12 * step)
-    expected = where["regularisation"] * middle.q_w / (2 * where["n_over_p"])
-    fine = np.isfinite(slope.values) & (middle.Q.values > 1e-30)
-    noise = 1e-9 * middle.training_loss.values / step  # of the differences
-    difference = np.abs(slope.values - expected.values)
-    assert (difference <= 1e-6 * expected.values + noise)[fine].all()
+    slope = np.array([1, -8, 0, 8, -1]) @ loss / (12 * step)
+    expected = (lam * middle.q_w / (2 * where["n_over_p"])).values
+    fine = np.isfinite(slope) & (middle.Q.values > 1e-30)
+    noise = 1e-9 * loss[2] / step  # of the differences
+    assert (np.abs(slope - expected) <= 1e-6 * expected + noise)[fine].all()
     assert fine.sum() >= 6

@@ -121,6 +121,7 @@ SLOW = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SLOW, ids=str)
 def test_threshold_is_that_of_a_slow_solver(case):
     activation, projection, teacher, free, n_over_d = case
@@ -148,6 +149,7 @@ def test_blind_features_with_an_intercept_profit_from_a_rare_label():
     assert float(found) == pytest.approx(minimize_scalar(average).fun, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["sign", "erf", "relu", np.tanh])
 @pytest.mark.parametrize(
     "teacher", [teachers.Sign(), BIASED, teachers.Logistic(flip=0.05)], ids=str
@@ -188,6 +190,7 @@ INVERTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", INVERTED.values(), ids=INVERTED)
 def test_the_two_directions_invert_each_other(chosen):
     n_over_d = np.array([0.1, 0.5, 1.0, 1.9, 3.0, 30.0, 1e3])
@@ -235,6 +238,7 @@ def test_linear_features_beyond_the_latent_dimensions_do_not_help():
     np.testing.assert_allclose(found, [1 / limit, 4 / limit], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 def test_linear_features_of_a_noiseless_rule_separate_once_they_span_the_field(projection):
     linear = model("identity", projection)
@@ -332,6 +336,7 @@ SIDES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", SIDES.values(), ids=SIDES)
 def test_logistic_fits_grow_without_bound_on_the_separable_side_only(chosen):
     r = float(separability_threshold(chosen, n_over_d=3.0))
@@ -344,6 +349,7 @@ def test_logistic_fits_grow_without_bound_on_the_separable_side_only(chosen):
     assert above[1] > 100 * below[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", SIDES.values(), ids=SIDES)
 def test_direction_at_the_threshold_is_that_of_unpenalised_fits(chosen):
     r = float(separability_threshold(chosen, n_over_d=3.0))
@@ -391,6 +397,7 @@ def fewest_features(chosen, n, d, guess, rng):
     return high - 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_over_d", "sizes"),
     [

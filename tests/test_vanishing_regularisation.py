@@ -273,6 +273,7 @@ def exponential_loss():
     )
 
 
+@pytest.mark.slow
 def test_a_tail_that_is_not_exponential_has_no_known_direction():
     slow = Custom(
         lambda m: 0.5 * (np.sqrt(m**2 + 4) - m),
@@ -340,6 +341,7 @@ def test_kernel_limit_of_the_square_loss_in_closed_form():
     assert_allclose((far.generalisation_error - 0.149796219262) * 1e5, 0.306, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_kernel_limit_of_the_logistic_loss():
     """The infimum is the largest margin; the text reads 0.16, which belongs to p/n = 10."""
     m = model(loss="logistic")
@@ -438,6 +440,7 @@ def test_a_minimum_away_from_zero_has_no_stand_in():
     assert_allclose(near.generalisation_error[0], near.generalisation_error[1], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_threshold_that_cannot_be_computed_is_no_phase():
     m = model(
         activation="identity",

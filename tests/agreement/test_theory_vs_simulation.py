@@ -157,7 +157,7 @@ def test_theory_predicts_the_gaussian_equivalent_data(name):
     assert_agreement(name, "equivalent")
 
 
-LADDER = {100: 200, 200: 100, 400: 50}  # d: seeds
+LADDER = {50: 400, 100: 200, 200: 100}  # d: seeds
 SHRINKING = (
     "sign gaussian sign logistic",
     "erf gaussian linear square",
@@ -169,12 +169,12 @@ SHRINKING = (
 def test_distance_from_the_theory_shrinks_with_the_size(name):
     """Root mean square over draws and quantities of the relative deviation: it falls as 1/√d."""
     model, point = problem(name)
+    theory = hm.predict(model, **point)
     distance = []
     for d, seeds in LADDER.items():
         ds = hm.simulate(model, **point, d=d, seeds=seeds, n_test=20 * d, workers=1)
-        theory = hm.predict(model, **point)
         off = np.array([ds[q].values / float(theory[q]) - 1.0 for q in QUANTITIES])
         distance.append(np.sqrt(np.mean(off**2)))
-    # 1, 1/√2, 1/2 expected, each to about a tenth
+    # 1, 1/√2, 1/2 expected, each to about a fifteenth
     assert distance[0] > distance[1] > distance[2], distance
-    assert distance[2] < 0.68 * distance[0], distance
+    assert distance[2] < 0.6 * distance[0], distance

@@ -62,6 +62,7 @@ def test_help_and_version_load_nothing_heavy(option):
     assert not HEAVY.intersection(done.stderr.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["simulate", "compare"])
 def test_ctrl_c_prints_what_is_done(command):
     """As in a terminal: the bar is there, and the signal reaches the workers too."""

@@ -205,6 +205,7 @@ def test_a_dataset_is_left_as_it_was(prediction):
     xr.testing.assert_identical(prediction, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg", "PNG"])
 def test_the_same_figure_is_the_same_file(prediction, tmp_path, suffix):
     paths = [tmp_path / f"{k}.{suffix}" for k in range(2)]

@@ -3,8 +3,6 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import expit, ndtr
 
@@ -16,7 +14,6 @@ from hiddenmanifold.theory.bayes.labels import BinaryLabels, LinearLabels, Table
 from hiddenmanifold.theory.bayes.optimum import Equations, bayes_optimal, fixed_points, tabulated
 
 T = hm.teachers
-PROPERTY = settings(max_examples=40)
 FINE = 3  # a level of quadrature
 
 
@@ -144,6 +141,7 @@ def test_power_law_that_does_not_hold_is_reported():
     assert labels.information(np.array([labels.resolved + 5.0]), 3).error > 1e-3
 
 
+@pytest.mark.slow
 @any_rule
 def test_table_follows_the_quadrature(name):
     labels = labels_of(RULES[name])
@@ -212,6 +210,7 @@ def test_logistic_rule_is_the_same_as_a_custom_one():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["window", "three", "custom", "noisy", "logistic"])
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.99])
 def test_error_is_the_average_of_the_less_probable_label(name, share):
@@ -233,8 +232,7 @@ def test_rare_label_is_never_predicted_and_keeps_its_digits(teacher):
     np.testing.assert_allclose(error, rare, rtol=1e-5)
 
 
-@PROPERTY
-@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("seed", range(40))
 def test_knowing_more_never_hurts(seed):
     rng = np.random.default_rng(seed)
     changes = np.unique(rng.normal(size=rng.integers(1, 5)).round(3))
@@ -309,7 +307,9 @@ def test_contrast_of_gaussian_features_follows_marchenko_and_pastur(gamma):
         assert w[0] == pytest.approx(np.log(A / B), rel=1e-10, abs=1e-10)
         if u > 0.01:  # else it cancels
             entropy = average(lambda s, u=u: u * G(s) / (1 + u * G(s)) - np.log1p(u * G(s))) / 2
-            assert sight.free_entropy(np.array([np.log(u)]))[0] == pytest.approx(entropy, rel=1e-9)
+            assert sight.free_entropy(np.array([np.log(u)]))[0] == pytest.approx(
+                entropy, rel=1e-9, abs=0.0
+            )
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.5])
@@ -487,6 +487,7 @@ def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
 # --- all the way -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["identity", "sign"])
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize(
@@ -541,4 +542,4 @@ def test_a_point_does_not_depend_on_its_batch():
     for i in (0, 7, 29):
         alone = bayes_optimal(model, ratio[[i]] * gamma[[i]], gamma[[i]])
         for name in ("generalisation_error", "overlap"):
-            assert alone[name][0] == pytest.approx(together[name][i], rel=1e-11)
+            assert alone[name][0] == pytest.approx(together[name][i], rel=1e-11, abs=0.0)

@@ -81,6 +81,7 @@ def slope_error(channel, x, rows=4):
     return np.abs((hats.de - expected) / scale[..., None])[:, :rows].max()
 
 
+@pytest.mark.slow
 @every_rule
 @every_loss
 def test_derivatives_of_a_binary_channel_are_those_of_its_averages(loss, teacher, free):
@@ -440,6 +441,7 @@ def thin_kink(name, teacher, *, V, Q, a, b):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["sign", "noisy sign"])
 @known_losses
 def test_averages_hold_for_extreme_unknowns(name, rule):
@@ -461,6 +463,7 @@ def test_averages_hold_for_extreme_unknowns(name, rule):
         np.testing.assert_allclose(hats.e[:, 3] / scale, expected[:, 3] / scale, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["sign", "noisy sign"])
 @known_losses
 def test_data_loss_holds_for_extreme_unknowns(name, rule):

@@ -56,6 +56,7 @@ def test_free_energy_at_the_saddle_point_is_the_training_loss(saddle):
     )
 
 
+@pytest.mark.slow
 def test_free_energy_is_stationary_in_every_variable(saddle):
     model, state, _ = saddle
     fixed = () if model.free_intercept else ("intercept",)

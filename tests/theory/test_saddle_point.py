@@ -105,6 +105,7 @@ def test_slope_of_the_training_loss_is_the_norm_of_the_weights(seed, loss):
     np.testing.assert_allclose(slope, expected, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("which", range(len(LOSSES)), ids=[type(loss).__name__ for loss in LOSSES])
 def test_slope_of_the_training_loss_is_right_at_every_point_of_a_wide_batch(which, seed):
@@ -141,6 +142,7 @@ def system_of(problem):
     return system
 
 
+@pytest.mark.slow
 @every_configuration
 def test_solution_does_not_depend_on_the_start(seed, loss):
     problem = problem_of(*random_configuration(seed, loss))
@@ -156,6 +158,7 @@ def test_solution_does_not_depend_on_the_start(seed, loss):
     np.testing.assert_allclose(found.x, np.tile(x, (6, 1)), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 @every_configuration
 def test_newton_squares_its_error(seed, loss):
     problem = problem_of(*random_configuration(seed, loss))

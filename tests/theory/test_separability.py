@@ -83,6 +83,7 @@ def slow_least(teacher, chi, free):
     return found.fun, found.x[1], found.x[0]
 
 
+@pytest.mark.slow
 @every_teacher
 @either
 @pytest.mark.parametrize("chi", [0.0, 1e-3, 0.3, 0.8, 0.97])
@@ -185,6 +186,7 @@ def test_even_activations_show_nothing():
     np.testing.assert_array_equal(fractions(features, np.array([0.1, 10.0])), [[0, 0], [1, 1]])
 
 
+@pytest.mark.slow
 @every_teacher
 @either
 def test_elasticity_is_the_slope_of_the_minimum(teacher, free):
@@ -199,6 +201,7 @@ def test_elasticity_is_the_slope_of_the_minimum(teacher, free):
     assert np.all(found > 0)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(list(TEACHERS.values())[:6]),
     st.booleans(),

@@ -73,7 +73,9 @@ def asymptotics(
     columns: Columns = {}
     for part in limits.parts(model, points):
         found = limits.finished(part, _solved(part, crew or Crew(), tuple(slopes)))
-        for name, values in found.items():
+        if part.phase in limits.REFUSED:
+            found["status"][:] = limits.REFUSED[part.phase]
+        for name, values in _without_failures(found).items():
             columns.setdefault(name, np.zeros(len(points), values.dtype))[part.index] = values
     return limits.settled(columns, limits.negligible(points))
 
@@ -98,7 +100,7 @@ def _solved(part: limits.Part, crew: Crew, slopes: tuple[str, ...]) -> Columns:
 
 
 def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns:
-    """Named results of a solved batch; a point that did not converge is NaN throughout."""
+    """Named results of a solved batch, and how their solves ended."""
     points, channel = problem.points, problem.channel
     with np.errstate(all="ignore"):
         at = closing(points, outcome.e, model.teacher.rho)
@@ -120,16 +122,21 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
         # residuals gather around a value that is not zero, and rounding of it is magnified by V
         unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * outcome.x[:, 1])
     outcome.status[unsettled] = Status.QUADRATURE
-    failed = outcome.status != Status.CONVERGED
-    for values in found.values():
-        values[failed] = np.nan
-    return {
-        **found,
+    certificates: Columns = {
         "status": outcome.status.astype(np.int8),
         "residual": outcome.residual,
         "quadrature_error": outcome.quadrature_error,
         "iterations": outcome.iterations,
     }
+    return {**found, **certificates}
+
+
+def _without_failures(found: Columns) -> Columns:
+    """Results of which a point that has failed keeps nothing but its certificates."""
+    failed = found["status"] != Status.CONVERGED
+    for name in set(found) - limits.CERTIFICATES:
+        found[name][failed] = np.nan
+    return found
 
 
 def _slopes(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) -> Columns:

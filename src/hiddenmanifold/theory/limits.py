@@ -168,10 +168,6 @@ def _stand_in(model: Model, phase: Phase) -> Model:
 
 def finished(part: Part, found: Columns) -> Columns:
     """Results of a stand-in as those of the limit: margins, normalised and infinite overlaps."""
-    if part.phase in REFUSED:
-        found["status"][:] = REFUSED[part.phase]
-        for name in set(found) - CERTIFICATES:
-            found[name][:] = np.nan
     fitted = part.phase in STAND_INS
     if fitted:
         found["training_loss"] = np.full_like(found["training_loss"], part.least)
