@@ -214,6 +214,7 @@ def test_the_same_figure_is_the_same_file(prediction, tmp_path, suffix):
     first, second = (path.read_bytes() for path in paths)
     assert len(first) > 1000
     assert first == second
+    assert not any(date in first for date in (b"CreationDate", b"dc:date"))  # equal for a second
 
 
 def test_other_formats_are_refused(prediction, tmp_path):
