@@ -36,6 +36,8 @@ COMPARED = (
     "M",
     "alignment",
 )
+ROUNDING = 1e-14
+"""Relative spread over seeds that is rounding."""
 
 
 @with_ratios
@@ -251,7 +253,8 @@ def compare(
         if name in out:
             expected = theory[name].drop_vars(list(theory[name].coords))
             error = out[f"{name}_stderr"]
-            z = (out[name] - expected) / error.where(error > 0)
+            spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
+            z = (out[name] - expected) / error.where(spread)
             out[f"{name}_theory"] = expected
             out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
     out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))

@@ -321,6 +321,10 @@ def test_compare_cannot_judge_what_all_seeds_agree_on():
     assert float(out.training_error_stderr) == 0.0 < float(out.training_error_theory)
     assert np.isnan(out.training_error_z)
     assert np.isfinite(out.q_w_z)
+    rounded = hm.compare(LOGISTIC, n_over_d=2.0, p_over_n=4.0, regularisation=0.1, d=20, seeds=3)
+    assert float(rounded.training_error) > 0.0
+    assert float(rounded.training_error_stderr) < 1e-15
+    assert np.isnan(rounded.training_error_z)
 
 
 def test_compare_takes_regularisations_that_vary_with_the_point():
