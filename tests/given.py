@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from hiddenmanifold import activations, projections
 from hiddenmanifold.activations import Activation
-from hiddenmanifold.features import RandomFeatures
+from hiddenmanifold.features import Covariance, Deep, Layer, RandomFeatures
 
 
 @dataclass(frozen=True)
@@ -12,7 +15,26 @@ class Given(Activation):
 
     kappas: tuple[float, float, float] = (0.0, 1.0, 0.0)
 
+    def kappas_at(self, variance):
+        return self.kappas
+
 
 def random_features(projection, kappa_1, kappa_star):
     """Random features of given coefficients."""
     return RandomFeatures(Given((0.0, kappa_1, kappa_star)), projection)
+
+
+def power_law(p, *, hidden=0.2, rho=1.0, decay=0.8, **options):
+    """Covariates whose eigenvalues and signal decay as powers, with a hidden part."""
+    i = np.arange(1, p + 1)
+    w = i**-decay / np.sum(i**-decay)
+    seen = i**-0.5 / np.sum(i**-0.5)
+    return Covariance(w, rho * (1.0 - hidden) * seen * w, rho, **options)
+
+
+EXAMPLES = {
+    "random": RandomFeatures(activations.Erf(), projections.Gaussian()),
+    "covariance": power_law(120, drawn_teacher=True),
+    "deep": Deep([Layer("tanh", width=1.5), Layer("erf", "orthogonal")]),
+}
+"""One of each kind in `features.REGISTRY`, all for a field of variance 1."""

@@ -24,7 +24,7 @@ from hiddenmanifold.spectra import Sums
 
 PROPERTY = settings(max_examples=60)
 SUMS = ("D20", "D02", "D21", "D12", "T20", "T02", "T21", "T12", "W")
-ALL = (*SUMS, "dW", "B", "A", "S")
+ALL = (*SUMS, "dW", "B", "A", "S", "left")
 FULL_PRECISION = 1e-12
 
 DECADES = 10.0 ** np.arange(-8, 13)
@@ -59,7 +59,7 @@ def sums(s, weight, y, X, *, zeros, zeros_d):
     third = y * mean(away**2 * (r + mean_r)) + zeros_d * mean_r**3
     # linear features of brighter data are those of a smaller k
     bright = {"B": mean(r * q), "A": y * mean(r * q), "S": out["T20"]}
-    return {**out, "W": W, "dW": 2 * third - 2 * W, **bright}
+    return {**out, "W": W, "dW": 2 * third - 2 * W, **bright, "left": mean(q)}
 
 
 def marchenko_pastur(y, X):

@@ -28,6 +28,8 @@ from .spectra import Kernel, Sums, discrete, projected, white
 
 ROUNDING = 4e-15
 """Relative accuracy of the argument of a kernel."""
+FAR = 1e75
+"""An argument beyond all eigenvalues."""
 
 
 class Projection:
@@ -60,8 +62,8 @@ class Projection:
         r"""The sums of linear features of white data, at :math:`\gamma = d/p`."""
         raise NotImplementedError
 
-    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array, trace: Array) -> Sums:
-        """The sums of p linear features of d others; `trace` bounds the variance of those."""
+    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
+        """The sums of p linear features of d others, whose own are those of a kernel."""
         raise NotImplementedError
 
 
@@ -85,14 +87,14 @@ class Gaussian(Projection):
         u = np.where(positive, 2.0 * k, R - B) / np.where(positive, B + R, 2.0 * gamma)
         return self._seen(white(u, gamma), k / u)
 
-    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array, trace: Array) -> Sums:
+    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
         def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
             some = index.astype(np.intp)
             inner = kernel(np.exp(log_u), some)
-            left = 1.0 - inner.D1 / p[some]
-            return log_u + _log(left), 1.0 + inner.D11 / (p[some] * left)
+            left = _left(inner, p[some])
+            return log_u + _log(left / p[some]), 1.0 + inner.D11 / left
 
-        u = _argument(stretched, k, trace / p)
+        u = _argument(stretched, k, _variance(kernel, k) / p)
         return self._seen(kernel(u, np.arange(len(k))), p * k / u)
 
     @staticmethod
@@ -120,6 +122,21 @@ def _argument(
         log_k, index = np.log(k), np.arange(len(k), dtype=float)
         bracket = log_k, np.log(k + most)
         return np.exp(increasing_root(distance, np.zeros_like(k), bracket, index, ROUNDING))
+
+
+def _variance(kernel: Kernel, k: Array) -> Array:
+    """Variance of a feature of a kernel, on average: the limit of its argument times D1."""
+    return FAR * kernel(np.full_like(k, FAR), np.arange(len(k))).D1
+
+
+def _left(inner: Sums, p: Array) -> Array:
+    """How many of p features are left, p - D1.
+
+    Where D1 is almost p that difference has no digits; what is left below has them.
+    """
+    more = p - inner.rank
+    more = np.where(np.abs(more) < 1e-14 * p, 0.0, more)  # rounding is no feature
+    return np.where(inner.left < inner.D1, more + inner.left, p - inner.D1)
 
 
 def _log(x: Array) -> Array:
@@ -171,18 +188,17 @@ class Orthogonal(Discrete):
         weight = np.minimum(gamma, 1.0)[:, None]
         return 1.0 / weight, weight
 
-    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array, trace: Array) -> Sums:
+    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
         def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
             some = index.astype(np.intp)
             inner, size = kernel(np.exp(log_u), some), np.minimum(p, d)[some]
-            left, below = 1.0 - inner.D1 / size, inner.rest / d[some]
-            return log_u + _log(left) - np.log(below), 1.0 + inner.D11 * (
-                1.0 / (size * left) - 1.0 / inner.rest
-            )
+            left = _left(inner, size)
+            stretching = _log(left / size) - np.log(inner.rest / d[some])
+            return log_u + stretching, 1.0 + inner.D11 * (1.0 / left - 1.0 / inner.rest)
 
         # as many features as there are below show all of it: only fewer stretch the argument
         fewer = p < d
-        u = _argument(stretched, k, np.where(fewer, trace / p, 0.0))
+        u = _argument(stretched, k, np.where(fewer, _variance(kernel, k) / p, 0.0))
         inner = kernel(u, np.arange(len(k)))
         rest = np.where(fewer, (k / u) * inner.rest * p / d, 1.0)
         b = np.where(fewer, inner.D11 / inner.rest, 0.0)

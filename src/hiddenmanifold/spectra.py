@@ -42,7 +42,8 @@ class Sums:
     """The sums of some features at a batch of k, arrays (points,).
 
     ``dW`` is dW/dlog k. If the variance of latent data is multiplied by β, ``B`` and ``A`` are the
-    derivatives of D1 and T1 by log β, and ``S`` is T1 - A with its own digits.
+    derivatives of D1 and T1 by log β, and ``S`` is T1 - A with its own digits. ``left`` is what
+    directions of positive eigenvalue contribute to `rest`.
     """
 
     D20: Array
@@ -58,6 +59,7 @@ class Sums:
     B: Array
     A: Array
     S: Array
+    left: Array
 
     @property
     def D11(self) -> Array:
@@ -80,6 +82,11 @@ class Sums:
         return self.D02 + self.D11
 
     @property
+    def rank(self) -> Array:
+        """Directions of positive eigenvalue."""
+        return self.D1 + self.left
+
+    @property
     def T1(self) -> Array:
         """Part of the teacher's field that is seen."""
         return self.T20 + self.T11
@@ -91,8 +98,8 @@ class Sums:
 
     def in_units(self, p: Array) -> Sums:
         """The same, if directions were counted in units of p of them."""
-        counted = {name: p * getattr(self, name) for name in ("D20", "D02", "D21", "D12", "B")}
-        return replace(self, **counted)
+        names = ("D20", "D02", "D21", "D12", "B", "left")
+        return replace(self, **{name: p * getattr(self, name) for name in names})
 
 
 def white(k: Array, d: Array) -> Sums:
@@ -100,7 +107,7 @@ def white(k: Array, d: Array) -> Sums:
     r, s = 1.0 / (1.0 + k * d), k * d / (1.0 + k * d)
     zero = np.zeros_like(r)
     a, b, c, e = r * r, s * s, r * r * s, r * s * s
-    return Sums(d * a, d * b, d * c, d * e, a, b, c, e, zero, zero, d * c + d * e, c + e, a)
+    return Sums(d * a, d * b, d * c, d * e, a, b, c, e, zero, zero, d * c + d * e, c + e, a, d * s)
 
 
 def discrete(k: Array, w: Array, share: Array, tau: Array) -> Sums:
@@ -129,7 +136,8 @@ def discrete(k: Array, w: Array, share: Array, tau: Array) -> Sums:
     dW = 2.0 * (tau * away * (r - U1[:, None])).sum(-1) - 2.0 * hidden * T1**2 * U1
     D02, T02 = D02 + blank, T02 + hidden
     D11, T11 = D21 + D12, T21 + T12
-    return Sums(D20, D02, D21, D12, T20, T02, T21, T12, W, dW, D11, T11, T20)
+    left = (share * s).sum(-1)
+    return Sums(D20, D02, D21, D12, T20, T02, T21, T12, W, dW, D11, T11, T20, left)
 
 
 def _remainder(total: Array) -> Array:
@@ -161,17 +169,18 @@ def projected(inner: Sums, D02: Array, g: Array, b: Array | float = 0.0) -> Sums
     return Sums(
         D20=inner.D20 + f * g * E,
         D02=D02,
-        D21=f**3 * (inner.D21 + g * E * (1.0 + g + b)),
-        D12=f**3 * (inner.D12 + g * E * (1.0 - b)),
+        D21=f * (f * f * inner.D21 + f * g * E * (1.0 + f * b)),
+        D12=f * f * (f * inner.D12 + f * g * E * (1.0 - b)),
         T20=inner.T20 + f * g * C,
         T02=inner.T02 + f * g * C,
-        T21=f**3 * ((1.0 + g) * inner.T21 + g * C * (eta + g + b)),
-        T12=f**3 * ((1.0 + g) * inner.T12 + g * C * (xi - b)),
+        T21=f * (f * inner.T21 + f * g * C * (f * (eta + g + b))),
+        T12=f * f * (inner.T12 + f * g * C * (xi - b)),
         W=f * g * U1 * T1 + f * inner.W,
         dW=f * (df * (inner.W - U1 * T1) + f * g * C * (T1 - U1) + f * inner.dW),
         B=f * inner.B,
         A=(inner.A - C * bright) + f * C * bright,
         S=inner.S + f * g * C * bright,
+        left=np.minimum(inner.left, D02 + f * E),
     )
 
 
@@ -192,7 +201,8 @@ def activated(
     if kappa_1 == 0.0:  # nothing but noise
         one, zero = p * np.ones_like(k), np.zeros_like(k)
         D = (one * bar * bar, one * phi * phi, one * bar * bar * phi, one * bar * phi * phi)
-        return Sums(*D, zero, zero + 1.0, zero, zero, zero, zero, zero, zero, zero)
+        T = (zero, zero + 1.0, zero, zero)
+        return Sums(*D, *T, W=zero, dW=zero, B=zero, A=zero, S=zero, left=one * phi)
     m = inner((k + noise) / kappa_1**2)
     E, C, T1, U1 = m.D11, m.T11, m.T1, m.U1
     return Sums(
@@ -209,4 +219,5 @@ def activated(
         B=phi * m.B,
         A=m.A,
         S=m.S,
+        left=phi * m.rest if kappa_star else m.left,
     )

@@ -119,10 +119,12 @@ class Covariance(Features):
 
     def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> DrawnCovariates:
         w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
-        g = np.sqrt(p * t)
-        if self.drawn_teacher:
-            g = g * rng.standard_normal(p)
-        return DrawnCovariates(p * w, g, rho)
+        drawn = np.ones(p)
+        if self.drawn_teacher and not self.blind:  # what is seen has its variance exactly
+            drawn = rng.standard_normal(p)
+            seen = np.divide(t, w, where=w > 0, out=np.zeros(p))
+            drawn *= np.sqrt(seen.sum() / (seen @ drawn**2))
+        return DrawnCovariates(p * w, np.sqrt(p * t) * drawn, rho)
 
 
 @dataclass(frozen=True)

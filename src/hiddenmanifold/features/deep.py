@@ -14,7 +14,7 @@ from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features, applied, drawn_teacher
 from hiddenmanifold.ingredients import check_number, resolve
 from hiddenmanifold.numerics.matrices import LinearMap
-from hiddenmanifold.spectra import Kappas, Sums, activated, white
+from hiddenmanifold.spectra import Kappas, Sums, activated
 
 
 @dataclass(frozen=True, init=False)
@@ -84,9 +84,13 @@ class Deep(Features):
     layers: tuple[Layer, ...]
 
     def __init__(self, layers: Sequence[Layer]) -> None:
-        object.__setattr__(self, "layers", tuple(layers))
-        if not self.layers or not all(isinstance(layer, Layer) for layer in self.layers):
+        try:
+            given = tuple(layers)
+        except TypeError:
+            given = ()
+        if not given or not all(isinstance(layer, Layer) for layer in given):
             raise InvalidArgumentError("layers", layers, "one or more features.Layer objects")
+        object.__setattr__(self, "layers", given)
         *hidden, last = self.layers
         if last.width is not None:
             raise InvalidArgumentError(
@@ -101,9 +105,9 @@ class Deep(Features):
             if layer.width is None:
                 raise InvalidArgumentError("width", None, "a number for every layer but the last")
             fixed = layer.projection.fixed_ratio
-            if fixed is not None and not np.isclose(fixed * layer.width, 1.0):
+            if fixed is not None and not np.isclose(fixed * layer.width, 1.0, rtol=1e-9):
                 raise InvalidArgumentError(
-                    "width", layer.width, f"{1 / fixed:.6g}: the projection fixes it"
+                    "width", layer.width, f"{1 / fixed:.12g}: the projection fixes it"
                 )
             if kappa_0 != 0.0:
                 raise InvalidArgumentError(
@@ -162,9 +166,7 @@ class Deep(Features):
         return self._sums(len(self.layers), k, gamma, np.broadcast_to(boost, k.shape))
 
     def _sums(self, level: int, k: Array, gamma: Array, boost: Array) -> Sums:
-        """The sums of the neurons of a layer; level 0 is the latent data."""
-        if level == 0:
-            return white(k / boost, gamma)
+        """The sums of the neurons of a layer; level 1 is the first above the latent data."""
         projection, width = self.layers[level - 1].projection, self._size(level, gamma)
 
         def below(at: Array, some: Integers) -> Sums:
@@ -172,18 +174,16 @@ class Deep(Features):
 
         def received(at: Array) -> Sums:
             """The sums of what the neurons receive."""
-            size = self._size(level - 1, gamma)
             if level == 1:  # in closed form, for neurons as the unit of directions
                 sums = projection.linear(at * width / boost, gamma / width)
                 return sums.in_units(width)
-            trace = boost * self.variances[level - 1]
-            return projection.of_kernel(below, at, d=size, p=width, trace=trace)
+            return projection.of_kernel(below, at, d=self._size(level - 1, gamma), p=width)
 
         return activated(received, k, self.kappas[level - 1], width)
 
     def _size(self, level: int, gamma: Array) -> Array:
         """Neurons of a layer, in units of the number of features."""
-        width = 1.0 if level == 0 else self.layers[level - 1].width
+        width = self.layers[level - 1].width
         return np.ones_like(gamma) if width is None else width * gamma
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:

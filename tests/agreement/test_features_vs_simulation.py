@@ -1,0 +1,76 @@
+"""The theory of deep features and of given covariances predicts what exact fits measure."""
+
+import numpy as np
+import pytest
+
+import hiddenmanifold as hm
+from given import power_law
+from hiddenmanifold.features import Deep, Layer
+
+QUANTITIES = ("generalisation_error", "training_loss", "Q", "M", "q_w")
+SEEDS, ROOT, WORST = 16, 3, 4.0
+Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
+
+TWO = Deep([Layer("tanh", width=1.5), Layer("erf")])
+NARROW = Deep([Layer("erf", "orthogonal", width=0.5), Layer("sign")])
+MIXED = Deep([Layer("sign", width=1.25), Layer("tanh", "orthogonal")])
+THREE = Deep([Layer(np.sin, width=2.0), Layer("tanh", width=1.5), Layer("erf")])
+RELU = Deep([Layer("erf", width=1.5), Layer("identity", "orthogonal", width=0.75), Layer("relu")])
+DECAYING, DRAWN = power_law(240, hidden=0.2), power_law(240, hidden=0.1, drawn_teacher=True)
+STEEP = power_law(240, hidden=0.3, rho=1.6, decay=1.2)
+
+# features, d, n/d, p/d (None: fixed), teacher, loss, λ, kinds of data
+CONFIGURATIONS = {
+    "two square": (TWO, 210, 2.0, 4 / 3, Linear(noise=0.2), "square", 0.05, "original"),
+    "two logistic": (TWO, 210, 2.0, 4 / 3, Sign(noise=0.2), "logistic", 0.1, "both"),
+    "bottleneck hinge": (NARROW, 240, 1.5, 2.0, Sign(), "hinge", 0.1, "original"),
+    "orthogonal logistic": (
+        MIXED,
+        240,
+        2.0,
+        0.75,
+        Logistic(slope=2.0),
+        "logistic",
+        0.02,
+        "original",
+    ),
+    "three square": (THREE, 200, 2.5, 1.5, Sign(flip=0.05), "square", 0.1, "original"),
+    "three logistic": (THREE, 200, 3.0, 1.5, Sign(), "logistic", 0.02, "equivalent"),
+    "relu logistic": (RELU, 240, 2.0, 1.0, Sign(threshold=0.4), "logistic", 0.05, "original"),
+    "covariance square": (DECAYING, 240, 1.5, None, Linear(noise=0.2), "square", 0.1, "original"),
+    "covariance logistic": (
+        DECAYING,
+        240,
+        2.0,
+        None,
+        Sign(noise=0.1),
+        "logistic",
+        0.05,
+        "original",
+    ),
+    "covariance hinge": (STEEP, 240, 1.5, None, Sign(rho=1.6), "hinge", 0.1, "original"),
+    "covariance few samples": (STEEP, 240, 0.5, None, Linear(rho=1.6), "square", 1e-3, "original"),
+    "drawn teacher": (DRAWN, 240, 1.5, None, Logistic(), "logistic", 0.1, "original"),
+}
+CASES = [
+    (name, data)
+    for name, (*_, kinds) in CONFIGURATIONS.items()
+    for data in (("original", "equivalent") if kinds == "both" else (kinds,))
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "data"), CASES, ids=[" ".join(case) for case in CASES])
+def test_theory_predicts_simulations(name, data):
+    features, d, n_over_d, p_over_d, teacher, loss, lam, _ = CONFIGURATIONS[name]
+    model = hm.Model(features=features, teacher=teacher, loss=loss)
+    ratios = {"n_over_d": n_over_d} | ({} if p_over_d is None else {"p_over_d": p_over_d})
+    options = {"d": d, "seeds": SEEDS, "seed": ROOT, "data": data, "n_test": 1000, "workers": 1}
+    out = hm.compare(model, **ratios, regularisation=lam, **options)
+    assert int(out.dropped) == 0
+    far = {
+        q: (float(out[q]), float(out[f"{q}_theory"]), z)
+        for q in QUANTITIES
+        if not abs(z := float(out[f"{q}_z"])) <= WORST
+    }
+    assert not far, f"(measured, theory, z): {far}"
