@@ -202,12 +202,7 @@ class Grid:
     ) -> xr.Dataset:
         """Results at these points, with their names and where they come from."""
         return dataset(
-            self.model,
-            self.coordinates,
-            self.template,
-            columns,
-            source=source,
-            meanings=meanings,
+            self.model, self.coordinates, self.template, columns, source=source, meanings=meanings
         )
 
 
@@ -228,11 +223,7 @@ def _check_one(given: Mapping[str, Any], fixed: float | None, one_of: Collection
 
 
 def labelled(
-    name: str,
-    values: ArrayLike | xr.DataArray,
-    *,
-    zero: bool = False,
-    infinite: bool = False,
+    name: str, values: ArrayLike | xr.DataArray, *, zero: bool = False, infinite: bool = False
 ) -> xr.DataArray:
     """An argument as a labelled array: a vector becomes a dimension of the argument's name.
 

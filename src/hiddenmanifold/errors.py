@@ -74,6 +74,8 @@ class Status(IntEnum):
         return _SENTENCES[self]
 
 
+CERTIFICATES = ("status", "residual", "quadrature_error", "iterations")
+"""Names of what every prediction says of its solve."""
 _SENTENCES = {
     Status.CONVERGED: "converged: the residual and the quadrature error are within tolerance",
     Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance",

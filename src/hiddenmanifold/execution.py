@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from inspect import isroutine
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from .errors import HiddenManifoldError, InvalidArgumentError
 from .ingredients import check_count
@@ -93,7 +93,9 @@ class Crew:
             for number, outcome in outcomes:
                 places.add(outcome.place)
                 self.used = max(self.used, len(places))
-                yield number, outcome.unwrapped()
+                if outcome.error is not None:
+                    raise outcome.error
+                yield number, outcome.result
 
     def at_once(self, jobs: int, *, threads: bool = False) -> int:
         """How many of so many jobs this process would run at once; one, in a worker of a pool."""
@@ -102,7 +104,7 @@ class Crew:
             return 1
         return min(self.workers or os.cpu_count() or 1, jobs)
 
-    def _outcomes(self, jobs: Sequence[Job[R]], threads: bool) -> Outcomes[R]:
+    def _outcomes(self, jobs: Jobs, threads: bool) -> Outcomes:
         if self.executor is not None:
             return _submitted(jobs, self.executor)
         count = self.at_once(len(jobs), threads=threads)
@@ -122,28 +124,23 @@ def can_fork() -> bool:
 
 
 @dataclass(frozen=True)
-class _Outcome(Generic[R]):
+class _Outcome:
     """What became of a job, and where: machine, process and thread."""
 
     place: tuple[str, int, int]
     result: Any = None
     error: BaseException | None = None
 
-    def unwrapped(self) -> R:
-        if self.error is not None:
-            raise self.error
-        result: R = self.result
-        return result
-
     def __reduce__(self) -> tuple[object, ...]:  # on its way to another process
         error = None if self.error is None else _portable(self.error)
         return _Outcome, (self.place, self.result, error)
 
 
-Outcomes = Generator[tuple[int, _Outcome[R]], None, None]
+Jobs = Sequence[Job[Any]]
+Outcomes = Generator[tuple[int, _Outcome], None, None]
 
 
-def _attempt(job: Job[R]) -> _Outcome[R]:
+def _attempt(job: Job[Any]) -> _Outcome:
     place = platform.node(), os.getpid(), threading.get_ident()
     try:
         return _Outcome(place, job.run())
@@ -164,7 +161,7 @@ def _portable(error: BaseException) -> BaseException:
 # ---------------------------------------------------------------- executors
 
 
-def _submitted(jobs: Sequence[Job[R]], executor: Executor) -> Outcomes[R]:
+def _submitted(jobs: Jobs, executor: Executor) -> Outcomes:
     """Outcomes from an executor; whatever its futures raise has to do with it, not with a job."""
     numbers = {}
     try:
@@ -202,7 +199,7 @@ def _unpicklable(name: str, value: object) -> tuple[str, object] | None:
     return None
 
 
-def _threaded(jobs: Sequence[Job[R]], count: int) -> Outcomes[R]:
+def _threaded(jobs: Jobs, count: int) -> Outcomes:
     pool = ThreadPoolExecutor(count)
     try:
         yield from _submitted(jobs, pool)
@@ -213,7 +210,7 @@ def _threaded(jobs: Sequence[Job[R]], count: int) -> Outcomes[R]:
 # ---------------------------------------------------------------- forked processes
 
 
-def _forked(jobs: Sequence[Job[R]], count: int) -> Outcomes[R]:
+def _forked(jobs: Jobs, count: int) -> Outcomes:
     """Outcomes from processes that inherit the jobs: only numbers are sent, and results back."""
     waiting = iter(range(len(jobs)))
     with _processes(jobs, count) as ends:
@@ -237,7 +234,7 @@ def _forked(jobs: Sequence[Job[R]], count: int) -> Outcomes[R]:
 
 
 @contextmanager
-def _processes(jobs: Sequence[Job[Any]], count: int) -> Iterator[list[Connection]]:
+def _processes(jobs: Jobs, count: int) -> Iterator[list[Connection]]:
     """Forked processes at the other ends of pipes.
 
     Unlike a pool of `concurrent.futures` they need no thread, which would stand in the way of the
@@ -263,7 +260,7 @@ def _processes(jobs: Sequence[Job[Any]], count: int) -> Iterator[list[Connection
             end.close()
 
 
-def _serve(jobs: Sequence[Job[Any]], end: Connection, others: Sequence[Connection]) -> None:
+def _serve(jobs: Jobs, end: Connection, others: Sequence[Connection]) -> None:
     """The life of a worker: run the jobs it is told to, until the parent is gone."""
     for other in others:  # the parent's ends: were they open here too, its end would go unnoticed
         other.close()

@@ -241,12 +241,11 @@ def compare(
 
     check_on_failure(on_failure)
     out = summary(simulate(model, regularisation=regularisation, **options))
-    alpha, gamma = out.n / out.p, out.d / out.p
-    fixed = model.features.fixed_ratio is not None
-    ratios = {"n_over_p": alpha} if fixed else {"n_over_p": alpha, "d_over_p": gamma}
-    bare: dict[str, Any] = {name: xr.DataArray(r.values, dims=r.dims) for name, r in ratios.items()}
     lam = labelled("regularisation", regularisation, zero=True)
-    bare["regularisation"] = xr.DataArray(lam.values, dims=lam.dims)
+    used = {"n_over_p": out.n / out.p, "d_over_p": out.d / out.p, "regularisation": lam}
+    if model.features.fixed_ratio is not None:
+        del used["d_over_p"]
+    bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
     crew = {name: options[name] for name in ("workers", "executor") if name in options}
     theory = predict(model, **bare, **crew, on_failure="keep")
     for name in (*COMPARED, *(("intercept",) if model.free_intercept else ())):

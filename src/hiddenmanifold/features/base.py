@@ -152,10 +152,7 @@ def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:
 
 
 def applied(
-    activation: Callable[[Array], Array],
-    kappas: Kappas | None,
-    h: Array,
-    rng: np.random.Generator,
+    activation: Callable[[Array], Array], kappas: Kappas | None, h: Array, rng: np.random.Generator
 ) -> Array:
     """σ(h); or, given its coefficients, the Gaussian equivalent κ0 + κ1 h + κ⋆ z."""
     if kappas is None:

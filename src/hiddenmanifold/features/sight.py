@@ -13,8 +13,8 @@ with such a boost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy import special
@@ -40,8 +40,9 @@ class Sight:
     hidden: Array
     """Average of 1 - G."""
 
-    def __getitem__(self, index: Integers) -> Sight:
-        raise NotImplementedError
+    def __getitem__(self, index: Integers) -> Self:
+        columns = {name: getattr(self, name)[index] for name in ("directions", "shown", "hidden")}
+        return replace(self, **columns)  # type: ignore[type-var]
 
     def contrast(self, log_u: Array) -> tuple[Array, Array]:
         r""":math:`w = \log(q/V_0) - \log u \le 0` and its derivative by log u."""
@@ -60,10 +61,6 @@ class LatentSight(Sight):
     directions: Array
     shown: Array
     hidden: Array
-
-    def __getitem__(self, index: Integers) -> LatentSight:
-        columns = (self.directions, self.shown, self.hidden)
-        return LatentSight(self.features, *(column[index] for column in columns))
 
     def boosted(self, boost: Array) -> Sums:
         """The sums at vanishing k, with brighter latent data."""
@@ -126,10 +123,6 @@ class DiscreteSight(Sight):
     directions: Array
     shown: Array
     hidden: Array
-
-    def __getitem__(self, index: Integers) -> DiscreteSight:
-        columns = (self.directions, self.shown, self.hidden)
-        return DiscreteSight(self.G, *(column[index] for column in columns))
 
     def _mean(self, values: Array) -> Array:
         """Average over directions, one of which is the unit of `directions`."""

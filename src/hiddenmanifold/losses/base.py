@@ -147,20 +147,14 @@ class Loss:
         return self.proximal_between(np.broadcast_to(u, V.shape), bracket, V, tolerance)
 
     def proximal_between(
-        self,
-        u: Array,
-        bracket: tuple[Array, Array],
-        V: Array,
-        tolerance: Array | float = 0.0,
+        self, u: Array, bracket: tuple[Array, Array], V: Array, tolerance: Array | float = 0.0
     ) -> Array:
         """Proximal points that are known to lie in brackets, arrays of the shape of `u`."""
-        return increasing_root(
-            lambda s, v: (s + v * self.derivative(s), 1.0 + v * self.second_derivative(s)),
-            u,
-            bracket,
-            V,
-            tolerance,
-        )
+
+        def curve(s: Array, v: Array) -> tuple[Array, Array]:
+            return s + v * self.derivative(s), 1.0 + v * self.second_derivative(s)
+
+        return increasing_root(curve, u, bracket, V, tolerance)
 
 
 def check_loss(loss: Loss) -> None:

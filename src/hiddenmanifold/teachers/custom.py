@@ -91,6 +91,8 @@ class Custom(BinaryTeacher):
 
     @cached_property
     def clean(self) -> Steps:
+        from scipy import optimize
+
         def excess(field: float) -> float:
             return float(self.probability(np.array([field]))[0]) - 0.5
 
@@ -99,7 +101,7 @@ class Custom(BinaryTeacher):
         changes = np.flatnonzero(above[1:] != above[:-1])
         roots: list[float] = []
         for i in changes:
-            root = _change(excess, grid[i], grid[i + 1])
+            root = optimize.bisect(excess, grid[i], grid[i + 1], xtol=1e-15)
             if roots and root == roots[-1]:  # 1/2 is touched, not crossed
                 roots.pop()
             else:
@@ -149,11 +151,3 @@ class Custom(BinaryTeacher):
         centres = sorted({*self.kinks, *self.clean.changes})
         marks = [y * c + width * LADDER[2:-2] for c in centres]
         return np.concatenate([np.empty((len(V0), 0)), *marks], axis=1)
-
-
-def _change(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that has different signs at `low` and `high` changes it."""
-    from scipy import optimize
-
-    root: float = optimize.bisect(function, low, high, xtol=1e-15)
-    return root

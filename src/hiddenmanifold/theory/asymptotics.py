@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns, Integers
-from hiddenmanifold.errors import Status
+from hiddenmanifold.arrays import Columns, Integers
+from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
@@ -122,29 +122,22 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
         # residuals gather around a value that is not zero, and rounding of it is magnified by V
         unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * outcome.x[:, 1])
     outcome.status[unsettled] = Status.QUADRATURE
-    certificates: Columns = {
-        "status": outcome.status.astype(np.int8),
-        "residual": outcome.residual,
-        "quadrature_error": outcome.quadrature_error,
-        "iterations": outcome.iterations,
-    }
-    return {**found, **certificates}
+    return {**found, **outcome.columns}
 
 
 def _without_failures(found: Columns) -> Columns:
     """Results of which a point that has failed keeps nothing but its certificates."""
     failed = found["status"] != Status.CONVERGED
-    for name in set(found) - limits.CERTIFICATES:
+    for name in set(found).difference(CERTIFICATES):
         found[name][failed] = np.nan
     return found
 
 
 def _slopes(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) -> Columns:
     """Derivatives of the test errors by the logarithm of each parameter."""
-    found: dict[str, Array] = {}
+    found: Columns = {}
     with np.errstate(all="ignore"):
         for parameter, along in tangents(problem, outcome, parameters).items():
             for name, values in slope_along(problem.channel.test_errors, outcome.x, along).items():
-                values[outcome.status != Status.CONVERGED] = np.nan
                 found[f"{name}_by_log_{parameter}"] = values
-    return {**found}
+    return found

@@ -15,7 +15,7 @@ third derivative of the loss is needed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -168,7 +168,14 @@ class Channel:
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
-        return in_blocks(self._hats, x, level, with_loss)
+        if len(x) <= BLOCK:
+            return self._hats(x, level, with_loss)
+        # few points at a time, so that the arrays of nodes stay in the cache
+        blocks = [
+            vars(self._hats(x[i : i + BLOCK], level, with_loss)).values()
+            for i in range(0, len(x), BLOCK)
+        ]
+        return Hats(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
     def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         raise NotImplementedError
@@ -333,17 +340,6 @@ class LinearChannel(Channel):
 
     def intercept(self, x: Array) -> Array:
         return np.exp(0.5 * x[:, 1]) * x[:, 2] if self.free_intercept else np.zeros(len(x))
-
-
-def in_blocks(
-    hats: Callable[[Array, int, bool], Hats], x: Array, level: int, with_loss: bool
-) -> Hats:
-    """Evaluate `hats` on few points at a time, so that the arrays of nodes stay in the cache."""
-    if len(x) <= BLOCK:
-        return hats(x, level, with_loss)
-    blocks = [hats(x[i : i + BLOCK], level, with_loss) for i in range(0, len(x), BLOCK)]
-    names = [field.name for field in fields(Hats)]
-    return Hats(*(np.concatenate([getattr(b, name) for b in blocks]) for name in names))
 
 
 def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:

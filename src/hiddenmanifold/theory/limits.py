@@ -20,7 +20,7 @@ from enum import Enum
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
-from hiddenmanifold.errors import Status
+from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Hinge, Loss, Square
 from hiddenmanifold.model import Model
@@ -34,7 +34,6 @@ NEGLIGIBLE = 1e-18
 """In a limit, what is smaller than this is zero, and what is larger than its inverse infinite."""
 POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
 """Overlaps that follow the length of w, and how."""
-CERTIFICATES = {"status", "residual", "quadrature_error", "iterations"}
 ON_THE_LINE = 1e-9
 """Relative distance from a threshold that cannot be told from zero."""
 
@@ -84,11 +83,11 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     )
     for chosen, phase in choices:
         if chosen.any():
-            index = zero[chosen]
-            limit = Limit.FITTED if phase in STAND_INS else Limit.NONE
-            some = points[index].standing_in(TINY, limit)
-            if phase is fitted:
-                yield Part(index, _stand_in(model, phase), some, phase, scale, _least(model.loss))
+            index, loss = zero[chosen], STAND_INS.get(phase)
+            some = points[index].standing_in(TINY, Limit.FITTED if loss else Limit.NONE)
+            if loss:
+                stand_in, least_loss = model.with_loss(loss), _least(model.loss)
+                yield Part(index, stand_in, some, phase, scale, least_loss)
             else:
                 yield Part(index, model, some, phase)
 
@@ -99,12 +98,11 @@ def fitted_phase(model: Model) -> tuple[Phase, float]:
     low, high = loss.rest
     if high == -np.inf:
         return (Phase.DIVERGING if _exponential(loss) else Phase.UNKNOWN), np.inf
-    if model.task is Task.REGRESSION and low == high:
-        return (Phase.INTERPOLATING if low == 0 else Phase.UNKNOWN), 1.0
-    if model.task is Task.REGRESSION:
-        return Phase.GENERIC, 1.0
     margin = loss.anchor - high
-    if margin > 0 and low in (-np.inf, high):
+    if model.task is Task.REGRESSION:
+        if low == high:
+            return (Phase.INTERPOLATING if low == 0 else Phase.UNKNOWN), 1.0
+    elif margin > 0 and low in (-np.inf, high):
         return (Phase.SEPARATED if low == -np.inf else Phase.INTERPOLATING), margin
     return Phase.GENERIC, 1.0
 
@@ -161,11 +159,6 @@ REFUSED = {
 """Phases that have no answer, and how they say so."""
 
 
-def _stand_in(model: Model, phase: Phase) -> Model:
-    """The same model with the loss that stands in for its own in a phase."""
-    return model.with_loss(STAND_INS[phase]) if phase in STAND_INS else model
-
-
 def finished(part: Part, found: Columns) -> Columns:
     """Results of a stand-in as those of the limit: margins, normalised and infinite overlaps."""
     fitted = part.phase in STAND_INS
@@ -193,7 +186,7 @@ def negligible(points: Points) -> Array:
 def settled(found: Columns, reach: Array) -> Columns:
     """What is negligible in a limit as zero, and its inverse as infinity."""
     if reach.any():
-        for name in set(found) - CERTIFICATES:
+        for name in set(found).difference(CERTIFICATES):
             size = np.abs(found[name])
             found[name][size < reach] = 0.0
             found[name][size * reach > 1.0] *= np.inf

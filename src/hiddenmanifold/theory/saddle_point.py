@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.errors import Status
+from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
+from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
 from hiddenmanifold.points import Limit, Points
@@ -94,6 +94,12 @@ class Certificate:
     residual: Array
     quadrature_error: Array
     iterations: Integers
+
+    @property
+    def columns(self) -> Columns:
+        """The same as named results."""
+        found: Columns = {name: getattr(self, name) for name in CERTIFICATES}
+        return {**found, "status": self.status.astype(np.int8)}
 
 
 @dataclass

@@ -22,6 +22,8 @@ from hiddenmanifold.numerics.newton import largest, newton_step
 if TYPE_CHECKING:
     from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint
 
+PARAMETERS = ("regularisation", "n", "p")
+"""What derivatives can be taken by: the logarithm of one, the other two and d held fixed."""
 STENCIL = ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Central difference of fourth order: multiples of the step, and their weights."""
 STEP = 1e-4
@@ -36,29 +38,19 @@ def tangents(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) 
         dy = problem.channel.coordinates(problem.overlaps(e))[1]
         for parameter in parameters:
             direction = np.zeros_like(outcome.x)
-            direction[:, :n] = _RIGHT_SIDES[parameter](problem, e, dy)
+            direction[:, :n] = _right_side(parameter, problem, e, dy)
             moved[parameter] = newton_step(outcome.matrix, direction)
     return moved
 
 
-def _by_log_lambda(problem: SaddlePoint, e: Array, dy: Array) -> Array:
-    right = -(dy @ (e * [1.0, 2.0, 1.0])[..., None])[..., 0]
-    right[:, 0] -= 1.0
-    return right
-
-
-def _by_log_n(problem: SaddlePoint, e: Array, dy: Array) -> Array:
-    right: Array = (dy @ e[..., None])[..., 0]
-    return right
-
-
-def _by_log_p(problem: SaddlePoint, e: Array, dy: Array) -> Array:
-    return -_by_log_n(problem, e, dy) - _by_log_gamma(problem, e)
-
-
-_RIGHT_SIDES = {"regularisation": _by_log_lambda, "n": _by_log_n, "p": _by_log_p}
-PARAMETERS = tuple(_RIGHT_SIDES)
-"""What derivatives can be taken by: the logarithm of one, the other two and d held fixed."""
+def _right_side(parameter: str, problem: SaddlePoint, e: Array, dy: Array) -> Array:
+    """Derivative of the coordinates by the logarithm of a parameter, at fixed channel averages."""
+    if parameter == "regularisation":
+        right: Array = -(dy @ (e * [1.0, 2.0, 1.0])[..., None])[..., 0]
+        right[:, 0] -= 1.0
+        return right
+    right = (dy @ e[..., None])[..., 0]
+    return right if parameter == "n" else -right - _by_log_gamma(problem, e)
 
 
 def _by_log_gamma(problem: SaddlePoint, e: Array) -> Array:

@@ -78,11 +78,6 @@ class Equations:
     sight: Sight
     log_ratio: Array
 
-    @classmethod
-    def of(cls, labels: Labels, sight: Sight, alpha: Array) -> Equations:
-        """The equations at given n/p."""
-        return cls(labels, sight, np.log(alpha / sight.directions))
-
     def __getitem__(self, index: Integers) -> Equations:
         return Equations(self.labels, self.sight[index], self.log_ratio[index])
 
@@ -177,10 +172,9 @@ def bayes_optimal(model: Model, alpha: Array, gamma: Array, crew: Crew | None = 
         if features.blind:
             nothing = Fixed.from_start(np.arange(points), np.full(points, -np.inf))
             return _columns(labels, nothing)
-        batches = [
-            Equations.of(labels, features.sight(gamma[part]), alpha[part])
-            for part in np.array_split(np.arange(points), -(-points // BATCH))
-        ]
+        parts = np.array_split(np.arange(points), -(-points // BATCH))
+        seen = [(features.sight(gamma[part]), alpha[part]) for part in parts]
+        batches = [Equations(labels, s, np.log(a / s.directions)) for s, a in seen]
         table = tabulated(batches)
     found = (crew or Crew()).run([Batch(batch, table) for batch in batches])
     return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
@@ -272,12 +266,5 @@ def _columns(labels: Labels, found: Fixed) -> Columns:
     found.status[unsettled] = Status.QUADRATURE
     for values in (noisy, clean, overlap):
         values[unsettled] = np.nan
-    return {
-        "generalisation_error": noisy,
-        "clean_error": clean,
-        "overlap": overlap,
-        "status": found.status.astype(np.int8),
-        "residual": found.residual,
-        "quadrature_error": found.quadrature_error,
-        "iterations": found.iterations,
-    }
+    errors = {"generalisation_error": noisy, "clean_error": clean}
+    return {**errors, "overlap": overlap, **found.columns}
