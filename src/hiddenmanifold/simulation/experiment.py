@@ -36,6 +36,7 @@ class Trial:
     n_test: int
     equivalent: bool
 
+    @one_thread
     def run(self) -> dict[str, Array]:
         """Every quantity of `measured`, arrays over the regularisations.
 
@@ -43,10 +44,6 @@ class Trial:
         without a minimum. Linear algebra has one thread, so that results are the same to the bit
         wherever the trial runs.
         """
-        with one_thread:
-            return self._run()
-
-    def _run(self) -> dict[str, Array]:
         start = time.perf_counter()
         # not `spawn`, which counts its calls: a trial gives the same result however often it runs
         world_rng, train_rng, test_rng = (
