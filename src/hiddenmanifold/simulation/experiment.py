@@ -70,17 +70,8 @@ class Trial:
 def collect(trials: Sequence[Trial], crew: Crew, *, progress: bool) -> tuple[dict[str, Array], int]:
     """Every quantity of all trials, in their order, and how many trials are done.
 
-    A Ctrl-C leaves the others undone, and what they would have measured NaN; it is passed on if
-    nothing is done.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        What to run, all with as many regularisations.
-    crew : Crew
-        Who runs them.
-    progress : bool
-        Whether to show a bar.
+    All have as many regularisations. A Ctrl-C leaves the others undone, and what they would have
+    measured NaN; it is passed on if nothing is done.
     """
     results: dict[int, dict[str, Array]] = {}
     bar = None
