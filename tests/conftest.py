@@ -1,5 +1,7 @@
 """Property tests have the same examples wherever they run, and no clock: machines are noisy."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -14,6 +16,10 @@ settings.load_profile("hiddenmanifold")
 # Hypothesis mixes in constants of whichever sources are loaded by then, so that its examples would
 # change with the order of the tests, with their spread over processes, and with every edit
 providers._get_local_constants = lambda: providers._local_constants
+
+# a shell that starts the tests in the background has them, and all they start, ignore a Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {"agreement", "figures", "paper"}  # folders of tests that go all the way
 

@@ -117,8 +117,6 @@ class Grid:
         limits : bool
             Whether a ratio or λ may be infinite.
         """
-        import xarray as xr
-
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
         if unknown := set(ratios).difference(RATIOS):
@@ -138,13 +136,12 @@ class Grid:
             coordinates["regularisation"] = labelled(
                 "regularisation", values, zero=True, infinite=infinite
             )
-        check_aligned(coordinates)
+        template = spanned(coordinates)
         if sum(bool(np.isinf(coordinates[name]).any()) for name in given) > 1:
             raise InvalidArgumentError(
                 "ratios", " and ".join(given), "infinite in one of them only"
             )
-        arrays = coordinates.values() or [xr.DataArray(0.0)]
-        return cls(model, coordinates, xr.broadcast(*arrays)[0])
+        return cls(model, coordinates, template)
 
     @property
     def ratio(self) -> tuple[str, Array]:
@@ -266,13 +263,13 @@ def labelled(
     return array
 
 
-def check_aligned(arrays: Mapping[str, xr.DataArray]) -> None:
-    """Raise unless arrays that share a dimension agree on its length and labels."""
+def spanned(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
+    """An array of all dimensions; raise unless arrays that share one agree on length and labels."""
     import xarray as xr
 
     try:
         xr.align(*arrays.values(), join="exact")
-        xr.broadcast(*arrays.values())
+        return xr.broadcast(*arrays.values(), xr.DataArray(0.0))[0]
     except ValueError as error:
         names = ", ".join(arrays)
         raise InvalidArgumentError(

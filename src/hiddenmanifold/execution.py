@@ -80,13 +80,8 @@ class Crew:
     ) -> Generator[tuple[int, R], None, None]:
         """Yield number and result of each job as it ends; what a job raises is raised here.
 
-        Parameters
-        ----------
-        jobs : sequence of Job
-            What to run.
-        threads : bool
-            Whether threads speed the jobs up where no process can be forked: not if they hold the
-            interpreter's lock most of the time.
+        `threads` says whether threads speed the jobs up where no process can be forked: not if they
+        hold the interpreter's lock most of the time.
         """
         places = set()
         with closing(self._outcomes(jobs, threads)) as outcomes:
@@ -200,11 +195,8 @@ def _unpicklable(name: str, value: object) -> tuple[str, object] | None:
 
 
 def _threaded(jobs: Jobs, count: int) -> Outcomes:
-    pool = ThreadPoolExecutor(count)
-    try:
+    with ThreadPoolExecutor(count) as pool:
         yield from _submitted(jobs, pool)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 # ---------------------------------------------------------------- forked processes

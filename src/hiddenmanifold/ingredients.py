@@ -42,16 +42,8 @@ def resolve(
 ) -> Ingredient:
     """Return the ingredient meant by a registered name or by an object of the right kind.
 
-    Parameters
-    ----------
-    kind : str
-        Name of the argument, for the error message.
-    given : str or object
-        A registered name, or an instance of `base`.
-    base : type
-        Class of this kind of ingredient.
-    registry : mapping
-        Name to class, each constructible without arguments.
+    The classes of the registry can be made without arguments; `kind` names the argument in the
+    error message.
 
     Raises
     ------

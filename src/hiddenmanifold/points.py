@@ -86,13 +86,6 @@ def exponents(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Exponents with which the given ratios (then a fixed d/p) multiply to alpha and to gamma.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Names out of `RATIOS`.
-    fixed_ratio : float or None
-        The ratio d/p, if the features fix it.
-
     Raises
     ------
     InvalidArgumentError

@@ -210,10 +210,7 @@ class OutputOptions:
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose groups of options are spread into single ones, and whose errors are reported.
 
-    Parameters
-    ----------
-    command : callable
-        Its arguments are options, or groups of options: dataclasses whose fields are options.
+    A group is a dataclass whose fields are options.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}

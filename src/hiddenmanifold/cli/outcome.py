@@ -75,13 +75,7 @@ class OneSentence(TyperGroup):
 
 @contextmanager
 def reporting(debug: bool) -> Iterator[None]:
-    """Turn what is raised inside into one sentence and an exit code.
-
-    Parameters
-    ----------
-    debug : bool
-        Whether to show the traceback as well.
-    """
+    """Turn what is raised inside into one sentence and an exit code, after a traceback if asked."""
     try:
         yield
     except (typer.Exit, typer.Abort, BrokenPipeError):

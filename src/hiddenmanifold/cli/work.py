@@ -24,17 +24,8 @@ def in_pieces(
 ) -> xr.Dataset:
     """Call with the longest of the vectors cut into pieces; Ctrl-C keeps what is done.
 
-    Then the attribute `interrupted` is 1, as in what `simulate` returns.
-
-    Parameters
-    ----------
-    call : callable
-        Returns a dataset for given ratios.
-    ratios : mapping
-        Numbers and vectors.
-    points : int
-        How many points of their grid a piece has, about. It is fixed, so that results do not
-        depend on the machine.
+    Then the attribute `interrupted` is 1, as in what `simulate` returns. A piece has about so many
+    points of the ratios' grid: a fixed number, so that results do not depend on the machine.
     """
     import xarray as xr
 

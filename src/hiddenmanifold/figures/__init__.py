@@ -35,21 +35,16 @@ __all__ = ["MODULES", "NUMBERS", "Recipe", "datasets", "run", "scores", "stem"]
 class Recipe(Protocol):
     """What the module of a figure has."""
 
-    @property
-    def TITLE(self) -> str:
-        """One line that says what the figure shows."""
+    TITLE: str
+    """One line that says what the figure shows."""
+    FULL: Setting
+    """Ratios, sizes and seeds of the paper."""
+    QUICK: Setting
+    """The same in sizes that take seconds."""
 
     @property
     def PARTS(self) -> tuple[str, ...]:
         """Names of its datasets."""
-
-    @property
-    def FULL(self) -> Setting:
-        """Ratios, sizes and seeds of the paper."""
-
-    @property
-    def QUICK(self) -> Setting:
-        """The same in sizes that take seconds."""
 
     def compute(self, setting: Setting, *, progress: bool = False) -> Datasets:
         """The datasets behind the figure, named like its `PARTS`, maybe with a progress bar."""
@@ -112,13 +107,7 @@ def stem(number: int, *, quick: bool) -> str:
 
 
 def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool = True) -> Datasets:
-    """The datasets behind a figure: those in the directory, if they fit, else computed and kept.
-
-    Parameters
-    ----------
-    number, quick, directory, progress
-        As in `run`.
-    """
+    """The datasets behind a figure: those in the directory, if they fit, else computed and kept."""
     recipe = _recipe(number)
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

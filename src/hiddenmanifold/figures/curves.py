@@ -127,16 +127,7 @@ def small_and_optimal(
 ) -> Datasets:
     """Theory and simulation at the λ of a setting, and their errors at the optimal λ.
 
-    Parameters
-    ----------
-    lines, points : mapping
-        The models that are predicted, and those that are simulated, by name.
-    over, quantities
-        As in `predicted`; at the optimal λ it is the error alone.
-    setting : Setting
-        Ratios, λ, sizes and seeds.
-    progress : bool
-        Whether to show a progress bar.
+    The `lines` are models that are predicted, the `points` those that are simulated, by name.
     """
     theory, simulation = setting.theory, {**setting.simulation, "progress": progress}
     best = {"regularisation": "optimal"}
@@ -178,16 +169,8 @@ def _regularisation_as_data(ds: xr.Dataset) -> xr.Dataset:
 def scores(data: Datasets) -> xr.DataArray:
     """Simulation minus theory in standard errors, for every point that a figure draws.
 
-    Parameters
-    ----------
-    data : dict of Dataset
-        What the `compute` of a figure returned.
-
-    Returns
-    -------
-    xarray.DataArray
-        One score per point and quantity, along `score`, with the coordinates `part` (name of the
-        dataset) and `quantity`; empty, if nothing is simulated.
+    One score per point and quantity, along `score`, with the coordinates `part` (name of the
+    dataset) and `quantity`; empty, if nothing is simulated.
     """
     import xarray as xr
 

@@ -71,12 +71,7 @@ def line(axis: Axes, curve: xr.DataArray, colour: Any, style: str = "-") -> None
 
 
 def points(
-    axis: Axes,
-    ds: xr.Dataset,
-    quantity: str,
-    against: str,
-    colour: Any,
-    **style: Any,
+    axis: Axes, ds: xr.Dataset, quantity: str, against: str, colour: Any, **style: Any
 ) -> None:
     """Draw simulated means with their standard errors, at the ratios of the sizes used."""
     axis.errorbar(

@@ -30,17 +30,10 @@ CLASSES = {HOLDS: "holds", REMARK: "remark", DIFFERS: "differs"}
 
 
 def write(path: Path | str, rows: Sequence[Row], figures: Path | str) -> Path:
-    """Write the report.
+    """Write the claims, as `claims.check` returns them, and the figures as a file of HTML.
 
-    Parameters
-    ----------
-    path : path
-        The HTML file.
-    rows : sequence of Row
-        The claims, as `claims.check` returns them.
-    figures : path
-        Directory with the figures as PNG, of which a full one goes before a quick one; those that
-        are not there are left out, and named.
+    Of the figures that are in their directory as PNG a full one goes before a quick one; those that
+    are not there are left out, and named.
     """
     path, figures = Path(path), Path(figures)
     drawn = {n: tuple(_figure(n, figures)) for n in MODULES}

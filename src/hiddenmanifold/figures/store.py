@@ -39,15 +39,7 @@ def fingerprint(setting: Setting, figure: str) -> str:
 
 @cache
 def digest(package: Path, figure: str) -> str:
-    """A hash of every source that the data of a figure depend on.
-
-    Parameters
-    ----------
-    package : Path
-        The folder of the package.
-    figure : str
-        Name of the figure's module.
-    """
+    """A hash of every source in the package's folder that the data of a figure depend on."""
     names = [path.relative_to(package).as_posix() for path in package.rglob("*.py")]
     own = {f"figures/{module}.py" for module in ("setting", "curves", figure)}
     hashed = sha256()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 
 
-class _OneThread:
+class _OneThread(ContextDecorator):
     """Keeps linear algebra to one thread, while any thread of this process is inside.
 
     How many it may use is a setting of the whole process: the first who enters changes it, and the

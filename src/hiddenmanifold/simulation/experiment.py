@@ -36,6 +36,7 @@ class Trial:
     n_test: int
     equivalent: bool
 
+    @one_thread
     def run(self) -> dict[str, Array]:
         """Every quantity of `measured`, arrays over the regularisations.
 
@@ -43,10 +44,6 @@ class Trial:
         without a minimum. Linear algebra has one thread, so that results are the same to the bit
         wherever the trial runs.
         """
-        with one_thread:
-            return self._run()
-
-    def _run(self) -> dict[str, Array]:
         start = time.perf_counter()
         # not `spawn`, which counts its calls: a trial gives the same result however often it runs
         world_rng, train_rng, test_rng = (
@@ -73,17 +70,8 @@ class Trial:
 def collect(trials: Sequence[Trial], crew: Crew, *, progress: bool) -> tuple[dict[str, Array], int]:
     """Every quantity of all trials, in their order, and how many trials are done.
 
-    A Ctrl-C leaves the others undone, and what they would have measured NaN; it is passed on if
-    nothing is done.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        What to run, all with as many regularisations.
-    crew : Crew
-        Who runs them.
-    progress : bool
-        Whether to show a bar.
+    All have as many regularisations. A Ctrl-C leaves the others undone, and what they would have
+    measured NaN; it is passed on if nothing is done.
     """
     results: dict[int, dict[str, Array]] = {}
     bar = None

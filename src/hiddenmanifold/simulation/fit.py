@@ -14,7 +14,15 @@ from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, relative
+from hiddenmanifold.simulation.problem import (
+    EPS,
+    GOOD,
+    Fit,
+    Shortfalls,
+    certified,
+    relative,
+    solver,
+)
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
@@ -49,14 +57,9 @@ def fit_path(
     InvalidArgumentError
         If features or labels are not finite, or no minimum exists.
     """
-    if not np.isfinite(X).all():
-        raise InvalidArgumentError(
-            "X", f"with {np.sum(~np.isfinite(X))} non-finite entries", "finite"
-        )
-    if not np.isfinite(y).all():
-        raise InvalidArgumentError(
-            "y", f"with {np.sum(~np.isfinite(y))} non-finite entries", "finite"
-        )
+    for name, values in (("X", X), ("y", y)):
+        if wrong := np.sum(~np.isfinite(values)):
+            raise InvalidArgumentError(name, f"with {wrong} non-finite entries", "finite")
     if not has_minimum(loss, task, y, intercept=intercept):
         raise InvalidArgumentError(
             "y", f"of one class only ({y[0]:+g})", "of both classes when an intercept is fitted"
@@ -66,12 +69,12 @@ def fit_path(
         raise InvalidArgumentError("lams", lams.min(), ONLY_SQUARE)
     order = np.argsort(lams)[::-1]
     data = Shortfalls.of(loss, task, X, y, intercept=intercept)
-    solver = square_path if loss.quadratic else newton_path
+    path = square_path if loss.quadratic else newton_path
     if loss.has_jumps:
-        solver = interior_point_path
+        path = interior_point_path
     if intercept and np.ptp(y) == 0:
-        solver = _intercept_alone
-    fits = dict(zip(order, solver(loss, data, lams[order]), strict=True))
+        path = _intercept_alone
+    fits = dict(zip(order, path(loss, data, lams[order]), strict=True))
     return [fits[i] for i in range(len(order))]
 
 
@@ -139,18 +142,13 @@ def _by_gram(A: Array, r: Array, lams: Array) -> list[Array | None]:
     def solution(lam: float) -> Array | None:
         if lam == 0:
             return None
-        x: Array
         if len(lams) > FEW:
-            x = vectors @ (rotated / (np.maximum(values, 0.0) + lam))
+            x: Array = vectors @ (rotated / (np.maximum(values, 0.0) + lam))
             return x
-        matrix = gram.copy()
-        matrix[np.diag_indices_from(matrix)] += lam
         try:
-            factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
-            x = linalg.cho_solve(factor, target, check_finite=False)
+            return solver(gram.copy(), lam)(target)
         except linalg.LinAlgError:
             return None
-        return x
 
     found = [solution(lam) for lam in lams]
     return [A.T @ x if wide and x is not None else x for x in found]

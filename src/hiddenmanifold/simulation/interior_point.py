@@ -12,7 +12,7 @@ from scipy import linalg
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, relative
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, relative, solver
 
 Inverse = Callable[[Shortfalls, Array, float], Callable[[Array], Array]]
 """From the data, Θ and λ to x ↦ (BBᵀ/λ + Θ)⁻¹x."""
@@ -248,28 +248,17 @@ def _with_border(v: Array, free: bool, inverse: Callable[[Array], Array]) -> Bor
 def _by_samples(data: Shortfalls, theta: Array, lam: float) -> Callable[[Array], Array]:
     """Inverse of BBᵀ/λ + Θ by a factorisation of it, scaled so that no eigenvalue is below one."""
     root = 1.0 / np.sqrt(theta)
-    matrix = (root[:, None] * (data.gram / lam)) * root
-    matrix[np.diag_indices_from(matrix)] += 1.0
-    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
-
-    def inverse(r: Array) -> Array:
-        x: Array = root * linalg.cho_solve(factor, root * r, check_finite=False)
-        return x
-
-    return inverse
+    solve = solver((root[:, None] * (data.gram / lam)) * root, 1.0)
+    return lambda r: root * solve(root * r)
 
 
 def _by_weights(data: Shortfalls, theta: Array, lam: float) -> Callable[[Array], Array]:
     """Inverse of BBᵀ/λ + Θ by Woodbury's identity; what cancels in it is put right."""
     scaled = data.B / np.sqrt(theta)[:, None]
-    matrix = scaled.T @ scaled
-    matrix[np.diag_indices_from(matrix)] += lam
-    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+    solve = solver(scaled.T @ scaled, lam)
 
     def rough(r: Array) -> Array:
-        w = linalg.cho_solve(factor, data.B.T @ (r / theta), check_finite=False)
-        x: Array = (r - data.B @ w) / theta
-        return x
+        return (r - data.B @ solve(data.B.T @ (r / theta))) / theta
 
     def inverse(r: Array) -> Array:
         x = rough(r)

@@ -11,7 +11,14 @@ from scipy import linalg
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, best_intercept, certified
+from hiddenmanifold.simulation.problem import (
+    GOOD,
+    Fit,
+    Shortfalls,
+    best_intercept,
+    certified,
+    solver,
+)
 
 MAX_ITERATIONS = 300
 """A loss with sharp corners crosses many of them, a few at a time."""
@@ -209,14 +216,12 @@ class Primal:
 
     def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
         root = self.data.B * np.sqrt(bend)[:, None]
-        matrix = root.T @ root
-        matrix[np.diag_indices_from(matrix)] += lam
-        factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
-        dx = -linalg.cho_solve(factor, g, check_finite=False)
+        solve = solver(root.T @ root, lam)
+        dx = -solve(g)
         if not self.data.free:
             return dx, 0.0
         side = self.data.B.T @ (bend * self.data.v)  # eliminate b from the bordered system
-        solved = linalg.cho_solve(factor, side, check_finite=False)
+        solved = solve(side)
         schur = bend.sum() - side @ solved
         db = float(-(side @ dx) / schur) if schur > 0 else 0.0
         return dx - db * solved, db
@@ -242,13 +247,10 @@ class Dual:
 
     def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
         K, v, root = self.data.gram, self.data.v, np.sqrt(bend)
-        matrix = (root[:, None] * K) * root
-        matrix[np.diag_indices_from(matrix)] += lam
-        factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
-        z = linalg.cho_solve(factor, root * (K @ -g), check_finite=False)
-        db = 0.0
+        solve = solver((root[:, None] * K) * root, lam)
+        z, db = solve(root * (K @ -g)), 0.0
         if self.data.free:
-            z_b = lam * linalg.cho_solve(factor, root * v, check_finite=False)
+            z_b = lam * solve(root * v)
             stiffness = (v * root) @ z_b
             db = float(-((v * root) @ z) / stiffness) if stiffness > 0 else 0.0
             z = z + db * z_b

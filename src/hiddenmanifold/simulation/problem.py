@@ -12,10 +12,12 @@ smooth losses :math:`\min_b` of the objective is :math:`\lambda`-strongly convex
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import linalg
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.ingredients import Task
@@ -77,6 +79,13 @@ class Shortfalls:
     def through_weights(self, h: Array) -> Array:
         """BBᵀh, by the cheaper way."""
         return self.B @ (self.B.T @ h) if self.tall else self.gram @ h
+
+
+def solver(matrix: Array, ridge: float) -> Callable[[Array], Array]:
+    """Solver of (matrix + ridge) x = r by Cholesky's factors, which overwrite the matrix."""
+    matrix[np.diag_indices_from(matrix)] += ridge
+    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+    return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
 def relative(gap: float, objective: float, data: Shortfalls) -> float:

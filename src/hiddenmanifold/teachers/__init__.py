@@ -23,8 +23,4 @@ __all__ = [
     "real",
 ]
 
-REGISTRY: dict[str, type[Teacher]] = {
-    "linear": Linear,
-    "sign": Sign,
-    "logistic": Logistic,
-}
+REGISTRY: dict[str, type[Teacher]] = {"linear": Linear, "sign": Sign, "logistic": Logistic}

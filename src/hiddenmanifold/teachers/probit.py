@@ -71,8 +71,32 @@ class ProbitSum(BinaryTeacher):
         return np.concatenate([y * t + width * ladder for t in sorted(set(thresholds))], axis=1)
 
 
+class ThresholdRule(ProbitSum):
+    """Rules whose label changes around a single field -t, some labels being flipped."""
+
+    threshold: float
+    flip: float
+
+    def __post_init__(self) -> None:
+        check_number("rho", self.rho, 0.0, open_low=True)
+        check_number("flip", self.flip, 0.0, 0.5)
+        if self.flip == 0.5:
+            raise InvalidArgumentError(
+                "flip", self.flip, "below 1/2, where labels carry no information"
+            )
+        check_number("threshold", self.threshold, -35.0, 35.0)
+
+    @property
+    def pivot(self) -> float:
+        return -self.threshold
+
+    @property
+    def clean(self) -> Sign:
+        return Sign(threshold=self.threshold, rho=self.rho)
+
+
 @dataclass(frozen=True)
-class Sign(ProbitSum):
+class Sign(ThresholdRule):
     r"""Labels :math:`y = \mathrm{sign}(\nu + t + \sqrt\Delta\,\xi)`, some of them flipped.
 
     Parameters
@@ -93,7 +117,7 @@ class Sign(ProbitSum):
     rho: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_rule(self.rho, self.flip, self.threshold)
+        super().__post_init__()
         check_number("noise", self.noise, 0.0)
 
     @cached_property
@@ -105,17 +129,9 @@ class Sign(ProbitSum):
             np.array([self.noise]),
         )
 
-    @property
-    def pivot(self) -> float:
-        return -self.threshold
-
-    @property
-    def clean(self) -> Sign:
-        return Sign(threshold=self.threshold, rho=self.rho)
-
 
 @dataclass(frozen=True)
-class Logistic(ProbitSum):
+class Logistic(ThresholdRule):
     r"""Labels +1 with probability :math:`1/(1 + e^{-\beta(\nu + t)})`, some of them flipped.
 
     The logistic law is a scale mixture of normal laws, so the rule is a sum of probits (to 1e-14).
@@ -138,7 +154,7 @@ class Logistic(ProbitSum):
     rho: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_rule(self.rho, self.flip, self.threshold)
+        super().__post_init__()
         check_number("slope", self.slope, 0.0, open_low=True)
 
     @cached_property
@@ -150,14 +166,6 @@ class Logistic(ProbitSum):
             np.full(len(weights), -self.threshold),
             (deviations / self.slope) ** 2,
         )
-
-    @property
-    def pivot(self) -> float:
-        return -self.threshold
-
-    @property
-    def clean(self) -> Sign:
-        return Sign(threshold=self.threshold, rho=self.rho)
 
 
 @dataclass(frozen=True)
@@ -195,11 +203,3 @@ class Steps(ProbitSum):
     @property
     def clean(self) -> Steps:
         return self
-
-
-def _check_rule(rho: float, flip: float, threshold: float) -> None:
-    check_number("rho", rho, 0.0, open_low=True)
-    check_number("flip", flip, 0.0, 0.5)
-    if flip == 0.5:
-        raise InvalidArgumentError("flip", flip, "below 1/2, where labels carry no information")
-    check_number("threshold", threshold, -35.0, 35.0)

@@ -59,16 +59,8 @@ def asymptotics(
 ) -> Columns:
     """Every predicted quantity at each of some points, limits included.
 
-    Parameters
-    ----------
-    model : Model
-        What is learned.
-    points : Points
-        Where.
-    crew : Crew, optional
-        Who solves for them; by default one process per core.
-    slopes : sequence of str
-        Parameters out of `PARAMETERS` by whose logarithm to differentiate the errors.
+    The `slopes` are parameters, out of `PARAMETERS`, by whose logarithm to differentiate the
+    errors. By default the crew has one process per core.
     """
     columns: Columns = {}
     for part in limits.parts(model, points):

@@ -249,8 +249,7 @@ class BinaryChannel(Channel):
 
     def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         rho = self.teacher.rho
-        V, deviation, a = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1]), x[:, 2]
-        k, V0 = np.sqrt(rho) * np.tanh(a), rho / np.cosh(a) ** 2
+        V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
         parts = []
         for y in self.labels:

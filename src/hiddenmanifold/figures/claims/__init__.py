@@ -12,13 +12,7 @@ CHECKS = (*equivalence.CLAIMS, *double_descent.CLAIMS, *features.CLAIMS, *manifo
 
 
 def check(progress: bool = False) -> list[Row]:
-    """Check every claim, in the order of the text.
-
-    Parameters
-    ----------
-    progress : bool
-        Whether to show a progress bar.
-    """
+    """Check every claim, in the order of the text, maybe with a progress bar."""
     if not progress:
         return [one() for one in CHECKS]
     from rich.progress import Progress

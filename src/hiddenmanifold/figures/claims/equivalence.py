@@ -58,8 +58,4 @@ def small_dimensions_suffice() -> Row:
     )
 
 
-CLAIMS = (
-    coefficients_of_erf,
-    coefficients_of_sign,
-    small_dimensions_suffice,
-)
+CLAIMS = (coefficients_of_erf, coefficients_of_sign, small_dimensions_suffice)

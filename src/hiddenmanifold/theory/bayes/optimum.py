@@ -155,17 +155,7 @@ class Batch:
 
 
 def bayes_optimal(model: Model, alpha: Array, gamma: Array, crew: Crew | None = None) -> Columns:
-    """Errors of the Bayes-optimal predictor, its overlap and certificates, at each point.
-
-    Parameters
-    ----------
-    model : Model
-        Its activation, projection and teacher count.
-    alpha, gamma : arrays (points,)
-        n/p and d/p.
-    crew : Crew, optional
-        Who solves for them.
-    """
+    """Errors of the Bayes-optimal predictor, its overlap and certificates, at each n/p and d/p."""
     labels, features = labels_of(model.teacher), model.features
     points = len(alpha)
     with np.errstate(all="ignore"):  # what is not finite is found in the residual
