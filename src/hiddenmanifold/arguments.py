@@ -104,18 +104,8 @@ class Grid:
     ) -> Grid:
         """The points that ratios and regularisation, if there is one, span.
 
-        Parameters
-        ----------
-        model : Model
-            What is asked about.
-        ratios : mapping
-            Ratios by name, None if not given: two, unless the features fix d/p.
-        *regularisation : array_like or DataArray
-            The λ, if there is one.
-        one_of : collection of str
-            If there are any, one of these ratios is asked for instead of two.
-        limits : bool
-            Whether a ratio or λ may be infinite.
+        Two ratios are asked for, or one if the features fix d/p; if `one_of` has any, one of these,
+        or none. With `limits` a ratio, of two, or λ may be infinite.
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")

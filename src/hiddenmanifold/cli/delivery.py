@@ -53,18 +53,9 @@ def deliver(
 ) -> None:
     """Write, print and draw a result, and end the command with an exit code.
 
-    Files come first: they are not lost if something is wrong with the rest.
-
-    Parameters
-    ----------
-    ds : xarray.Dataset
-        What to print and to draw.
-    output : OutputOptions
-        Where to.
-    data : xarray.Dataset, optional
-        What to write into files, if that is not the same.
-    theory : callable
-        Returns a finer prediction to draw with simulated points, if there is one.
+    Files come first: they are not lost if something is wrong with the rest. `data` is what to write
+    into them, if that is not the same; `theory` returns a finer prediction to draw with simulated
+    points, if there is one.
     """
     for path, write in (
         (output.csv, files.write_csv),

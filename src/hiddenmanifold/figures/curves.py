@@ -32,18 +32,9 @@ RECORDED = ("status", "residual", "quadrature_error", "optimal_regularisation")
 def predicted(
     models: Mapping[str, Model], over: str, quantities: Sequence[str], **arguments: Any
 ) -> xr.Dataset:
-    """Predictions of several models, side by side along a dimension of their names.
+    """Predictions of several models, side by side along a dimension `over` their names.
 
-    Parameters
-    ----------
-    models : mapping
-        Models by name.
-    over : str
-        Name of the dimension.
-    quantities : sequence of str
-        What to keep, apart from the certificates.
-    **arguments
-        Those of `predict`.
+    The quantities are kept, and the certificates; the arguments are those of `predict`.
     """
     parts = {}
     for name, model in models.items():
@@ -63,21 +54,8 @@ def simulated(
 ) -> xr.Dataset:
     """Simulations of several models, with the theory at the same points, side by side.
 
-    Parameters
-    ----------
-    models, over, quantities
-        As in `predicted`.
-    size : Size
-        Latent dimension, seeds and test samples.
-    regularisation : array_like or "optimal"
-        The λ; the optimal one is that of the theory, at least `SMALLEST`.
-    **arguments
-        The others of `simulate`.
-
-    Returns
-    -------
-    xarray.Dataset
-        For each quantity q: `q`, `q_stderr`, `q_theory` and `q_z`, as `compare` names them.
+    Each quantity q is kept as `q`, `q_stderr`, `q_theory` and `q_z`, as `compare` names them. The
+    optimal λ is that of the theory, at least `SMALLEST`; the arguments are those of `simulate`.
 
     Raises
     ------

@@ -35,22 +35,10 @@ ONLY_SQUARE = (
 def fit_path(
     loss: Loss, task: Task, X: Array, y: Array, lams: Array, *, intercept: bool = False
 ) -> list[Fit]:
-    """Fit every regularisation of `lams`, in any order, sharing what can be shared.
+    """Fit labels y to features X (n, p) at every λ, in any order, sharing what can be shared.
 
-    Parameters
-    ----------
-    loss : Loss
-        What is minimised.
-    task : Task
-        Whether the loss is of the residual or of the margin.
-    X : array (n, p)
-        Features.
-    y : array (n,)
-        Labels.
-    lams : array
-        Regularisations, positive; for the square loss 0 means the shortest least squares solution.
-    intercept : bool
-        Whether an unpenalised intercept is fitted.
+    The λ are positive; for the square loss 0 means the shortest least squares solution. The task
+    says whether the loss is of the residual or of the margin. An intercept is not penalised.
 
     Raises
     ------
