@@ -407,6 +407,36 @@ def test_model_must_be_a_model(wrong):
     assert caught.value.argument == "model"
 
 
+def test_a_misspelt_choice_is_refused_before_the_work(monkeypatch):
+    def work(*_, **__):
+        raise AssertionError("it has begun")
+
+    for module in ("prediction.asymptotics", "bayes.optimum.bayes_optimal", "thresholds.peaks"):
+        monkeypatch.setattr(f"hiddenmanifold.{module}", work)
+    monkeypatch.setattr("hiddenmanifold.thresholds.thresholds", work)
+    monkeypatch.setattr("hiddenmanifold.needs.fewest_features", work)
+    both, one = {"n_over_d": 3.0, "p_over_n": 1.0}, {"n_over_d": 3.0}
+    calls = (
+        (hm.predict, {**both, "regularisation": 1.0}),
+        (hm.sensitivity, {**both, "regularisation": 1.0}),
+        (hm.bayes_optimal, both),
+        (hm.separability_threshold, one),
+        (hm.interpolation_peak, {**one, "regularisation": 1.0}),
+        (hm.features_needed, one),
+    )
+    for function, arguments in calls:
+        with pytest.raises(InvalidArgumentError, match="on_failure = 'kep'"):
+            function(model(), on_failure="kep", **arguments)
+
+
+def test_an_infinite_latent_dimension_and_an_infinite_regularisation_commute():
+    """The features are then white noise to the teacher's eye, and nothing is learned."""
+    ds = at(n_over_d=None, p_over_n=None, n_over_p=2.0, d_over_p=np.inf, regularisation=np.inf)
+    assert float(ds.generalisation_error) == pytest.approx(0.5, abs=1e-12)
+    with pytest.raises(InvalidArgumentError, match="limits do not commute"):
+        at(n_over_d=None, p_over_n=None, n_over_p=np.inf, d_over_p=2.0, regularisation=np.inf)
+
+
 def test_unknown_ratio_is_refused():
     with pytest.raises(InvalidArgumentError, match="n_over_q"):
         at(n_over_q=1.0)

@@ -92,6 +92,7 @@ class Grid:
     model: Model
     coordinates: dict[str, xr.DataArray]
     template: xr.DataArray
+    on_failure: str
 
     @classmethod
     def of(
@@ -101,6 +102,7 @@ class Grid:
         *regularisation: ArrayLike | xr.DataArray,
         one_of: Collection[str] = (),
         limits: bool = True,
+        on_failure: str = "raise",
     ) -> Grid:
         """The points that ratios and regularisation, if there is one, span.
 
@@ -109,6 +111,7 @@ class Grid:
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
+        check_on_failure(on_failure)
         if unknown := set(ratios).difference(RATIOS):
             allowed = "ratios among " + ", ".join(RATIOS)
             if unknown <= {"minimise", "bounds"}:
@@ -117,7 +120,7 @@ class Grid:
         given = {name: ratios[name] for name in RATIOS if ratios.get(name) is not None}
         fixed = model.features.fixed_ratio
         if one_of:
-            _check_one(given, fixed, one_of)
+            _check_one(model, given, one_of)
         infinite = limits and not one_of
         coordinates = {name: labelled(name, v, infinite=infinite) for name, v in given.items()}
         if not one_of:
@@ -131,7 +134,7 @@ class Grid:
             raise InvalidArgumentError(
                 "ratios", " and ".join(given), "infinite in one of them only"
             )
-        return cls(model, coordinates, template)
+        return cls(model, coordinates, template, on_failure)
 
     @property
     def ratio(self) -> tuple[str, Array]:
@@ -173,29 +176,33 @@ class Grid:
         alpha, gamma = self.sizes()
         points = Points.of(self.flat(alpha), self.flat(gamma), self.flat(lam), infinite)
         for name, column in (("n/p", points.alpha), ("d/p", points.gamma)):
-            if not (np.isfinite(column).all() and column.all()):
-                raise InvalidArgumentError("ratios", f"that give {name} = {column}", "less extreme")
-        if (np.isinf(points.lam) & infinite & (points.alpha > 1.0)).any():
+            if (extreme := column[~np.isfinite(column) | (column == 0)]).size:
+                given = f"that give {name} = {extreme[0]}"
+                raise InvalidArgumentError("ratios", given, "less extreme")
+        if (np.isinf(points.lam) & infinite & (points.alpha > HUGE**0.5)).any():
             raise InvalidArgumentError(
                 "regularisation", np.inf, "finite where n/p is infinite: the limits do not commute"
             )
         return points
 
-    def dataset(
+    def answer(
         self,
         columns: Mapping[str, NDArray[Any]],
         source: Mapping[str, Any],
         meanings: Mapping[str, str] = MEANINGS,
     ) -> xr.Dataset:
-        """Results at these points, with their names and where they come from."""
-        return dataset(
+        """Results at these points, unless one failed and failures are to be raised."""
+        ds = dataset(
             self.model, self.coordinates, self.template, columns, source=source, meanings=meanings
         )
+        return checked(ds, self.on_failure)
 
 
-def _check_one(given: Mapping[str, Any], fixed: float | None, one_of: Collection[str]) -> None:
+def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) -> None:
     """Raise unless one of some ratios is given, or none where the features fix d/p."""
-    names = tuple(given)
+    names, fixed = tuple(given), model.features.fixed_ratio
+    if fixed is not None and "d_over_p" not in one_of:
+        raise InvalidArgumentError("model", model, "one whose features leave d/p free")
     if fixed is not None:
         if names:
             raise InvalidArgumentError(
@@ -277,7 +284,6 @@ def check_on_failure(on_failure: object) -> None:
 
 def checked(ds: xr.Dataset, on_failure: str) -> xr.Dataset:
     """The dataset, unless a point failed and failures are to be raised."""
-    check_on_failure(on_failure)
     failed = ds["status"].values != Status.CONVERGED
     if on_failure == "raise" and failed.any():
         raise ConvergenceError(_complaint(ds, failed), partial=ds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from .arguments import Grid, Ratios, checked, with_ratios
+from .arguments import Grid, Ratios, with_ratios
 from .execution import Crew
 from .model import Model
 from .theory.bayes import optimum
@@ -77,8 +77,7 @@ def bayes_optimal(
     >>> ds.generalisation_error.values.round(4)
     array([0.2285, 0.1299])
     """
-    crew, grid = Crew(workers, executor), Grid.of(model, ratios)
+    crew, grid = Crew(workers, executor), Grid.of(model, ratios, on_failure=on_failure)
     points = grid.points
     columns = optimum.bayes_optimal(model, points.alpha, points.gamma, crew)
-    ds = grid.dataset(columns, {**SOURCE, "workers": crew.used}, MEANINGS)
-    return checked(ds, on_failure)
+    return grid.answer(columns, {**SOURCE, "workers": crew.used}, MEANINGS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 
-from .arguments import Grid, Ratios, checked, with_ratios
+from .arguments import Grid, Ratios, with_ratios
 from .errors import InvalidArgumentError, Status
 from .execution import Crew
 from .ingredients import check_number
@@ -65,13 +65,10 @@ def features_needed(
     29.14
     """
     crew = Crew(workers, executor)
-    grid = Grid.of(model, ratios, one_of=("n_over_d",))
-    if model.features.fixed_ratio is not None:
-        raise InvalidArgumentError("model", model, "one whose features leave d/p free")
+    grid = Grid.of(model, ratios, one_of=("n_over_d",), on_failure=on_failure)
     check_number("within", within, 0.0, open_low=True)
     columns, missed = fewest_features(model, grid.ratio[1], within, crew)
     if not np.isfinite(columns["kernel_limit"]).all() or not columns["kernel_limit"].all():
         raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    ds = grid.dataset(columns, {**THEORY, "workers": crew.used}, MEANINGS)
-    return checked(ds, on_failure)
+    return grid.answer(columns, {**THEORY, "workers": crew.used}, MEANINGS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
-from .arguments import Grid, Optimal, Ratios, checked, with_ratios
+from .arguments import Grid, Optimal, Ratios, with_ratios
 from .execution import Crew
 from .model import Model
 from .theory.asymptotics import asymptotics
@@ -79,15 +79,15 @@ def predict(
     """
     crew, optimal = Crew(workers, executor), Optimal.asked_for(regularisation)
     if optimal is None:
-        grid = Grid.of(model, ratios, regularisation)  # type: ignore[arg-type]
+        grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)  # type: ignore[arg-type]
         columns = asymptotics(model, grid.points, crew)
     else:
-        grid = Grid.of(model, ratios)
+        grid = Grid.of(model, ratios, on_failure=on_failure)
         errors = ErrorByLambda(model, grid.points, optimal.minimise, crew)
         lam = optimal_regularisation(errors, *optimal.bounds)
         columns = asymptotics(model, grid.points.at(lam), crew)
         columns = {"optimal_regularisation": lam, **columns}
-    return checked(grid.dataset(columns, {**THEORY, "workers": crew.used}), on_failure)
+    return grid.answer(columns, {**THEORY, "workers": crew.used})
 
 
 @with_ratios
@@ -125,6 +125,7 @@ def sensitivity(
     >>> float(ds.generalisation_error_by_log_n.round(4))
     -0.067
     """
-    crew, grid = Crew(workers, executor), Grid.of(model, ratios, regularisation)
+    crew = Crew(workers, executor)
+    grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
     columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS)
-    return checked(grid.dataset(columns, {**THEORY, "workers": crew.used}), on_failure)
+    return grid.answer(columns, {**THEORY, "workers": crew.used})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arguments import Grid, Ratios, check_on_failure, checked, with_ratios
+from .arguments import Grid, Ratios, with_ratios
 from .errors import ConvergenceError, IncompatibleIngredientsError, Status
 from .execution import Crew
 from .ingredients import Task
@@ -89,8 +89,8 @@ def separability_threshold(
     >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).values.round(4)
     array([0.4994, 0.3677])
     """
-    crew, grid = Crew(workers, executor), Grid.of(model, ratios, one_of=tuple(RATIOS))
-    check_on_failure(on_failure)
+    crew = Crew(workers, executor)
+    grid = Grid.of(model, ratios, one_of=tuple(RATIOS), on_failure=on_failure)
     if model.task is not Task.CLASSIFICATION:
         raise IncompatibleIngredientsError(
             f"teacher {model.teacher} gives real labels: only labels ±1 can be separable"
@@ -160,7 +160,7 @@ def interpolation_peak(
     """
     crew = Crew(workers, executor)
     held = ("n_over_d", "d_over_p")
-    grid = Grid.of(model, ratios, regularisation, one_of=held, limits=False)
+    grid = Grid.of(model, ratios, regularisation, one_of=held, limits=False, on_failure=on_failure)
     name, ratio = grid.ratio
     lam = grid.flat(grid.coordinates["regularisation"])
     place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, crew))
@@ -169,4 +169,4 @@ def interpolation_peak(
         "generalisation_error": height,
         "status": np.where(unsolved, Status.SEARCH, Status.CONVERGED).astype(np.int8),
     }
-    return checked(grid.dataset(columns, {**THEORY, "workers": crew.used}, OF_PEAK), on_failure)
+    return grid.answer(columns, {**THEORY, "workers": crew.used}, OF_PEAK)
