@@ -58,6 +58,13 @@ def assert_same_numbers(table, ds):
             np.testing.assert_array_equal(found, flat, err_msg=name)
 
 
+@pytest.mark.parametrize("option", [("--minimise", "clean_error"), ("--bounds", "0.1:1")])
+def test_a_search_that_is_not_made_is_refused(option):
+    told = complaint(run("predict", *GRID, "--lam", 1, *option, code=Code.BAD_INPUT))
+    assert option[0] in told
+    assert "unless the regularisation is 'optimal'" in told
+
+
 def test_predict_writes_the_numbers_of_the_library(tmp_path):
     files = {kind: tmp_path / f"out.{kind}" for kind in ("csv", "json", "nc")}
     options = [part for kind, path in files.items() for part in (f"--{kind}", path)]
