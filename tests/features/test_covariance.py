@@ -343,6 +343,7 @@ BAD = {
     "NaN field": ((W, T), {"rho": NAN}, "rho", "above 0"),
     "negative field": ((W, T), {"rho": -1.0}, "rho", "above 0"),
     "a word for a field": ((W, T), {"rho": "1"}, "rho", "above 0"),
+    "a word for a teacher": ((W, T), {"drawn_teacher": "no"}, "drawn_teacher", "True or False"),
 }
 
 

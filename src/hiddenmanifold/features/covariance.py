@@ -47,6 +47,8 @@ class Covariance(Features):
 
     def __post_init__(self) -> None:
         check_number("rho", self.rho, 0.0, open_low=True)
+        if not isinstance(self.drawn_teacher, bool | np.bool_):
+            raise InvalidArgumentError("drawn_teacher", self.drawn_teacher, "True or False")
         columns = {
             name: finite_vector(name, getattr(self, name))
             for name in ("eigenvalues", "teacher_weights")
