@@ -444,8 +444,10 @@ def test_unknown_ratio_is_refused():
 
 def test_signatures_show_the_six_ratios():
     functions = (hm.predict, hm.sensitivity, hm.bayes_optimal, hm.separability_threshold)
-    for function in (*functions, hm.interpolation_peak, hm.features_needed, hm.simulate):
+    functions = (*functions, hm.interpolation_peak, hm.features_needed, hm.simulate, hm.compare)
+    for function in functions:
         assert set(RATIOS) <= set(inspect.signature(function).parameters)
+    assert {"seeds", "executor", "on_failure"} <= set(inspect.signature(hm.compare).parameters)
 
 
 # --- failures that show ------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
@@ -37,13 +37,21 @@ class Ratios(TypedDict, total=False):
 
 def with_ratios(function: Answer) -> Answer:
     """Spell out the six ratios in the signature that help and completion show."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    ratios = [inspect.Parameter(n, keyword, default=None, annotation=Values) for n in RATIOS]
+    return _spelled_out(function, ratios)
+
+
+def with_options_of(other: Callable[..., Any]) -> Callable[[Answer], Answer]:
+    """Spell out the options that are passed on to another function, ratios included."""
+    return lambda function: _spelled_out(function, inspect.signature(other).parameters.values())
+
+
+def _spelled_out(function: Answer, more: Iterable[inspect.Parameter]) -> Answer:
     signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    ratios = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Values)
-        for name in RATIOS
-    ]
-    function.__signature__ = signature.replace(parameters=[*own, *ratios])  # type: ignore[attr-defined]
+    own = {p.name: p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD}
+    parameters = [*own.values(), *(p for p in more if p.name not in own)]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function
 
 

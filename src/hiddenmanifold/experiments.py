@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arguments import Grid, Ratios, check_on_failure, checked, labelled, with_ratios
+from .arguments import (
+    Grid,
+    Ratios,
+    check_on_failure,
+    checked,
+    labelled,
+    with_options_of,
+    with_ratios,
+)
 from .errors import ConvergenceError, InvalidArgumentError
 from .execution import Crew
 from .ingredients import check_count
@@ -204,6 +212,7 @@ class Plan:
         return ds.assign_coords(used)
 
 
+@with_options_of(simulate)
 def compare(
     model: Model,
     *,

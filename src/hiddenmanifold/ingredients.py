@@ -73,7 +73,10 @@ def check_count(name: str, value: object, low: int = 1) -> int:
 
 def finite_vector(name: str, values: ArrayLike) -> Array:
     """The values as an array; raise unless they are a sequence of finite numbers."""
-    vector = np.asarray(values, dtype=float)
+    try:
+        vector = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):  # words, or ragged
+        vector = np.empty(0)
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
         raise InvalidArgumentError(name, values, "a non-empty sequence of finite numbers")
     return vector

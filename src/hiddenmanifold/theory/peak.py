@@ -24,7 +24,7 @@ SCAN = np.linspace(np.log(0.01), np.log(100.0), 47)
 AROUND = np.append(0.0, np.multiply.outer([-1, 1], [1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1]))
 """Tried too, from the threshold on: for small λ the peak is near it, and may be narrow."""
 CORNER = np.array([-1e-3, 1e-3])
-"""Tried on both sides of p = d, where curves of orthogonal features have a corner."""
+"""Tried on both sides of a corner, which curves of orthogonal features have at p = d."""
 BESIDE = 1e-3
 """How far on either side of a threshold, in log(p/n), the error must be lower for a peak."""
 
@@ -79,7 +79,8 @@ def highest(curve: ErrorByFeatures, threshold: Array) -> tuple[Array, Array, Boo
 
     scan = scanned(np.add.outer(SCAN, 0.0 * curve.ratio)) + scanned(np.add.outer(AROUND, threshold))
     if curve.held == "n_over_d":
-        scan += scanned(np.add.outer(CORNER, -np.log(curve.ratio)))
+        corner = curve.model.features.corner or 1.0
+        scan += scanned(np.add.outer(CORNER, -np.log(corner * curve.ratio)))
     scan = scan.ordered()
     scan = (scan + hidden_turns(curve, scan)).ordered()
     peaks = refined_minima(curve, *scan.pairs())
