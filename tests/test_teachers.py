@@ -420,3 +420,13 @@ def test_kinks_must_be_a_sequence_of_numbers(kinks):
     with pytest.raises(InvalidArgumentError) as caught:
         Custom(expit, kinks=kinks)
     assert caught.value.argument == "kinks"
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, 4.0])
+def test_real_labels_are_the_field_with_normal_noise(noise):
+    nu, rows = np.linspace(-3.0, 3.0, 40_000), 40_000
+    away = Linear(noise=noise).sample(nu, np.random.default_rng(1)) - nu
+    assert abs(away.mean()) <= 5 * np.sqrt(noise / rows)
+    assert abs((away**2).mean() - noise) <= 5 * noise * np.sqrt(2 / rows)
+    assert abs((away**4).mean() - 3 * noise**2) <= 5 * noise**2 * np.sqrt(96 / rows)
+    assert np.array_equal(Linear(noise=noise).noiseless(nu), nu)
