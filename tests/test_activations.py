@@ -197,3 +197,13 @@ def test_subclass_gets_its_coefficients_by_quadrature():
             return x**3
 
     assert Cubic().kappas == pytest.approx((0.0, 3.0, math.sqrt(6)), rel=1e-12, abs=1e-11)
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_growth_on_one_side_alone_is_seen(side):
+    """Of exp(gx) the mean square gathers around x = 2g, far out on one side."""
+    g = 6.0 * side
+    k0, k1, ks = Custom(lambda x: np.exp(g * x)).kappas
+    mean = math.exp(g * g / 2)
+    assert (k0, k1) == pytest.approx((mean, g * mean), rel=1e-9)
+    assert ks == pytest.approx(math.sqrt(math.exp(2 * g * g) - (1 + g * g) * mean**2), rel=1e-9)
