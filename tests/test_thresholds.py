@@ -423,3 +423,12 @@ def test_linear_programmes_agree_as_sizes_grow(n_over_d, sizes):
     deviation = np.sqrt(covariance[0, 0])
     assert abs(limit - theory) < 4 * deviation
     assert 0.5 - limit > 7 * deviation  # sharp enough to tell these labels from random ones
+
+
+def test_a_ratio_and_its_inverse_ask_the_same():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
+    for name, value in (("n_over_d", 3.0), ("p_over_n", 0.4), ("p_over_d", 1.3)):
+        inverse = "_over_".join(reversed(name.split("_over_")))
+        found = float(separability_threshold(model, **{name: value}))
+        turned = float(separability_threshold(model, **{inverse: 1.0 / value}))
+        assert turned == pytest.approx(found, rel=1e-12)

@@ -102,3 +102,25 @@ def test_least_squares_and_shortest_interpolation(p_over_n):
     ds = hm.predict(m, n_over_d=3.0, p_over_n=p_over_n, regularisation=0)
     assert abs(z_scores(q_w, float(ds.q_w))) < 4
     assert abs(z_scores(error, float(ds.generalisation_error))) < 4
+
+
+def test_intercept_of_a_lopsided_loss_on_real_labels():
+    """Residuals below zero cost four times as much: the prediction moves down."""
+    loss = hm.losses.Custom(
+        lambda s: 0.5 * s**2 * np.where(s < 0, 4.0, 1.0),
+        lambda s: s * np.where(s < 0, 4.0, 1.0),
+        lambda s: np.where(s < 0, 4.0, 1.0),
+        of="residual",
+        kinks=(0.0,),
+    )
+    model = hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=hm.teachers.Linear(noise=0.5),
+        loss=loss,
+        intercept=True,
+    )
+    ds = hm.compare(model, n_over_d=3.0, p_over_d=1.0, regularisation=0.3, d=150, seeds=16)
+    assert float(ds.intercept_theory) < -0.1
+    for name in ("intercept", "generalisation_error", "training_loss", "Q"):
+        assert abs(float(ds[f"{name}_z"])) < 4, name
