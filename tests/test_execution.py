@@ -31,6 +31,8 @@ from hiddenmanifold.theory.closed_forms import SquareBinaryChannel
 from hiddenmanifold.theory.saddle_point import rescue, solve
 from hiddenmanifold.theory.separability import line
 
+pytestmark = pytest.mark.slow
+
 MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
 SQUARE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
 GRID = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.3, 3.0, 9)}

@@ -13,6 +13,8 @@ from hiddenmanifold.features import REGISTRY, Features
 from hiddenmanifold.teachers import Linear, Sign
 from spectral_oracle import NAMES
 
+pytestmark = pytest.mark.slow
+
 every_kind = pytest.mark.parametrize("features", EXAMPLES.values(), ids=EXAMPLES)
 GAMMA = 0.8
 LABELS = {
