@@ -126,13 +126,12 @@ class Grid:
                 allowed = "carried by regularisation=Optimal(minimise=..., bounds=...)"
             raise InvalidArgumentError("arguments", ", ".join(sorted(unknown)), allowed)
         given = {name: ratios[name] for name in RATIOS if ratios.get(name) is not None}
-        fixed = model.features.fixed_ratio
         if one_of:
             _check_one(model, given, one_of)
         infinite = limits and not one_of
         coordinates = {name: labelled(name, v, infinite=infinite) for name, v in given.items()}
         if not one_of:
-            exponents(tuple(given), fixed)
+            exponents(tuple(given), model.features.fixed_ratio)
         for values in regularisation:
             coordinates["regularisation"] = labelled(
                 "regularisation", values, zero=True, infinite=infinite

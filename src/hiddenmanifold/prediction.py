@@ -83,9 +83,10 @@ def predict(
         columns = asymptotics(model, grid.points, crew)
     else:
         grid = Grid.of(model, ratios, on_failure=on_failure)
-        errors = ErrorByLambda(model, grid.points, optimal.minimise, crew)
+        points = grid.points
+        errors = ErrorByLambda(model, points, optimal.minimise, crew)
         lam = optimal_regularisation(errors, *optimal.bounds)
-        columns = asymptotics(model, grid.points.at(lam), crew)
+        columns = asymptotics(model, points.at(lam), crew)
         columns = {"optimal_regularisation": lam, **columns}
     return grid.answer(columns, {**THEORY, "workers": crew.used})
 

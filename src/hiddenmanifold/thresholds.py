@@ -160,7 +160,7 @@ def interpolation_peak(
     """
     crew = Crew(workers, executor)
     held = ("n_over_d", "d_over_p")
-    grid = Grid.of(model, ratios, regularisation, one_of=held, limits=False, on_failure=on_failure)
+    grid = Grid.of(model, ratios, regularisation, one_of=held, on_failure=on_failure)
     name, ratio = grid.ratio
     lam = grid.flat(grid.coordinates["regularisation"])
     place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, crew))
