@@ -29,6 +29,7 @@ LAYERS = (
     ("model",),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("results",),
+    ("chunked",),
     ("plotting", "arguments"),
     ("prediction", "bayes"),
     ("thresholds", "needs", "experiments"),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
 from hiddenmanifold.plotting.style import (
     COLOURS,
     STYLE,
@@ -48,10 +48,6 @@ PANELS = (
 LINE: dict[str, Any] = {"linestyle": "-"}
 POINT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.5}
 """How predictions and simulations are drawn."""
-
-
-class MissingExtraError(HiddenManifoldError, ImportError):
-    """An optional library is not installed."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +134,7 @@ def check_available() -> None:
     try:
         import matplotlib as mpl  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError(
-            "plots need matplotlib, which is not installed: pip install 'hiddenmanifold[plot]'"
-        ) from error
+        raise MissingExtraError("a plot", "matplotlib", "plot") from error
 
 
 def check_destination(path: str | Path) -> None:
