@@ -227,8 +227,10 @@ def _loaded(code: CodeType) -> Iterator[str]:
 def _installed(module: str) -> bool:
     """Whether a module belongs to Python, to an installed package or to this one."""
     root = module.partition(".")[0]
+    if root == "__main__":  # whose file may be that of an installed tool
+        return False
     if root in (*sys.stdlib_module_names, OURS):
-        return root != "__main__"
+        return True
     file = getattr(sys.modules.get(root), "__file__", None)
     sites = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     return file is not None and any(Path(file).is_relative_to(site) for site in sites)

@@ -143,9 +143,8 @@ class Store:
 
     def _check_header(self) -> None:
         """Raise unless this is a whole store of this schema; looks, and opens nothing."""
-        with self._explained("read"):
-            header = self.path.open("rb").read(100)
-            length = self.path.stat().st_size
+        with self._explained("read"), self.path.open("rb") as file:
+            header, length = file.read(100), self.path.stat().st_size
         number = {at: int.from_bytes(header[at : at + 4], "big") for at in (28, 60, 68)}
         if not header.startswith(b"SQLite format 3\0") or number[68] != MARK:
             raise StoreError(f"{self.path} is not a store of hiddenmanifold; it is left as it is")
