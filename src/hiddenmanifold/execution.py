@@ -124,7 +124,7 @@ class Crew:
         divided = can_fork() or (threads and not current_process().daemon)
         if self.executor is not None or not divided:
             return 1
-        return min(self.workers or os.cpu_count() or 1, jobs)
+        return max(1, min(self.workers or os.cpu_count() or 1, jobs))
 
     def _outcomes(self, jobs: Jobs, threads: bool) -> Outcomes:
         if self.executor is not None:

@@ -61,7 +61,7 @@ def model(**ingredients):
 
 
 VALUES = {
-    "erf": lambda: model(),
+    "erf": model,
     "hinge": lambda: model(loss="hinge"),
     "intercept": lambda: model(intercept=True),
     "flips": lambda: model(teacher=hm.teachers.Sign(flip=0.1)),
@@ -82,9 +82,9 @@ VALUES = {
     "calls a function": lambda: model(activation=nested),
     "recursive": lambda: model(activation=itself),
     "recursive, deeper": lambda: partial(itself, depth=3),
-    "lambda": lambda: model(activation=lambda x: np.tanh(x)),
+    "lambda": lambda: model(activation=lambda x: np.tanh(x) + 0.0),
     "other lambda": lambda: model(activation=lambda x: np.tanh(2.0 * x)),
-    "other attribute": lambda: model(activation=lambda x: np.arctan(x)),
+    "other attribute": lambda: model(activation=lambda x: np.arctan(x) + 0.0),
     "closure": lambda: model(activation=power(3)),
     "other closure": lambda: model(activation=power(5)),
     "partial": lambda: partial(np.power, 2.0),
@@ -96,8 +96,8 @@ VALUES = {
     "edited class": lambda: of_class("class Rule:\n def __call__(self, x): return np.sin(x)"),
     "special": lambda: model(activation=special.erf),
     "other special": lambda: model(activation=special.i0e),
-    "vectorised": lambda: np.vectorize(lambda x: np.tanh(x)),
-    "other vectorised": lambda: np.vectorize(lambda x: np.sin(x)),
+    "vectorised": lambda: np.vectorize(lambda x: np.tanh(x) + 0.0),
+    "other vectorised": lambda: np.vectorize(lambda x: np.sin(x) + 0.0),
     "vectorised by name": lambda: np.vectorize(scaled),
     "spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 3),
     "other spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 2),
@@ -190,7 +190,7 @@ def test_an_object_may_tell_its_own():
 OWN = types.ModuleType("a_module_of_mine")
 UNTOLD = {
     "frompyfunc": np.frompyfunc(scaled, 1, 1),
-    "module": lambda x: OWN.rule(x),
+    "module": lambda x: OWN.rule(x) + 0.0,
     "generator": (i for i in range(3)),
     "objects": np.array([object()]),
     "file": open(__file__, encoding="utf-8"),  # noqa: SIM115
