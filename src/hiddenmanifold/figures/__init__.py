@@ -6,7 +6,6 @@ A module per figure: its setting at the top, in the paper's size (`FULL`) and in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -53,15 +52,9 @@ class Recipe(Protocol):
         """The figure, of the datasets that `compute` returned."""
 
 
-MODULES: Mapping[int, Recipe] = {
-    1: figure_1,
-    2: figure_2,
-    3: figure_3,
-    4: figure_4,
-    5: figure_5,
-    6: figure_6,
-    7: figure_7,
-}
+MODULES = dict[int, Recipe](
+    enumerate((figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7), start=1)
+)
 NUMBERS = tuple(MODULES)
 """The numbers of the paper's figures."""
 
