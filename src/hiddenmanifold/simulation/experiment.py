@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
@@ -93,8 +92,8 @@ def check_memory(model: Model, sizes: list[Sizes], n_test: int, at_once: int) ->
     InvalidArgumentError
         Saying how much they would need.
     """
-    needs = [(at_once * bytes_needed(model, size, n_test), size) for size in sizes]
-    need, size = max(needs, key=itemgetter(0))
+    size = max(sizes, key=lambda size: bytes_needed(model, size, n_test))
+    need = at_once * bytes_needed(model, size, n_test)
     if need > MEMORY_LIMIT:
         workers = f" on {at_once} workers" if at_once > 1 else ""
         sizes_used = f"n = {size.n}, p = {size.p}, d = {size.d}{workers}"
