@@ -110,11 +110,8 @@ class Covariance(Features):
         tau = self._atoms[2]
         visible = self.visible(gamma)
         # in units in which the best visible direction has G = 1
-        G, directions = (
-            tau / tau.max(),
-            np.full_like(gamma, 1.0 / (self.fixed_dimension * tau.max())),
-        )
-        return DiscreteSight(G, directions, visible.fraction, visible.hidden)
+        directions = np.full_like(gamma, 1.0 / (len(self.eigenvalues) * tau.max()))
+        return DiscreteSight(directions, visible.fraction, visible.hidden, tau / tau.max())
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(p)
