@@ -207,20 +207,16 @@ class Grid:
 
 def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) -> None:
     """Raise unless one of some ratios is given, or none where the features fix d/p."""
-    names, fixed = tuple(given), model.features.fixed_ratio
-    if fixed is not None and "d_over_p" not in one_of:
+    names, fixed = ", ".join(given) or "none", model.features.fixed_ratio
+    if fixed is None:
+        if names not in one_of:
+            allowed = "exactly one ratio among " + ", ".join(one_of)
+            raise InvalidArgumentError("ratios", names, allowed)
+    elif "d_over_p" not in one_of:
         raise InvalidArgumentError("model", model, "one whose features leave d/p free")
-    if fixed is not None:
-        if names:
-            raise InvalidArgumentError(
-                "ratios",
-                ", ".join(names),
-                f"left out: the features fix d/p = {fixed:.6g} themselves",
-            )
-    elif len(names) != 1 or names[0] not in one_of:
-        raise InvalidArgumentError(
-            "ratios", ", ".join(names) or "none", "exactly one ratio among " + ", ".join(one_of)
-        )
+    elif given:
+        allowed = f"left out: the features fix d/p = {fixed:.6g} themselves"
+        raise InvalidArgumentError("ratios", names, allowed)
 
 
 def labelled(

@@ -13,7 +13,7 @@ This is the one place where normalisations are stated:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,9 +115,7 @@ class Model:
 
     def with_loss(self, loss: losses.Loss) -> Model:
         """The same problem with another loss."""
-        return Model(
-            features=self.features, teacher=self.teacher, loss=loss, intercept=self.intercept
-        )
+        return replace(self, loss=loss)
 
     @property
     def activation(self) -> activations.Activation:

@@ -46,14 +46,10 @@ class Layer:
     ) -> None:
         if width is not None:
             check_number("width", width, 0.0, open_low=True)
-        for name, value in {
-            "activation": activations.resolved(activation),
-            "projection": resolve(
-                "projection", projection, projections.Projection, projections.REGISTRY
-            ),
-            "width": width,
-        }.items():
-            object.__setattr__(self, name, value)
+        matrix = resolve("projection", projection, projections.Projection, projections.REGISTRY)
+        object.__setattr__(self, "activation", activations.resolved(activation))
+        object.__setattr__(self, "projection", matrix)
+        object.__setattr__(self, "width", width)
 
 
 class Layered(Features):
