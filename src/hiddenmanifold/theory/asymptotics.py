@@ -22,18 +22,15 @@ from hiddenmanifold.theory.sensitivity import slope_along, tangents
 
 DIGITS = 1e9
 """Largest ratio of two lengths whose difference still has enough digits."""
-CHANNELS: dict[tuple[Task, bool], type[Channel]] = {
-    (Task.REGRESSION, False): LinearChannel,
-    (Task.REGRESSION, True): SquareLinearChannel,
-    (Task.CLASSIFICATION, False): BinaryChannel,
-    (Task.CLASSIFICATION, True): SquareBinaryChannel,
-}
-"""The channel of a task, in closed form if the loss is quadratic."""
 
 
 def channel_of(model: Model) -> Channel:
     """The channel of a model: closed form for the square loss, panels otherwise."""
-    kind = CHANNELS[model.task, model.loss.quadratic]
+    kind: type[Channel]
+    if model.task is Task.REGRESSION:
+        kind = SquareLinearChannel if model.loss.quadratic else LinearChannel
+    else:
+        kind = SquareBinaryChannel if model.loss.quadratic else BinaryChannel
     return kind.of(model.teacher, model.loss, model.free_intercept)
 
 
@@ -67,9 +64,12 @@ def asymptotics(
         found = limits.finished(part, _solved(part, crew or Crew(), tuple(slopes)))
         if part.phase in limits.REFUSED:
             found["status"][:] = limits.REFUSED[part.phase]
-        for name, values in _without_failures(found).items():
+        failed = found["status"] != Status.CONVERGED
+        for name, values in found.items():
+            if name not in CERTIFICATES:
+                values[failed] = np.nan
             columns.setdefault(name, np.zeros(len(points), values.dtype))[part.index] = values
-    return limits.settled(columns, limits.negligible(points))
+    return limits.settled(columns, points)
 
 
 def _solved(part: limits.Part, crew: Crew, slopes: tuple[str, ...]) -> Columns:
@@ -115,14 +115,6 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
         unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * outcome.x[:, 1])
     outcome.status[unsettled] = Status.QUADRATURE
     return {**found, **outcome.columns}
-
-
-def _without_failures(found: Columns) -> Columns:
-    """Results of which a point that has failed keeps nothing but its certificates."""
-    failed = found["status"] != Status.CONVERGED
-    for name in set(found).difference(CERTIFICATES):
-        found[name][failed] = np.nan
-    return found
 
 
 def _slopes(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) -> Columns:
