@@ -100,14 +100,13 @@ def small_and_optimal(
     over: str,
     quantities: Sequence[str],
     setting: Setting,
-    *,
-    progress: bool,
+    **how: Any,
 ) -> Datasets:
     """Theory and simulation at the λ of a setting, and their errors at the optimal λ.
 
     The `lines` are models that are predicted, the `points` those that are simulated, by name.
     """
-    theory, simulation = setting.theory, {**setting.simulation, "progress": progress}
+    theory, simulation = setting.theory, {**setting.simulation, **how}
     best = {"regularisation": "optimal"}
     return {
         "theory": predicted(lines, over, quantities, **theory),

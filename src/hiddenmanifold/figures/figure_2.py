@@ -9,7 +9,7 @@ its edge. The paper's figure has no simulations; here they are, so that the curv
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,13 +37,13 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=2))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each loss."""
     models = {loss: paper_model(loss=loss) for loss in COLOURS}
     both = (*ERROR, "training_loss")
     limit = setting.theory | {"p_over_n": np.inf, "regularisation": "optimal"}
     return {
-        **small_and_optimal(models, models, "loss", both, setting, progress=progress),
+        **small_and_optimal(models, models, "loss", both, setting, **how),
         "kernel_limit": predicted(models, "loss", ERROR, **limit),
     }
 

@@ -9,7 +9,7 @@ cosine transforms.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.figures import drawing
 from hiddenmanifold.figures.curves import ERROR, Datasets, side_by_side, small_and_optimal
@@ -46,7 +46,7 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=128, seeds=12, n_test=1000, seed=5))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each task and projection."""
     panels = {}
     for task, (ingredients, small) in TASKS.items():
@@ -55,7 +55,7 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
             for names in (PROJECTIONS, POINTS)
         )
         own = replace(setting, at={**setting.at, "regularisation": small})
-        panels[task] = small_and_optimal(lines, dots, "projection", ERROR, own, progress=progress)
+        panels[task] = small_and_optimal(lines, dots, "projection", ERROR, own, **how)
     return {
         part: side_by_side({task: panel[part] for task, panel in panels.items()}, "panel")
         for part in PARTS

@@ -8,7 +8,7 @@ figure has no simulations; here they are, so that the curves can be believed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,13 +34,13 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=10, n_test=1000, seed=6))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over n/p, of each λ."""
     models = {"square": hidden_manifold()}
     limit = setting.theory | {"n_over_p": np.inf, "regularisation": "optimal"}
     return only_one(
         {
-            **small_and_optimal(models, models, "loss", ERROR, setting, progress=progress),
+            **small_and_optimal(models, models, "loss", ERROR, setting, **how),
             "infinite_data": predicted(models, "loss", ERROR, **limit),
         }
     )
