@@ -57,6 +57,8 @@ class Part:
     index: Integers
     model: Model
     points: Points
+    loss: Loss
+    """That of the model which is asked about; its stand-in may have another."""
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
     """The predictions of the model are these times those of the stand-in."""
@@ -70,7 +72,7 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
         some = points[positive]
-        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)))
+        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)), model.loss)
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
@@ -87,9 +89,9 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
             some = points[index].standing_in(TINY, Limit.FITTED if loss else Limit.NONE)
             if loss:
                 stand_in, least_loss = model.with_loss(loss), _least(model.loss)
-                yield Part(index, stand_in, some, phase, scale, least_loss)
+                yield Part(index, stand_in, some, model.loss, phase, scale, least_loss)
             else:
-                yield Part(index, model, some, phase)
+                yield Part(index, model, some, model.loss, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:
