@@ -32,7 +32,7 @@ LAYERS = (
     ("results",),
     ("plotting", "arguments"),
     ("prediction", "bayes"),
-    ("thresholds", "needs", "experiments", "margins"),
+    ("thresholds", "needs", "experiments", "margin_law"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Status,
     )
     from .experiments import compare, simulate
-    from .margins import margins
+    from .margin_law import margins
     from .model import Model, to_ridge_alpha, to_sklearn_C
     from .needs import features_needed
     from .prediction import predict, sensitivity
@@ -65,7 +65,7 @@ _HOME = {
         "Status",
     ),
     "experiments": ("compare", "simulate"),
-    "margins": ("margins",),
+    "margin_law": ("margins",),
     "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
     "needs": ("features_needed",),
     "prediction": ("predict", "sensitivity"),

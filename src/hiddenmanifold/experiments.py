@@ -121,7 +121,9 @@ def simulate(
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
     asked_for = chosen(model, observables)
     trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
-    check_memory(model, plan.sizes, n_test, crew.at_once(len(trials), threads=True))
+    at_once = crew.at_once(len(trials), threads=True)
+    kept = len(plan.lams[0]) if asked_for else 0
+    check_memory(model, plan.sizes, n_test, at_once, kept)
     columns, done = collect(trials, crew, progress=progress)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
     asked = len(trials)

@@ -107,3 +107,9 @@ def test_real_labels_are_refused_what_only_two_classes_have():
     np.testing.assert_allclose(ds.test_loss, 0.5 * ds.generalisation_error, rtol=1e-12)
     with pytest.raises(hm.InvalidArgumentError, match="real labels"):
         hm.simulate(linear, **how, observables="auc")
+
+
+def test_scores_that_are_kept_count_as_memory():
+    how = {"n_over_d": 2.0, "p_over_n": 1.0, "regularisation": [0.1, 1.0], "d": 30, "seeds": 2}
+    with pytest.raises(hm.InvalidArgumentError, match="GB"):
+        hm.simulate(model(), **how, n_test=10**9, observables="auc", workers=1)

@@ -204,6 +204,23 @@ def test_best_temperature_has_the_least_log_loss(name):
         assert pytest.approx(expected, rel=1e-8) == T
 
 
+def test_temperature_of_an_almost_learned_rule_is_the_width_of_its_doubt():
+    """Near the boundary doubt is a probit of width sqrt(V0); the best logistic one is a number."""
+
+    def slope(c):
+        return integrate.quad(
+            lambda u: u * (expit(-c * u) * ndtr(u) - expit(c * u) * ndtr(-u)), 0.0, 40.0
+        )[0]
+
+    c = optimize.brentq(slope, 1.0, 3.0, xtol=1e-13)
+    width = np.array([1e-3, 1e-6, 1e-9, 1e-12])
+    one = np.ones_like(width)
+    law = {"V": one, "deviation": 2.0 * one, "intercept": 0.0 * one, "k": one, "V0": width**2}
+    found = observe(best_temperature, Scores.of(teachers.Sign(), losses.Logistic(), **law))
+    np.testing.assert_allclose(found[1:], 2.0 * width[1:] / c, rtol=1e-8)
+    assert found[0] == pytest.approx(2.0 * width[0] / c, rel=1e-4)
+
+
 def test_a_score_that_says_nothing_or_the_opposite_is_best_ignored():
     points = [(0.0, 1.0, 0.0), (-0.5, 1.0, 0.0)]
     scores = scores_of(teachers.Sign(), losses.Logistic(), points)

@@ -124,16 +124,21 @@ def measured(model: Model) -> tuple[str, ...]:
     )
 
 
-def bytes_needed(model: Model, sizes: Sizes, n_test: int) -> float:
-    """Memory of one trial, by estimate: F as it is drawn, the samples, and their fit or test."""
+def bytes_needed(model: Model, sizes: Sizes, n_test: int, kept: int = 0) -> float:
+    """Memory of one trial, by estimate: F as it is drawn, the samples, and their fit or test.
+
+    Of each test sample so many scores are `kept`, for observables.
+    """
     n, p, d = sizes.n, sizes.p, sizes.d
     wide = max(d, p)
     drawn = model.features.numbers_drawn(n, d, p)
-    test = 4 * min(n_test * wide, BLOCK)
+    test = 4 * min(n_test * wide, BLOCK) + 3 * n_test * kept
     return 8.0 * (drawn + n * (d + p) + max(numbers_needed(model.loss, n, p), test))
 
 
-def check_memory(model: Model, sizes: list[Sizes], n_test: int, at_once: int) -> None:
+def check_memory(
+    model: Model, sizes: list[Sizes], n_test: int, at_once: int, kept: int = 0
+) -> None:
     """Refuse sizes whose trials would not fit, if `at_once` of them run at the same time.
 
     Raises
@@ -141,7 +146,7 @@ def check_memory(model: Model, sizes: list[Sizes], n_test: int, at_once: int) ->
     InvalidArgumentError
         Saying how much they would need.
     """
-    needs = [(at_once * bytes_needed(model, size, n_test), size) for size in sizes]
+    needs = [(at_once * bytes_needed(model, size, n_test, kept), size) for size in sizes]
     need, size = max(needs, key=itemgetter(0))
     if need > MEMORY_LIMIT:
         workers = f" on {at_once} workers" if at_once > 1 else ""
