@@ -36,7 +36,7 @@ def problem(name):
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_theory_predicts_what_is_measured_of_scores(name):
     model, point = problem(name)
-    how = {"d": 200, "seeds": 12, "seed": 3, "n_test": 4000, "workers": 1}
+    how = {"d": 160, "seeds": 8, "seed": 3, "n_test": 3000, "workers": 1}
     out = hm.compare(model, **point, **how, observables=tuple(REGISTRY))
     z = {q: float(out[f"{q}_z"]) for q in REGISTRY}
     assert all(abs(score) <= WORST for score in z.values()), z
@@ -48,7 +48,7 @@ def test_theory_predicts_the_loss_of_real_labels(loss):
         activation="erf", projection="gaussian", teacher=Linear(noise=0.3, rho=1.7), loss=loss
     )
     point = {"n_over_d": 1.8, "p_over_n": 0.8, "regularisation": 0.05}
-    out = hm.compare(model, **point, d=150, seeds=12, workers=1, observables="test_loss")
+    out = hm.compare(model, **point, d=120, seeds=8, workers=1, observables="test_loss")
     assert abs(float(out.test_loss_z)) <= WORST
 
 
@@ -56,7 +56,7 @@ def test_theory_predicts_the_loss_of_real_labels(loss):
 def test_margins_are_those_of_fits(name):
     model, point = problem(name)
     at = np.array([-1.0, 0.0, 0.5, 0.999, 1.001, 1.5, 2.5])
-    d, seeds = 200, 8
+    d, seeds = 160, 6
     sizes = Sizes.nearest(1 / point["p_over_n"], 1 / (point["p_over_n"] * point["n_over_d"]), d)
     fractions = {"test_cdf": [], "train_cdf": []}
     for seed in range(seeds):

@@ -238,6 +238,28 @@ def test_scores_of_any_size_have_the_same_order_and_proportional_temperature():
         np.testing.assert_allclose(ratio, scale, rtol=1e-10)
 
 
+OBSERVED = (mean_loss, auc, calibration_error, best_temperature)
+
+
+@pytest.mark.parametrize("observed", OBSERVED, ids=lambda f: f.__name__)
+def test_a_point_that_failed_spoils_no_other(observed):
+    scores = scores_of(TEACHERS["noisy sign"], losses.Huber(), POINTS)
+    lost = replace(scores, deviation=np.where(np.arange(5) == 1, np.nan, scores.deviation))
+    lost = replace(lost, k=np.where(np.arange(5) == 1, np.nan, scores.k))
+    found, expected = observe(observed, lost), observe(observed, scores)
+    assert np.isnan(found[1])
+    others = [0, 2, 3, 4]
+    np.testing.assert_allclose(found[others], expected[others], rtol=1e-13)
+
+
+def test_a_label_that_loses_almost_nothing_is_no_obstacle():
+    # the loss of positives comes from beyond 37 deviations, that of negatives from everywhere
+    scores = scores_of(teachers.Sign(threshold=0.5), losses.Hinge(), [(0.6, 0.1, 4.75)])
+    joint = Joint(teachers.Sign(threshold=0.5), 0.6, 0.1, 4.75)
+    expected = joint.weight * joint.law[-1] @ (1 + joint.given)
+    assert observe(mean_loss, scores)[0] == pytest.approx(expected, rel=1e-10)
+
+
 def test_a_constant_prediction_tells_nothing_of_the_label():
     teacher = TEACHERS["biased logistic"]
     scores = scores_of(teacher, losses.Hinge(), [(0.7, 1e-50, 1.0)])

@@ -121,7 +121,7 @@ class Scores:
         NaN where the far end of the normal law still counts or a function overflows there, as
         losses do that grow too fast. Panels are cut where the loss bends.
         """
-        total = np.zeros((2, len(functions), len(self)))
+        total, size, beyond = np.zeros((3, len(functions), len(self)))
         for y, share in self.labels:
             anchor = loss.anchor if self.teacher.task is Task.CLASSIFICATION else 0.0
             mean = anchor - y * self.centre
@@ -131,14 +131,14 @@ class Scores:
             row, law = panels.row, share * self.law(y, panels)
             first, last = (np.searchsorted(row, np.arange(len(self)), s) for s in ("left", "right"))
             s = mean[row, None] - self.spread[row, None] * panels.nodes
-            for part, function in zip(total.swapaxes(0, 1), functions, strict=True):
+            for i, function in enumerate(functions):
                 values = law * function(s)
-                size = np.abs(values)
-                part += [panels.sum(values), panels.sum(size)]
+                total[i] += panels.sum(values)
+                size[i] += panels.sum(np.abs(values))
                 for at in ((first, 0), (last - 1, -1)):
-                    beyond = normal_density(panels.nodes[at]) * size[at]
-                    part[:, ~(beyond <= SETTLED * part[1]) | ~np.isfinite(part[1])] = np.nan
-        return total[0], total[1]
+                    beyond[i] += normal_density(panels.nodes[at]) * np.abs(values[at])
+        total[~(beyond <= SETTLED * size) | ~np.isfinite(size)] = np.nan
+        return total, size
 
 
 def observe(observed: Observed, scores: Scores) -> Array:
@@ -192,13 +192,14 @@ def auc(scores: Scores) -> Array:
 
         plus, minus = (panels.weights * some.law(y, panels, y) for y in (1, -1))
         plus, minus = (m / by_row(m.sum(1))[panels.row, None] for m in (plus, minus))
-        # negatives below each node: in earlier panels of the row, earlier parts, and this part
-        earlier = np.cumsum(minus.sum(1)) - minus.sum(1)
-        first = np.searchsorted(panels.row, panels.row)
-        parts = minus.reshape(len(minus), -1, ORDER)
-        before = np.cumsum(parts.sum(2), axis=1) - parts.sum(2)
-        below = parts @ _below().T + before[..., None]
-        below += (earlier - earlier[first])[:, None, None]
+        # negatives below each node: in this part of its panel, in earlier parts of the row
+        parts = minus.reshape(-1, ORDER)
+        row = np.repeat(panels.row, len(parts) // len(minus))
+        place = np.arange(len(row)) - np.searchsorted(row, row)
+        table = np.zeros((panels.rows, place.max() + 1))
+        table[row, place] = parts.sum(1)
+        earlier = (np.cumsum(table, axis=1) - table)[row, place]
+        below = parts @ _below().T + earlier[:, None]
         value = by_row((plus * below.reshape(plus.shape)).sum(1))
         return value, np.full(len(value), SETTLED)
 
