@@ -54,7 +54,8 @@ def test_links_between_pages_lead_somewhere():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module", ["model", "prediction", "needs", "thresholds", "bayes", "features.layers"]
+    "module",
+    ["model", "prediction", "needs", "thresholds", "bayes", "margin_law", "features.layers"],
 )
 def test_docstring_examples_give_what_they_show(module):
     results = doctest.testmod(

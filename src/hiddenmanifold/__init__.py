@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Status,
     )
     from .experiments import compare, simulate
+    from .margin_law import margins
     from .model import Model, to_ridge_alpha, to_sklearn_C
     from .needs import features_needed
     from .prediction import predict, sensitivity
@@ -40,6 +41,7 @@ __all__ = [
     "features_needed",
     "interpolation_peak",
     "losses",
+    "margins",
     "predict",
     "projections",
     "sensitivity",
@@ -63,6 +65,7 @@ _HOME = {
         "Status",
     ),
     "experiments": ("compare", "simulate"),
+    "margin_law": ("margins",),
     "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
     "needs": ("features_needed",),
     "prediction": ("predict", "sensitivity"),

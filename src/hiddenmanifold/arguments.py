@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .arrays import Array
 from .errors import ConvergenceError, InvalidArgumentError, Status
 from .model import Model
+from .observables import OBSERVABLES
 from .points import HUGE, RATIOS, Points, exponents
 from .results import MEANINGS, dataset
 
@@ -65,19 +66,23 @@ class Optimal:
 
     Parameters
     ----------
-    minimise : {"generalisation_error", "clean_error"}
-        The error to make least.
+    minimise : {"generalisation_error", "clean_error", "test_loss", "calibration_error"}
+        The error, or the observable, to make least.
     bounds : pair of float
         The λ among which to choose; 0 and inf include the limits.
     """
 
-    minimise: Literal["generalisation_error", "clean_error"] = "generalisation_error"
+    minimise: Literal["generalisation_error", "clean_error", "test_loss", "calibration_error"] = (
+        "generalisation_error"
+    )
     bounds: tuple[float, float] = (0.0, math.inf)
 
     def __post_init__(self) -> None:
-        if self.minimise not in ("generalisation_error", "clean_error"):
+        observables = [o.name for o in OBSERVABLES if o.less_is_better]
+        if self.minimise not in ("generalisation_error", "clean_error", *observables):
+            errors = "'generalisation_error' or 'clean_error', or an observable of which less is "
             raise InvalidArgumentError(
-                "minimise", self.minimise, "'generalisation_error' or 'clean_error'"
+                "minimise", self.minimise, errors + f"better: {', '.join(map(repr, observables))}"
             )
         try:
             low, high = (float(bound) for bound in self.bounds)

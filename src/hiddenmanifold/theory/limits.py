@@ -57,6 +57,8 @@ class Part:
     index: Integers
     model: Model
     points: Points
+    loss: Loss
+    """That of the model which is asked about; its stand-in may have another."""
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
     """The predictions of the model are these times those of the stand-in."""
@@ -70,7 +72,7 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
         some = points[positive]
-        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)))
+        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)), model.loss)
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
@@ -86,9 +88,9 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
             index, some = zero[chosen], points[zero[chosen]]
             if loss := STAND_INS.get(phase):
                 some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
-                yield Part(index, stand_in, some, phase, scale, _least(model.loss))
+                yield Part(index, stand_in, some, model.loss, phase, scale, _least(model.loss))
             else:
-                yield Part(index, model, some.standing_in(TINY), phase)
+                yield Part(index, model, some.standing_in(TINY), model.loss, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:
