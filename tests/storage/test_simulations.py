@@ -62,6 +62,7 @@ def test_a_finished_sweep_grows(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
+        {"observables": ["auc"]},
         {"seed": 1},
         {"n_test": 51},
         {"d": 21},
@@ -73,7 +74,7 @@ def test_a_finished_sweep_grows(tmp_path):
         {"model": model(teacher=hm.teachers.Sign(flip=0.1))},
         {"model": model(activation=lambda x: np.tanh(x) + 0.0)},
     ],
-    ids=str,
+    ids=lambda change: next(iter(change)),
 )
 def test_another_configuration_is_never_mixed_in(tmp_path, change):
     asked = {"model": model(), **SMALL, "regularisation": LAMS, "store": tmp_path / "runs.db"}

@@ -15,7 +15,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.simulation.experiment import Trial, measured
+from hiddenmanifold.simulation.experiment import Trial
 from hiddenmanifold.storage import Row, Store, fingerprint, sources_digest
 
 PACKAGE = Path(__file__).parents[1]
@@ -79,7 +79,7 @@ class Memory:
                     for some in self.keys
                 ]
             )
-            for name in measured(self.trials[0].model)
+            for name in self.trials[0].names
         }
 
 
@@ -146,6 +146,7 @@ def contents(trial: Trial) -> Iterator[dict[str, Any]]:
             "n_test": trial.n_test,
             "root_seed": str(trial.seed.entropy),
             "seed": trial.seed.spawn_key[0],
+            **({"observables": sorted(trial.observables)} if trial.observables else {}),
         }
 
 
