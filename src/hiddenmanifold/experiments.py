@@ -114,9 +114,9 @@ def simulate(
         The names of `predict` with a dimension `seed`, plus `optimality` (a bound on each fit's
         relative distance from its minimum), the sizes `n`, `p`, `d` used, and `seconds`. After a
         Ctrl-C the attribute `interrupted` is 1, the attributes `done` and `asked` count trials
-        (a seed of a point each), and those that were not finished are NaN. The attributes
-        `computed`, `reused` and `failed` count fits: made now, known to the store, and of both
-        those farther than 1e-7 from their optimum. NaN are also draws without a
+        (a seed of a point each), and those that were not finished are NaN. With a
+        store the attributes `computed`, `reused` and `failed` count fits: made now, known to the
+        store, and of both those farther than 1e-7 from their optimum. NaN are also draws without a
         minimum (a single class, an intercept and a loss that only falls), of infinite
         `optimality`.
 
@@ -140,12 +140,14 @@ def simulate(
     found, asked = collect(trials, crew, kept), len(trials)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
     ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}
-    failed = int((found.columns["optimality"] > ACCEPTED).sum())
-    fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
-    if kept is not None and crew.shown.shown:
-        told = ", ".join(f"{count} {what}" for what, count in fits.items())
-        print(f"{kept.path}: {told}", file=sys.stderr)
-    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended, **fits})
+    if kept is not None:
+        failed = int((found.columns["optimality"] > ACCEPTED).sum())
+        fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
+        ended |= fits
+        if crew.shown.shown:
+            told = ", ".join(f"{count} {what}" for what, count in fits.items())
+            print(f"{kept.path}: {told}", file=sys.stderr)
+    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended})
 
 
 @dataclass(frozen=True)

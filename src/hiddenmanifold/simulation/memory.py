@@ -71,16 +71,14 @@ class Memory:
     @property
     def columns(self) -> dict[str, Array]:
         """Every quantity, of shape (trials, regularisations); NaN where it is not known."""
-        unknown: Mapping[str, float] = {}
-        return {
-            name: np.array(
-                [
-                    [self.known.get(key, unknown).get(name, np.nan) for key in some]
-                    for some in self.keys
-                ]
+
+        def column(name: str) -> Array:
+            found = (
+                self.known.get(key, {}).get(name, np.nan) for some in self.keys for key in some
             )
-            for name in self.trials[0].names
-        }
+            return np.array([*found]).reshape(len(self.keys), -1)
+
+        return {name: column(name) for name in self.trials[0].names}
 
 
 @dataclass(frozen=True)
