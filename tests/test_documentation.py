@@ -36,7 +36,8 @@ def test_the_readme_starts_with_the_two_commands():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module", ["model", "prediction", "needs", "thresholds", "bayes", "features.deep"]
+    "module",
+    ["model", "prediction", "needs", "thresholds", "bayes", "features.deep", "plotting.figure"],
 )
 def test_docstring_examples_give_what_they_show(module):
     results = doctest.testmod(

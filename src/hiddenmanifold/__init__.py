@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .experiments import compare, simulate
     from .model import Model, to_ridge_alpha, to_sklearn_C
     from .needs import features_needed
+    from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
     from .thresholds import interpolation_peak, separability_threshold
@@ -40,6 +41,7 @@ __all__ = [
     "features_needed",
     "interpolation_peak",
     "losses",
+    "plot",
     "predict",
     "projections",
     "sensitivity",
@@ -65,6 +67,7 @@ _HOME = {
     "experiments": ("compare", "simulate"),
     "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
     "needs": ("features_needed",),
+    "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
     "thresholds": ("interpolation_peak", "separability_threshold"),

@@ -8,14 +8,16 @@ result, `outcome` turns every ending into a sentence and an exit code.
 import sys
 from io import TextIOWrapper
 
+from hiddenmanifold.cli import paper  # noqa: F401 its commands
 from hiddenmanifold.cli.commands import app
+from hiddenmanifold.cli.letters import SPELT
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
     """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal without λ shows another sign instead
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    app()
+            stream.reconfigure(errors=SPELT)
+    app(prog_name="hiddenmanifold")
