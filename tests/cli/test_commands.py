@@ -352,6 +352,8 @@ def test_the_peak_has_a_place_and_a_height():
     assert "peak" in shown
     for name in ("p_over_n", "generalisation_error"):
         assert f"{float(ds[name][1, 1]):.6g}" in shown
+    assert "no peak" not in shown
+    assert "—: the curve has no peak" in run("peak", "--n-over-d", 3, "--lam", 1).stdout
 
 
 @pytest.mark.slow

@@ -278,8 +278,16 @@ def test_what_cannot_be_drawn_is_refused(prediction):
             plotting.plot(ds, **options)
 
 
-def test_plot_is_a_public_function():
+def test_a_finer_theory_need_not_have_every_quantity(comparison):
+    fine = hm.predict(MODEL, n_over_d=3.0, p_over_n=np.linspace(0.5, 2, 9), regularisation=LAMS)
+    (axis,) = plotting.plot(comparison, y="generalisation_error_z", theory=fine).axes
+    expected = comparison.generalisation_error_z.values[:, 0]
+    np.testing.assert_array_equal(lines_of(axis)[0].get_ydata(), expected)
+
+
+def test_plot_is_a_public_function_whose_figure_a_notebook_shows(prediction):
     assert hm.plot is plotting.plot
+    assert hm.plot(prediction)._repr_png_().startswith(b"\x89PNG")
 
 
 def test_a_dataset_is_left_as_it_was(prediction):

@@ -25,7 +25,6 @@ from hiddenmanifold.cli.options import (
     spread,
 )
 from hiddenmanifold.cli.outcome import Code, OneSentence
-from hiddenmanifold.errors import ConvergenceError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,7 +84,29 @@ def _root(
         typer.echo(context.get_help())
 
 
-# ---------------------------------------------------------------- curves
+def compute(
+    step: str,
+    call: Callable[..., xr.Dataset],
+    ratios: RatioOptions | PeakRatioOptions | NeedRatioOptions,
+    output: OutputOptions,
+    *,
+    names: Callable[[], Iterable[Hashable]] | None = None,
+    **regularisation: Any,
+) -> None:
+    """Compute and deliver what a call gives at some ratios; `names` finds its quantities."""
+    from hiddenmanifold.cli.delivery import check, deliver
+    from hiddenmanifold.cli.work import in_pieces
+
+    given = ratios.given()
+    grid = {**given, **regularisation}
+    check(output, grid, names or (lambda: call(**_one_of(grid))))
+    points = max(1, PIECES[step] // np.size(regularisation.get("regularisation", 0.0)))
+    deliver(in_pieces(partial(call, **regularisation), given, points), output)
+
+
+def _one_of(grid: dict[str, Any]) -> dict[str, Any]:
+    """The first point of a grid."""
+    return {name: values[0] if np.ndim(values) else values for name, values in grid.items()}
 
 
 @command()
@@ -136,7 +157,7 @@ def _predict(
     lam = search.regularisation(regularisation)
     step = "optimal" if regularisation.strip() == "optimal" else "predict"
     call = partial(predict, model.model(), on_failure="keep", workers=workers)
-    _in_pieces(step, call, ratios, output, regularisation=lam)
+    compute(step, call, ratios, output, regularisation=lam)
 
 
 @command()
@@ -159,7 +180,7 @@ def sensitivity(
 
     lam = values("--regularisation", regularisation)
     call = partial(sensitivity, model.model(), on_failure="keep", workers=workers)
-    _in_pieces("sensitivity", call, ratios, output, regularisation=lam)
+    compute("sensitivity", call, ratios, output, regularisation=lam)
 
 
 @command()
@@ -236,123 +257,3 @@ def _finer(model: Model, grid: dict[str, Any], x: str | None, ds: xr.Dataset) ->
     count = PIECES["optimal"] if "optimal_regularisation" in ds else FINE
     fine = space(np.min(positive), np.max(positive), count)
     return predict(model, **{**grid, x: np.union1d(fine, grid[x])}, on_failure="keep")
-
-
-# ---------------------------------------------------------------- answers to questions
-
-
-@command()
-@spread
-def threshold(
-    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, workers: Workers = None
-) -> None:
-    """Find where the training data become linearly separable.
-
-    Give one ratio, e.g.: hiddenmanifold threshold --n-over-d 0.5:5:10
-    """
-    from hiddenmanifold.thresholds import separability_threshold
-
-    chosen = model.model()
-
-    def call(**given: Any) -> xr.Dataset:
-        try:
-            array = separability_threshold(chosen, **given, workers=workers)
-        except ConvergenceError as error:  # the points that were found are worth showing
-            array = error.partial
-        meaning = array.attrs.pop("long_name")
-        ds = array.to_dataset(promote_attrs=True)
-        ds[array.name].attrs["long_name"] = meaning
-        return ds
-
-    _in_pieces("threshold", call, ratios, output)
-
-
-@command()
-@spread
-def peak(
-    *,
-    model: ModelOptions,
-    ratios: PeakRatioOptions,
-    regularisation: Regularisation,
-    output: OutputOptions,
-    workers: Workers = None,
-) -> None:
-    """Find place and height of the peak of the test error between few and many features.
-
-    Give --n-over-d or --d-over-p, e.g.: hiddenmanifold peak --n-over-d 0.5:5:10 --lam 0,1e-4
-    """
-    from hiddenmanifold.cli.values import values
-    from hiddenmanifold.thresholds import interpolation_peak
-
-    lam = values("--regularisation", regularisation)
-    call = partial(interpolation_peak, model.model(), on_failure="keep", workers=workers)
-    _in_pieces("peak", call, ratios, output, regularisation=lam)
-
-
-@command()
-@spread
-def needed(
-    *,
-    model: ModelOptions,
-    ratios: NeedRatioOptions,
-    within: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE", help="How close to the error of infinitely many: 0.05 is 5 % above."
-        ),
-    ] = 0.05,
-    output: OutputOptions,
-    workers: Workers = None,
-) -> None:
-    """Find the fewest features per sample whose error is close to that of infinitely many.
-
-    Both at their best regularisation. Give --n-over-d, e.g.:
-    hiddenmanifold needed --n-over-d 1,3 --loss square --within 0.1
-    """
-    from hiddenmanifold.needs import MEANINGS, features_needed
-
-    call = partial(
-        features_needed, model.model(), within=within, on_failure="keep", workers=workers
-    )
-    # a single point takes seconds, and its quantities are known
-    _in_pieces("needed", call, ratios, output, names=lambda: (*MEANINGS, "status"))
-
-
-@command()
-@spread
-def bayes(
-    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, workers: Workers = None
-) -> None:
-    """Find the least error that any method could reach on the same data.
-
-    Give two ratios, e.g.: hiddenmanifold bayes --n-over-d 3 --p-over-n 0.1:3:30
-    """
-    from hiddenmanifold.bayes import bayes_optimal
-
-    call = partial(bayes_optimal, model.model(), on_failure="keep", workers=workers)
-    _in_pieces("bayes", call, ratios, output)
-
-
-def _in_pieces(
-    step: str,
-    call: Callable[..., xr.Dataset],
-    ratios: RatioOptions | PeakRatioOptions | NeedRatioOptions,
-    output: OutputOptions,
-    *,
-    names: Callable[[], Iterable[Hashable]] | None = None,
-    **regularisation: Any,
-) -> None:
-    """Compute and deliver what a call gives at some ratios; `names` are those of its quantities."""
-    from hiddenmanifold.cli.delivery import check, deliver
-    from hiddenmanifold.cli.work import in_pieces
-
-    given = ratios.given()
-    grid = {**given, **regularisation}
-    check(output, grid, names or (lambda: call(**_one_of(grid))))
-    points = max(1, PIECES[step] // np.size(regularisation.get("regularisation", 0.0)))
-    deliver(in_pieces(partial(call, **regularisation), given, points), output)
-
-
-def _one_of(grid: dict[str, Any]) -> dict[str, Any]:
-    """The first point of a grid."""
-    return {name: values[0] if np.ndim(values) else values for name, values in grid.items()}

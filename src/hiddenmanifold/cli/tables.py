@@ -136,6 +136,8 @@ def groups(ds: xr.Dataset, quantities: Sequence[str] = ()) -> list[list[Column]]
 def below(ds: xr.Dataset) -> Iterator[str]:
     """What does not vary: ratios, the model, and what is minimised."""
     fixed = [(str(name), values) for name, values in ds.coords.items() if values.ndim == 0]
+    if any(role(_meaning(a)) == "peak" and a.isnull().any() for a in ds.data_vars.values()):
+        yield "—: the curve has no peak"
     if fixed:
         yield ", ".join(f"{heading(name)} = {digits(float(values))}" for name, values in fixed)
     yield str(ds.attrs["model"])
@@ -169,7 +171,7 @@ def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> lis
     if "\n" not in title:
         title = "\n".join(title.rsplit(" ", 1))
     if name in RATIOS:
-        title = f"{role(ds[name].attrs.get('long_name', ''))}\n{title}".lstrip()
+        title = f"{role(_meaning(ds[name]))}\n{title}".lstrip()
     if name in STATUSES:
         return [(title, [Status(int(value)).name.lower() for value in flat[name]])]
     cells = [digits(value) for value in flat[name]]
@@ -181,6 +183,10 @@ def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> lis
     theory = [digits(value) for value in flat[f"{name}_theory"]]
     z = ["—" if math.isnan(z) else f"{z:+.1f}" for z in flat[f"{name}_z"]]
     return [(title, cells), ("theory", theory), ("z", z)]
+
+
+def _meaning(array: xr.DataArray) -> str:
+    return str(array.attrs.get("long_name", ""))
 
 
 def digits(value: float) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +74,8 @@ def plot(
     Returns
     -------
     matplotlib.figure.Figure
-        Its panels are ``figure.axes``; to be changed at will, and saved with ``figure.savefig``.
+        Its panels are ``figure.axes``; to be changed at will, and saved with ``figure.savefig``. A
+        notebook shows it.
 
     Raises
     ------
@@ -98,9 +101,12 @@ def plot(
     dataset = _dataset(dataset)
     x, family = axes_of({str(dim): n for dim, n in dataset.sizes.items()}, x)
     names = _quantities(dataset, y)
-    source = dataset if theory is None else theory
+    finer = {} if theory is None else dict.fromkeys(theory, theory)
     panels = [
-        [*predicted(source, name, x, family), *simulated(dataset, name, x, family)]
+        [
+            *predicted(finer.get(name, dataset), name, x, family),
+            *simulated(dataset, name, x, family),
+        ]
         for name in names
     ]
     with mpl.rc_context(STYLE):
@@ -118,7 +124,14 @@ def plot(
         axes[-1].set_xlabel(label(x))
         axes[0].set_title(fixed(dataset), loc="left")
         figure.suptitle(caption(dataset.attrs), x=0.02, ha="left", fontsize=7.5, color=GREY)
+    vars(figure)["_repr_png_"] = partial(_png, figure)  # so that a notebook shows it
     return figure
+
+
+def _png(figure: Figure) -> bytes:
+    file = BytesIO()
+    figure.savefig(file, dpi=120)
+    return file.getvalue()
 
 
 def save(figure: Figure, path: str | Path, attributes: Mapping[Any, Any] | None = None) -> None:
