@@ -13,8 +13,8 @@ from hiddenmanifold.cli.options import (
     NeedRatioOptions,
     OutputOptions,
     PeakRatioOptions,
+    PeakRegularisation,
     RatioOptions,
-    Regularisation,
     Workers,
     spread,
 )
@@ -56,7 +56,7 @@ def peak(
     *,
     model: ModelOptions,
     ratios: PeakRatioOptions,
-    regularisation: Regularisation,
+    regularisation: PeakRegularisation,
     output: OutputOptions,
     workers: Workers = None,
 ) -> None:

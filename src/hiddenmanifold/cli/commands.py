@@ -11,6 +11,8 @@ import typer
 
 from hiddenmanifold.cli.options import (
     OUTPUT,
+    FittedRegularisation,
+    FittedRegularisationOrOptimal,
     ModelOptions,
     NeedRatioOptions,
     OutputOptions,
@@ -50,7 +52,10 @@ EPILOG = [
     "Exit codes:",
     *(f"{code.value:4}  {code.meaning}" for code in Code),
 ]
-VALUES = "VALUES are 3, inf, 0.5,1,2, a range 0.05:3:60 or a geometric series log:1e-4:1e2:40."
+VALUES = (
+    "VALUES are a number, as 3 or inf; several, as 0.5,1,2; a range, as 0.05:3:60 for 60 of them; "
+    "or a geometric series, as log:1e-4:1e2:40."
+)
 
 app = typer.Typer(
     cls=OneSentence,
@@ -189,7 +194,7 @@ def simulate(
     *,
     model: ModelOptions,
     ratios: RatioOptions,
-    regularisation: Regularisation,
+    regularisation: FittedRegularisation,
     size: SimulationOptions,
     output: OutputOptions,
     per_seed: Annotated[
@@ -225,7 +230,7 @@ def compare(
     *,
     model: ModelOptions,
     ratios: RatioOptions,
-    regularisation: RegularisationOrOptimal,
+    regularisation: FittedRegularisationOrOptimal,
     search: SearchOptions,
     size: SimulationOptions,
     output: OutputOptions,

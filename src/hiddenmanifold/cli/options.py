@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from hiddenmanifold.arrays import Array
     from hiddenmanifold.model import Model
 
-MODEL, RATIOS, SEARCH, OUTPUT = "Model", "Ratios", "Regularisation", "Output"
+MODEL, RATIOS, SEARCH = "Model", "Ratios", "Regularisation"
+SIMULATION, OUTPUT = "Simulation", "Output"
 NAMES = " Names, with their keys: "
 
 
@@ -47,6 +48,10 @@ def _ratio(text: str) -> Any:
     return typer.Option(metavar="VALUES", help=text, rich_help_panel=RATIOS)
 
 
+def _size(text: str, metavar: str = "N") -> Any:
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=SIMULATION)
+
+
 def _file(text: str) -> Any:
     return typer.Option(metavar="FILE", help=text, rich_help_panel=OUTPUT)
 
@@ -57,10 +62,14 @@ def _regularisation(text: str) -> Any:
     return typer.Option(*names, metavar="VALUES", help=text, rich_help_panel=SEARCH)
 
 
-Regularisation = Annotated[str, _regularisation("0 and inf are the limits")]
-RegularisationOrOptimal = Annotated[
-    str, _regularisation("0 and inf are the limits; the word optimal: the λ of least error")
-]
+LIMITS, FITTED = "0 and inf are the limits", "positive, or 0 with the square loss"
+OPTIMAL = "; the word optimal: the λ of least error"
+
+Regularisation = Annotated[str, _regularisation(LIMITS)]
+RegularisationOrOptimal = Annotated[str, _regularisation(LIMITS + OPTIMAL)]
+FittedRegularisation = Annotated[str, _regularisation(FITTED)]
+FittedRegularisationOrOptimal = Annotated[str, _regularisation(FITTED + OPTIMAL)]
+PeakRegularisation = Annotated[str, _regularisation("0 is the limit")]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=OUTPUT)
 ]
@@ -189,17 +198,12 @@ class SimulationOptions:
 
     d: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Latent dimension, from which n and p follow; 256 unless the features fix it.",
-        ),
+        _size("Latent dimension, from which n and p follow; 256 unless the features fix it."),
     ] = None
-    seeds: Annotated[int, typer.Option(metavar="N", help="Independent draws of everything.")] = 30
-    n_test: Annotated[int, typer.Option(metavar="N", help="Fresh samples per draw.")] = 4000
-    data: Annotated[
-        str, typer.Option(metavar="KIND", help="original, or equivalent: the Gaussian twin.")
-    ] = "original"
-    seed: Annotated[int, typer.Option(metavar="N", help="Root of all randomness.")] = 0
+    seeds: Annotated[int, _size("Independent draws of everything.")] = 30
+    n_test: Annotated[int, _size("Fresh samples per draw.")] = 4000
+    data: Annotated[str, _size("original, or equivalent: the Gaussian twin.", "KIND")] = "original"
+    seed: Annotated[int, _size("Root of all randomness.")] = 0
     workers: Workers = None
 
     def given(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hiddenmanifold.cli.commands import app
+from hiddenmanifold.cli.letters import legible
 from hiddenmanifold.cli.options import Debug, spread
 from hiddenmanifold.errors import InvalidArgumentError
 
@@ -66,11 +67,16 @@ def claims(
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)
     rows = undivided(check)
+    console = Console()
     table = Table("claim", "the text", "computed", "verdict", show_lines=True)
     for row in rows:
-        computed = Text.assemble(row.computed, ("\n" + row.note if row.note else "", "dim"))
-        table.add_row(row.claim, row.expected, computed, Text(row.verdict, COLOURS[row.verdict]))
-    Console().print(table)
+        claim, expected, computed, note = (
+            legible(text, console.encoding)
+            for text in (row.claim, row.expected, row.computed, "\n" + row.note if row.note else "")
+        )
+        verdict = Text(row.verdict, COLOURS[row.verdict])
+        table.add_row(claim, expected, Text.assemble(computed, (note, "dim")), verdict)
+    console.print(table)
     if report is not None:
         from hiddenmanifold.figures.report import write
 
