@@ -338,8 +338,8 @@ def test_a_dataset_that_does_not_know_its_model_is_drawn_without_it():
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg", "PNG"])
 def test_the_same_figure_is_the_same_file_that_says_what_it_shows(prediction, tmp_path, suffix):
     paths = [tmp_path / f"{k}.{suffix}" for k in range(2)]
-    for path in paths:
-        plotting.save(plotting.plot(prediction), path, prediction.attrs)
+    for workers, path in enumerate(paths, 1):
+        plotting.save(plotting.plot(prediction), path, {**prediction.attrs, "workers": workers})
     first, second = (path.read_bytes() for path in paths)
     assert len(first) > 1000
     assert first == second

@@ -143,7 +143,8 @@ def save(figure: Figure, path: str | Path, attributes: Mapping[Any, Any] | None 
     import matplotlib as mpl
 
     attributes = attributes or {}
-    told = "; ".join(f"{name}: {value}" for name, value in attributes.items())
+    kept = {name: value for name, value in attributes.items() if name != "workers"}  # by chance
+    told = "; ".join(f"{name}: {value}" for name, value in kept.items())
     title = str(attributes.get("model", ""))
     metadata: dict[str, dict[str, str | None]] = {
         ".png": {"Title": title, "Description": told},
