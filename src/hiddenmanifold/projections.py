@@ -16,13 +16,7 @@ import numpy as np
 from .arrays import Array
 from .errors import InvalidArgumentError
 from .ingredients import check_number, finite_vector
-from .numerics.matrices import (
-    Dense,
-    LinearMap,
-    haar_orthogonal,
-    numbers_of_transform,
-    random_orthogonal,
-)
+from .numerics.matrices import Dense, Kind, LinearMap, haar_orthogonal, random_orthogonal
 from .numerics.roots import increasing_root
 from .numerics.special import positive_root
 from .spectra import Kernel, Sums, discrete, projected, white
@@ -200,29 +194,34 @@ class Orthogonal(Discrete):
         return projected(inner, D02, g, b)
 
 
+class Transform(Orthogonal):
+    """Base of randomised transforms: in the limit, the law of `Orthogonal`."""
+
+    kind: ClassVar[Kind]
+
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        return random_orthogonal(d, p, self.kind, rng)
+
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        size = max(d, p)
+        return 5.0 * min(d * size, 2**22) + 2.0 * rows * size  # written down only if it is small
+
+
 @dataclass(frozen=True)
-class Hadamard(Orthogonal):
-    """Randomised Hadamard features: in the limit, the law of `Orthogonal`.
+class Hadamard(Transform):
+    """Randomised Hadamard features.
 
     If max(d, p) is no power of two, blocks of powers of two are mixed in three layers.
     """
 
-    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        return random_orthogonal(d, p, "hadamard", rng)
-
-    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
-        return numbers_of_transform(rows, d, p)
+    kind = "hadamard"
 
 
 @dataclass(frozen=True)
-class DCT(Orthogonal):
-    """Randomised discrete-cosine features: in the limit, the law of `Orthogonal`."""
+class DCT(Transform):
+    """Randomised discrete-cosine features."""
 
-    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        return random_orthogonal(d, p, "dct", rng)
-
-    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
-        return numbers_of_transform(rows, d, p)
+    kind = "dct"
 
 
 @dataclass(frozen=True)

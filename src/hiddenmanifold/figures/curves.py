@@ -121,7 +121,9 @@ def side_by_side(parts: Mapping[str, xr.Dataset], over: str) -> xr.Dataset:
     """Datasets on the same points as one, with a new first dimension of their names."""
     import xarray as xr
 
-    bare = [_regularisation_as_data(ds) for ds in parts.values()]
+    # unless it is a dimension, each model may have its own λ, which is no coordinate of all
+    own = [{"regularisation"} & set(ds.coords) - set(ds.dims) for ds in parts.values()]
+    bare = [ds.reset_coords(names) for names, ds in zip(own, parts.values(), strict=True)]
     shared = {name: bare[0][name].variable for name in bare[0].coords}
     whole = xr.concat(
         [ds.drop_vars(list(shared)) for ds in bare],
@@ -136,12 +138,6 @@ def side_by_side(parts: Mapping[str, xr.Dataset], over: str) -> xr.Dataset:
 def only_one(data: Datasets) -> Datasets:
     """Datasets over the `loss`, of which there is one, without this dimension."""
     return {part: ds.isel(loss=0, drop=True) for part, ds in data.items()}
-
-
-def _regularisation_as_data(ds: xr.Dataset) -> xr.Dataset:
-    """Unless it is a dimension, each model may have its own λ, which is no coordinate of all."""
-    own = "regularisation" in ds.coords and "regularisation" not in ds.dims
-    return ds.reset_coords("regularisation") if own else ds
 
 
 def scores(data: Datasets) -> xr.DataArray:

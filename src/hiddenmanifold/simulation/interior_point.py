@@ -76,22 +76,24 @@ def _active_set(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit |
         solved = _on_bounds(data, lam, active)
         if solved is None:
             return None
-        (h, b), last = solved, active
+        (h, b, *_), last = solved, active
     return None
 
 
 def _on_bounds(
-    data: Shortfalls, lam: float, active: Array, solve: Bordered | None = None
-) -> tuple[Array, float] | None:
-    """Dual variables and intercept, given which are on which bound (NaN: on none)."""
+    data: Shortfalls, lam: float, active: Array
+) -> tuple[Array, float, Integers, Bordered] | None:
+    """Dual variables and intercept, given which are on which bound; the free ones, their solver.
+
+    On no bound are those that are NaN; if there is none, nothing determines a free intercept.
+    """
     free = np.flatnonzero(np.isnan(active))
-    h = np.nan_to_num(active, nan=0.0)
-    if not free.size:
-        return None if data.free else (h, 0.0)
-    solve = solve or _kink_solver(data, free)
+    if data.free and not free.size:
+        return None
+    h, solve = np.nan_to_num(active, nan=0.0), _kink_solver(data, free)
     right = lam * data.t[free] - data.through_weights(h)[free]
     h[free], shift = solve(right, -float(data.v @ h))
-    return h, shift / lam
+    return h, shift / lam, free, solve
 
 
 def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
@@ -124,12 +126,10 @@ def _settled(data: Shortfalls, box: tuple[float, float], lam: float, active: Arr
     Rounding of the dual variables is magnified by 1/λ in the weights, hence the last corrections,
     the smallest that do it.
     """
-    free = np.flatnonzero(np.isnan(active))
-    solve = _kink_solver(data, free)
-    solved = _on_bounds(data, lam, active, solve)
+    solved = _on_bounds(data, lam, active)
     if solved is None:
         return None
-    h, b = solved
+    h, b, free, solve = solved
     w = data.B.T @ h / lam
     B, v = data.B[free], data.v[free]
     for _ in range(2 if free.size else 0):
@@ -200,7 +200,10 @@ def _with_gap(
 ) -> Fit:
     """The fit that follows from dual variables and intercept, with its relative duality gap."""
     low, high = box
-    h, b = _feasible(data, box, dual[0]), dual[1]
+    h, b = dual[0].clip(low, high), dual[1]
+    if data.free and (excess := float(data.v @ h)):  # of v·h = 0
+        room = np.where(data.v * excess > 0, h - low, high - h)
+        h = h - data.v * room * (excess / room.sum())
     own = data.B.T @ h / lam
     w = own if w is None else w
     s = data(w, b)
@@ -209,16 +212,6 @@ def _with_gap(
     gap = float((np.where(s > 0, high - h, low - h) * s).sum())
     gap += 0.5 * lam * float((w - own) @ (w - own))
     return Fit(w, b, objective, relative(gap, objective, data))
-
-
-def _feasible(data: Shortfalls, box: tuple[float, float], h: Array) -> Array:
-    """Dual variables brought into their box and, with an intercept, to v·h = 0."""
-    low, high = box
-    h = h.clip(low, high)
-    if data.free and (excess := float(data.v @ h)):
-        room = np.where(data.v * excess > 0, h - low, high - h)
-        h = h - data.v * room * (excess / room.sum())
-    return h
 
 
 def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:
