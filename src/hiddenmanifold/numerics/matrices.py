@@ -136,11 +136,8 @@ def hadamard_transform(rows: Array) -> Array:
 def mixed_hadamard_transform(rows: Array) -> Array:
     """The same for rows of any length, in blocks of the powers of two that add up to it."""
     size = rows.shape[1]
-    if size & (size - 1) == 0:
+    widths = [1 << bit for bit in reversed(range(size.bit_length())) if size >> bit & 1]
+    if len(widths) == 1:
         return hadamard_transform(rows)
-    parts, start = [], 0
-    while start < size:
-        width = 1 << ((size - start).bit_length() - 1)
-        parts.append(hadamard_transform(np.ascontiguousarray(rows[:, start : start + width])))
-        start += width
-    return np.concatenate(parts, axis=1)
+    blocks = map(np.ascontiguousarray, np.split(rows, np.cumsum(widths[:-1]), axis=1))
+    return np.concatenate([hadamard_transform(block) for block in blocks], axis=1)
