@@ -142,3 +142,10 @@ class Features:
         """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
         visible = self.visible(gamma)
         return LatentSight(gamma, visible.fraction, visible.hidden, self)
+
+
+def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:
+    """Weights of squared norm ρd exactly."""
+    theta = rng.standard_normal(d)
+    theta *= np.sqrt(rho * d) / np.linalg.norm(theta)
+    return theta

@@ -12,7 +12,7 @@ import numpy as np
 from hiddenmanifold import activations, projections
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.features.base import Closing, Drawn, Features
+from hiddenmanifold.features.base import Closing, Drawn, Features, drawn_teacher
 from hiddenmanifold.ingredients import check_number, resolve
 from hiddenmanifold.numerics.matrices import LinearMap
 from hiddenmanifold.spectra import Kappas, Sums, activated
@@ -145,9 +145,7 @@ class Layered(Features):
         sizes = self._sizes(d, p)
         layers = zip(self.layers, pairwise(sizes), strict=True)
         maps = tuple(layer.projection.sample(*pair, rng) for layer, pair in layers)
-        theta = rng.standard_normal(d)
-        theta *= np.sqrt(rho * d) / np.linalg.norm(theta)  # of squared norm ρd exactly
-        return DrawnLayers(self, maps, theta)
+        return DrawnLayers(self, maps, drawn_teacher(d, rho, rng))
 
 
 @dataclass(frozen=True)

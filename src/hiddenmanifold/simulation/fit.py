@@ -14,15 +14,7 @@ from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import (
-    EPS,
-    GOOD,
-    Fit,
-    Shortfalls,
-    certified,
-    relative,
-    solver,
-)
+from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, solver
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
@@ -161,6 +153,6 @@ def _by_svd(
         gap = 0.5 * float((gradient**2 / (s**2 + lam)).sum())
         gap += 0.5 * float(data.v @ short) ** 2 / len(short) if data.free else 0.0
         objective = float(loss.value(short).sum() + 0.5 * lam * (w @ w))
-        return Fit(w, b, objective, relative(gap, objective, data))
+        return Fit(w, b, objective, data.relative(gap, objective))
 
     return fit

@@ -12,8 +12,10 @@ from scipy import linalg
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, relative, solver
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, solver
 
+Box = tuple[float, float]
+"""The least and the largest value of a dual variable."""
 Inverse = Callable[[Shortfalls, Array, float], Callable[[Array], Array]]
 """From the data, Θ and λ to x ↦ (BBᵀ/λ + Θ)⁻¹x."""
 Bordered = Callable[[Array, float], tuple[Array, float]]
@@ -38,7 +40,7 @@ def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     return [_fit(shifted, (low, high), lam) for lam in lams]
 
 
-def _fit(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit:
+def _fit(data: Shortfalls, box: Box, lam: float) -> Fit:
     """Try the cheapest method that may do, then the next."""
     ways: list[Callable[[], Fit | None]] = [lambda: _active_set(data, box, lam)]
     if data.tall:
@@ -56,7 +58,7 @@ def _fit(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit:
     return min(found, key=attrgetter("optimality"))
 
 
-def _active_set(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit | None:
+def _active_set(data: Shortfalls, box: Box, lam: float) -> Fit | None:
     """Guess which dual variables sit on a bound, solve for the others, and guess again.
 
     Usually a handful of turns; None if a turn leaves more of them free than weights could hold,
@@ -120,7 +122,7 @@ def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
     return _with_border(v, data.free, lambda r: linalg.cho_solve(factor, r, check_finite=False))
 
 
-def _settled(data: Shortfalls, box: tuple[float, float], lam: float, active: Array) -> Fit | None:
+def _settled(data: Shortfalls, box: Box, lam: float, active: Array) -> Fit | None:
     """The fit with given samples on given bounds, and the free ones exactly on the kink.
 
     Rounding of the dual variables is magnified by 1/λ in the weights, hence the last corrections,
@@ -138,9 +140,7 @@ def _settled(data: Shortfalls, box: tuple[float, float], lam: float, active: Arr
     return _with_gap(data, box, lam, (h, b), w)
 
 
-def _interior_point(
-    data: Shortfalls, box: tuple[float, float], lam: float, inverse: Inverse
-) -> Fit:
+def _interior_point(data: Shortfalls, box: Box, lam: float, inverse: Inverse) -> Fit:
     """Minimise h·Kh/2λ - t·h over low ≤ h ≤ high (v·h = 0 with an intercept), by Mehrotra's method.
 
     The shortfalls at the optimum are the differences of the two multipliers. Which samples sit on
@@ -192,11 +192,7 @@ def _interior_point(
 
 
 def _with_gap(
-    data: Shortfalls,
-    box: tuple[float, float],
-    lam: float,
-    dual: tuple[Array, float],
-    w: Array | None = None,
+    data: Shortfalls, box: Box, lam: float, dual: tuple[Array, float], w: Array | None = None
 ) -> Fit:
     """The fit that follows from dual variables and intercept, with its relative duality gap."""
     low, high = box
@@ -211,7 +207,7 @@ def _with_gap(
     # P - D is a sum of terms that vanish one by one at the optimum
     gap = float((np.where(s > 0, high - h, low - h) * s).sum())
     gap += 0.5 * lam * float((w - own) @ (w - own))
-    return Fit(w, b, objective, relative(gap, objective, data))
+    return Fit(w, b, objective, data.relative(gap, objective))
 
 
 def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:

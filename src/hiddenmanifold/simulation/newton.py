@@ -10,14 +10,7 @@ from scipy import linalg
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import (
-    GOOD,
-    Fit,
-    Shortfalls,
-    best_intercept,
-    certified,
-    solver,
-)
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, certified, solver
 
 MAX_ITERATIONS = 300
 """A loss with sharp corners crosses many of them, a few at a time."""
@@ -78,7 +71,7 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
     first, last, iterative = 0.0, np.inf, True
     for _ in range(MAX_ITERATIONS):
         if space.data.free:
-            b = best_intercept(loss, space.data, state.fields, state.b)
+            b = space.data.best_intercept(loss, state.fields, state.b)
             state = space.state(lam, state.x, b, state.fields)
         bend = loss.second_derivative(state.s)
         g = space.gradient(lam, state.x, loss.derivative(state.s))
