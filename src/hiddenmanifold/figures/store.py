@@ -12,13 +12,9 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hiddenmanifold.figures.curves import Datasets
 from hiddenmanifold.figures.setting import Setting
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PACKAGE = Path(__file__).parents[1]
 SHOWING = ("cli/", "explorer/", "figures/", "plotting/")
@@ -67,23 +63,20 @@ def load(files: dict[str, Path], key: str) -> Datasets | None:
 
     A file that cannot be read counts as missing, with a warning.
     """
-    data = {}
-    for part, path in files.items():
-        ds = _read(path) if path.exists() else None
-        if ds is None or ds.attrs.get("made_with") != key:
-            return None
-        data[part] = ds
-    return data
-
-
-def _read(path: Path) -> xr.Dataset | None:
     import xarray as xr
 
-    try:
-        return xr.load_dataset(io.BytesIO(path.read_bytes()), engine="scipy")
-    except UNREADABLE as error:
-        warnings.warn(
-            f"{path} cannot be read ({type(error).__name__}: {error}); it is computed again",
-            stacklevel=4,
-        )
-        return None
+    data = {}
+    for part, path in files.items():
+        try:
+            data[part] = xr.load_dataset(io.BytesIO(path.read_bytes()), engine="scipy")
+        except FileNotFoundError:
+            return None
+        except UNREADABLE as error:
+            warnings.warn(
+                f"{path} cannot be read ({type(error).__name__}: {error}); it is computed again",
+                stacklevel=3,
+            )
+            return None
+        if data[part].attrs.get("made_with") != key:
+            return None
+    return data
