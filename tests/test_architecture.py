@@ -36,6 +36,7 @@ LAYERS = (
     ("thresholds", "needs", "experiments", "margin_law"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted
+    ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
 

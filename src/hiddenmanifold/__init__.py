@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .margin_law import margins
     from .model import Model, to_ridge_alpha, to_sklearn_C
     from .needs import features_needed
+    from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
     from .thresholds import interpolation_peak, separability_threshold
@@ -42,6 +43,7 @@ __all__ = [
     "interpolation_peak",
     "losses",
     "margins",
+    "plot",
     "predict",
     "projections",
     "sensitivity",
@@ -68,6 +70,7 @@ _HOME = {
     "margin_law": ("margins",),
     "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
     "needs": ("features_needed",),
+    "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
     "thresholds": ("interpolation_peak", "separability_threshold"),

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arguments import (
     Grid,
+    Optimal,
     Ratios,
     check_on_failure,
     checked,
@@ -26,8 +27,9 @@ from .execution import Crew
 from .ingredients import check_count
 from .model import Model
 from .observables import REGISTRY, Observable, chosen
+from .points import RATIOS
 from .prediction import predict
-from .results import ACCEPTED, dataset, summary
+from .results import ACCEPTED, MEANINGS, dataset, summary
 from .simulation.data import Sizes
 from .simulation.experiment import Trial, check_memory
 from .simulation.fit import ONLY_SQUARE
@@ -247,7 +249,7 @@ class Plan:
 def compare(
     model: Model,
     *,
-    regularisation: ArrayLike | xr.DataArray,
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Any,
 ) -> xr.Dataset:
@@ -257,8 +259,9 @@ def compare(
     ----------
     model : Model
         What is learned.
-    regularisation : array_like or DataArray
-        The λ of the objective.
+    regularisation : array_like, DataArray, Optimal or "optimal"
+        The λ of the objective, or the one of least predicted error at the given ratios, which is
+        then in the dataset as `optimal_regularisation`.
     on_failure : {"raise", "keep"}
         Whether a point at which the theory does not converge raises, with the simulation in the
         exception's ``partial``, or is kept, its theory NaN.
@@ -280,15 +283,20 @@ def compare(
     import xarray as xr
 
     check_on_failure(on_failure)
-    out = summary(simulate(model, regularisation=regularisation, **options))
-    lam = labelled("regularisation", regularisation, zero=True)
+    crew: dict[str, Any] = {n: options[n] for n in ("workers", "executor") if n in options}
+    optimal = Optimal.asked_for(regularisation)
+    if optimal is not None:
+        ratios = {name: options[name] for name in RATIOS if name in options}
+        regularisation = _best(model, optimal, **ratios, **crew)
+    out = summary(simulate(model, regularisation=regularisation, **options))  # type: ignore[arg-type]
+    lam = labelled("regularisation", regularisation, zero=True)  # type: ignore[arg-type]
     used = {"n_over_p": out.n / out.p, "d_over_p": out.d / out.p, "regularisation": lam}
     if model.features.fixed_ratio is not None:
         del used["d_over_p"]
     bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
-    shared = ("workers", "executor", "observables")
-    passed = {name: options[name] for name in shared if name in options}
-    theory = predict(model, **bare, **passed, on_failure="keep")
+    if "observables" in options:
+        crew["observables"] = options["observables"]
+    theory = predict(model, **bare, **crew, on_failure="keep")
     intercept = ("intercept",) if model.free_intercept else ()
     for name in (*COMPARED, *intercept, *REGISTRY):
         if name in out:
@@ -299,9 +307,28 @@ def compare(
             out[f"{name}_theory"] = expected
             out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
     out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
+    if optimal is not None:
+        out = out.reset_coords("regularisation").rename(regularisation="optimal_regularisation")
+        out.optimal_regularisation.attrs["long_name"] = MEANINGS["optimal_regularisation"]
     try:
         checked(theory, on_failure)
     except ConvergenceError as error:
         error.partial = out
         raise
     return out
+
+
+def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:
+    """The regularisation of least predicted error, if a fit can have it."""
+    import xarray as xr
+
+    found = predict(model, regularisation=optimal, **options).optimal_regularisation
+    lam = found.values
+    limits = lam[np.isinf(lam) | ((lam == 0) & (not model.loss.quadratic))]
+    if limits.size:
+        raise InvalidArgumentError(
+            "bounds",
+            optimal.bounds,
+            f"narrower: the best regularisation is the limit {limits[0]:g}, which no fit can have",
+        )
+    return xr.DataArray(lam, dims=found.dims)

@@ -2,8 +2,8 @@
 
 from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.plotting.figure import (
+    axes_of,
     check_destination,
-    horizontal,
     plot,
     save,
 )
@@ -11,8 +11,8 @@ from hiddenmanifold.plotting.style import is_logarithmic
 
 __all__ = [
     "MissingExtraError",
+    "axes_of",
     "check_destination",
-    "horizontal",
     "is_logarithmic",
     "plot",
     "save",
