@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / PACKAGE
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
     ("errors", "arrays"),
-    ("ingredients", "points"),
+    ("ingredients", "points", "progress", "storage"),
     ("numerics", "spectra", "execution"),
     ("activations", "projections", "teachers", "losses"),
     ("features",),
@@ -30,6 +30,7 @@ LAYERS = (
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("observables",),
     ("results",),
+    ("chunked",),
     ("plotting", "arguments"),
     ("prediction", "bayes"),
     ("thresholds", "needs", "experiments", "margin_law"),

@@ -21,6 +21,10 @@ from .results import MEANINGS, dataset
 if TYPE_CHECKING:
     import xarray as xr
 
+MEMORY_LIMIT = 16e9
+"""Bytes that results, and what they are computed from, may need by estimate."""
+BYTES = 500
+"""What one point needs, at the peak."""
 Values = "ArrayLike | xr.DataArray"
 Answer = TypeVar("Answer", bound=Callable[..., Any])
 
@@ -115,12 +119,14 @@ class Grid:
         *regularisation: ArrayLike | xr.DataArray,
         one_of: Collection[str] = (),
         limits: bool = True,
+        memory: bool = True,
         on_failure: str = "raise",
     ) -> Grid:
         """The points that ratios and regularisation, if there is one, span.
 
         Two ratios are asked for, or one if the features fix d/p; if `one_of` has any, one of these,
-        or none. With `limits` a ratio, of two, or λ may be infinite.
+        or none. With `limits` a ratio, of two, or λ may be infinite; with `memory` all points are
+        to be held at once.
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
@@ -142,6 +148,13 @@ class Grid:
                 "regularisation", values, zero=True, infinite=infinite
             )
         template = spanned(coordinates)
+        if memory and (need := BYTES * template.size) > MEMORY_LIMIT:
+            raise InvalidArgumentError(
+                "ratios",
+                f"with {template.size:.3g} points",
+                f"fewer: they would need about {need / 1e9:.3g} GB. Where predict(chunks=...) "
+                "computes them piece by piece, they need not be held at once",
+            )
         if sum(bool(np.isinf(coordinates[name]).any()) for name in given) > 1:
             raise InvalidArgumentError(
                 "ratios", " and ".join(given), "infinite in one of them only"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -27,10 +29,12 @@ from .model import Model
 from .observables import REGISTRY, Observable, chosen
 from .points import RATIOS
 from .prediction import predict
-from .results import MEANINGS, dataset, summary
+from .results import ACCEPTED, MEANINGS, dataset, summary
 from .simulation.data import Sizes
-from .simulation.experiment import Trial, check_memory, collect
+from .simulation.experiment import Trial, check_memory
 from .simulation.fit import ONLY_SQUARE
+from .simulation.memory import collect
+from .storage import Store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,7 +68,8 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     executor: Executor | None = None,
-    progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Fit a model exactly on drawn data, for many seeds, and measure it.
@@ -94,10 +99,14 @@ def simulate(
     workers : int, optional
         Processes; by default one per core. Beside other threads none can be forked safely, and
         threads take their place. The attribute `workers` says how many took part.
-    executor : concurrent.futures.Executor, optional
-        Where to run instead: a ProcessPoolExecutor, or that of a cluster.
-    progress : bool
-        Whether to show a progress bar.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to run instead: a ProcessPoolExecutor, or a cluster.
+    store : path, optional
+        A file to keep every fit in, as soon as it is made. Fits that it has are not made again: a
+        run that was cut short goes on, a finished one grows with more seeds or points. It is made
+        if there is none; several processes may share it.
+    progress : bool, optional
+        Whether to show how far it is; by default on a terminal.
     **ratios
         As in `predict`.
 
@@ -107,30 +116,40 @@ def simulate(
         The names of `predict` with a dimension `seed`, plus `optimality` (a bound on each fit's
         relative distance from its minimum), the sizes `n`, `p`, `d` used, and `seconds`. After a
         Ctrl-C the attribute `interrupted` is 1, the attributes `done` and `asked` count trials
-        (a seed of a point each), and those that were not finished are NaN. So are draws without a
+        (a seed of a point each), and those that were not finished are NaN. With a
+        store the attributes `computed`, `reused` and `failed` count fits: made now, known to the
+        store, and of both those farther than 1e-7 from their optimum. NaN are also draws without a
         minimum (a single class, an intercept and a loss that only falls), of infinite
         `optimality`.
 
     Raises
     ------
     InvalidArgumentError
-        If an argument makes no sense, a size rounds to zero, or the data do not fit in memory.
+        If an argument makes no sense, a size rounds to zero, the data do not fit in memory, or a
+        custom function cannot be told from others by its content, for the store.
+    StoreError
+        If the store cannot be used; what it holds stays.
     """
     plan = Plan.of(model, regularisation, ratios, d=d, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    crew = Crew(workers, executor)
+    crew, kept = Crew(workers, executor, progress), None if store is None else Store(store)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
     asked_for = chosen(model, observables)
     trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
     at_once = crew.at_once(len(trials), threads=True)
-    kept = len(plan.lams[0]) if asked_for else 0
-    check_memory(model, plan.sizes, n_test, at_once, kept)
-    columns, done = collect(trials, crew, progress=progress)
+    check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
+    found, asked = collect(trials, crew, kept), len(trials)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
-    asked = len(trials)
-    ended = {"interrupted": int(done < asked), "done": done, "asked": asked}
-    return plan.dataset(columns, {**source, "workers": crew.used, **ended})
+    ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}
+    if kept is not None:
+        failed = int((found.columns["optimality"] > ACCEPTED).sum())
+        fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
+        ended |= fits
+        if crew.shown.shown:
+            told = ", ".join(f"{count} {what}" for what, count in fits.items())
+            print(f"{kept.path}: {told}", file=sys.stderr)
+    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended})
 
 
 @dataclass(frozen=True)

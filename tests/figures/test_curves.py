@@ -17,6 +17,7 @@ from hiddenmanifold.figures.curves import (
     used_ratio,
 )
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.storage import Store
 
 SQUARE, HINGE = paper_model(loss="square"), paper_model(loss="hinge")
 SIZE = Size(d=12, seeds=3, n_test=20)
@@ -118,19 +119,33 @@ def test_datasets_survive_the_disk(tmp_path):
         for name, model in models.items()
     }
     data = stacked(parts, "loss")
-    files = store.paths(tmp_path, "figure_9", tuple(data))
     setting = Setting(at={}, lines={"p_over_n": Axis(0.5, 2.0, 2)}, size=SIZE)
-    key = store.fingerprint(setting, "figure_1")
-    store.save(data, files, key)
-    back = store.load(files, key)
-    assert {path.name for path in tmp_path.iterdir()} == {
+    kept = Store(tmp_path / "results.db")
+    assert store.recalled(kept, setting, "figure_1") is None
+    store.keep(kept, setting, "figure_1", data)
+    files = store.paths(tmp_path, "figure_9", tuple(data))
+    store.export(data, files)
+    assert {path.name for path in files.values()} == {
         "figure_9_theory.nc",
         "figure_9_simulation.nc",
     }
+    back = store.recalled(kept, setting, "figure_1")
     for part, ds in data.items():
         xr.testing.assert_equal(back[part], ds)
         for name, value in ds.attrs.items():
             assert np.array_equal(back[part].attrs[name], value)
-        assert back[part].attrs["made_with"] == key
+        with xr.open_dataset(files[part], engine="scipy") as exported:
+            xr.testing.assert_equal(exported.load(), ds)
+            assert exported.attrs["model"] == ds.attrs["model"]
+    assert store.recalled(kept, setting, "figure_2") is None
     other = replace(setting, size=Size(d=12, seeds=4))
-    assert store.load(files, store.fingerprint(other, "figure_1")) is None
+    assert store.recalled(kept, other, "figure_1") is None
+
+
+def test_an_interrupted_figure_goes_on_where_it_stopped(tmp_path):
+    path = tmp_path / "results.db"
+    asked = {"size": SIZE, **POINTS, "store": path}
+    first, again = (simulated(SQUARE, ("Q",), **asked) for _ in range(2))
+    assert first.drop_attrs().equals(again.drop_attrs())
+    assert (first.attrs["computed"], again.attrs["reused"]) == (6, 6)
+    assert len(list(Store(path).rows())) == 6

@@ -85,11 +85,9 @@ def lines(model: Model, quantities: Sequence[str], setting: Setting) -> Datasets
     }
 
 
-def points(
-    model: Model, quantities: Sequence[str], setting: Setting, *, progress: bool
-) -> Datasets:
+def points(model: Model, quantities: Sequence[str], setting: Setting, **how: Any) -> Datasets:
     """The same simulated."""
-    at = {**setting.simulation, "progress": progress}
+    at = {**setting.simulation, **how}
     return {
         "simulation": simulated(model, quantities, **at),
         "simulated_optimum": simulated(model, ERROR, **at | OPTIMAL),

@@ -9,7 +9,7 @@ its edge. The paper's figure has no simulations; here they are, so that the curv
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +37,7 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=2))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each loss."""
     data = {}
     for loss in COLOURS:
@@ -45,7 +45,7 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
         at_infinity = setting.theory | curves.OPTIMAL | {"p_over_n": np.inf}
         data[loss] = {
             **curves.lines(*shown),
-            **curves.points(*shown, progress=progress),
+            **curves.points(*shown, **how),
             "kernel_limit": curves.predicted(shown[0], ERROR, **at_infinity),
         }
     return curves.stacked(data, "loss")

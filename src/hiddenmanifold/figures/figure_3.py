@@ -34,7 +34,7 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=3))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and on the line of separability; a small grid of simulations."""
     shown = (paper_model(), ERROR)
     n_over_d = setting.lines["n_over_d"].values
@@ -43,7 +43,7 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
     return {
         "theory": predicted(*shown, **setting.theory),
         "threshold": predicted(*shown, **setting.theory | on_line),
-        "simulation": simulated(*shown, **setting.simulation, progress=progress),
+        "simulation": simulated(*shown, **setting.simulation | how),
     }
 
 

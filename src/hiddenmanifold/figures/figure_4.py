@@ -9,7 +9,7 @@ kink, on either side of which there is a maximum, and from there on the other on
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.figures import drawing
 from hiddenmanifold.figures.curves import Datasets, stacked
@@ -31,7 +31,7 @@ FULL = Setting(at={"regularisation": 1e-4}, lines={"n_over_d": Axis(0.05, 8.0, 2
 QUICK = replace(FULL, lines={"n_over_d": Axis(0.05, 8.0, 80)})
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Peaks and thresholds of each projection; as nothing is simulated, there is no progress."""
     data = {}
     for projection in COLOURS:

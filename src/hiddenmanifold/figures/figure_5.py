@@ -9,7 +9,7 @@ cosine transforms.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.figures import curves, drawing
 from hiddenmanifold.figures.curves import ERROR, Datasets, stacked
@@ -46,7 +46,7 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=128, seeds=12, n_test=1000, seed=5))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each task and projection."""
     panels = {}
     for task, (ingredients, small) in TASKS.items():
@@ -56,7 +56,7 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
             for name in (*PROJECTIONS, *POINTS)
         }
         theory = {name: curves.lines(*shown[name]) for name in PROJECTIONS}
-        dots = {name: curves.points(*shown[name], progress=progress) for name in POINTS}
+        dots = {name: curves.points(*shown[name], **how) for name in POINTS}
         panels[task] = stacked(theory, "projection") | stacked(dots, "projection")
     return stacked(panels, "panel")
 

@@ -8,7 +8,7 @@ figure has no simulations; here they are, so that the curves can be believed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,13 +34,13 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=10, n_test=1000, seed=6))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over n/p, of each λ."""
     shown = (hidden_manifold(), ERROR)
     at_infinity = setting.theory | curves.OPTIMAL | {"n_over_p": np.inf}
     return {
         **curves.lines(*shown, setting),
-        **curves.points(*shown, setting, progress=progress),
+        **curves.points(*shown, setting, **how),
         "infinite_data": curves.predicted(*shown, **at_infinity),
     }
 

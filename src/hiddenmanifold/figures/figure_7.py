@@ -33,12 +33,12 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=7))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and a small grid of simulations."""
     shown = (hidden_manifold(), ERROR)
     return {
         "theory": predicted(*shown, **setting.theory),
-        "simulation": simulated(*shown, **setting.simulation, progress=progress),
+        "simulation": simulated(*shown, **setting.simulation | how),
     }
 
 

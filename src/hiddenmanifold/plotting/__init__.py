@@ -1,7 +1,7 @@
 """Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here."""
 
+from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.plotting.figure import (
-    MissingExtraError,
     axes_of,
     check_destination,
     plot,

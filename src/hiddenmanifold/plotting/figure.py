@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
 from hiddenmanifold.plotting.curves import GREY, POINT, Curve, draw, predicted, simulated
 from hiddenmanifold.plotting.style import (
     COLOURS,
@@ -40,10 +40,6 @@ PANELS = (
     ("generalisation_error",),
 )
 """What is drawn unless something else is asked for: the first of these that a dataset has."""
-
-
-class MissingExtraError(HiddenManifoldError, ImportError):
-    """An optional library is not installed."""
 
 
 def plot(
@@ -162,9 +158,7 @@ def check_available() -> None:
     try:
         import matplotlib as mpl  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError(
-            "plots need matplotlib, which is not installed: pip install 'hiddenmanifold[plot]'"
-        ) from error
+        raise MissingExtraError("a plot", "matplotlib", "plot") from error
 
 
 def check_destination(path: str | Path) -> None:
