@@ -137,6 +137,7 @@ def sensitivity(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """How the errors, and observables, respond to more regularisation, samples or features.
@@ -147,7 +148,7 @@ def sensitivity(
 
     Parameters
     ----------
-    model, regularisation, observables, on_failure, workers, executor, **ratios
+    model, regularisation, observables, on_failure, workers, executor, progress, **ratios
         As in `predict`.
 
     Returns
@@ -165,7 +166,7 @@ def sensitivity(
     >>> float(ds.generalisation_error_by_log_n.round(4))
     -0.067
     """
-    crew = Crew(workers, executor)
+    crew = Crew(workers, executor, progress)
     grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
     asked = _expected(chosen(model, observables))
     columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS, observables=asked)

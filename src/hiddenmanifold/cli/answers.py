@@ -9,13 +9,13 @@ import typer
 
 from hiddenmanifold.cli.commands import command, compute
 from hiddenmanifold.cli.options import (
+    CrewOptions,
     ModelOptions,
     NeedRatioOptions,
     OutputOptions,
     PeakRatioOptions,
     PeakRegularisation,
     RatioOptions,
-    Workers,
     spread,
 )
 from hiddenmanifold.errors import ConvergenceError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @command()
 @spread
 def threshold(
-    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, workers: Workers = None
+    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, crew: CrewOptions
 ) -> None:
     """Find where the training data become linearly separable.
 
@@ -39,7 +39,7 @@ def threshold(
 
     def call(**given: Any) -> xr.Dataset:
         try:
-            array = separability_threshold(chosen, **given, workers=workers)
+            array = separability_threshold(chosen, **given, **crew.given())
         except ConvergenceError as error:  # the points that were found are worth showing
             array = error.partial
         meaning = array.attrs.pop("long_name")
@@ -58,7 +58,7 @@ def peak(
     ratios: PeakRatioOptions,
     regularisation: PeakRegularisation,
     output: OutputOptions,
-    workers: Workers = None,
+    crew: CrewOptions,
 ) -> None:
     """Find place and height of the peak of the test error between few and many features.
 
@@ -68,7 +68,7 @@ def peak(
     from hiddenmanifold.thresholds import interpolation_peak
 
     lam = values("--regularisation", regularisation)
-    call = partial(interpolation_peak, model.model(), on_failure="keep", workers=workers)
+    call = partial(interpolation_peak, model.model(), on_failure="keep", **crew.given())
     compute("peak", call, ratios, output, regularisation=lam)
 
 
@@ -85,7 +85,7 @@ def needed(
         ),
     ] = 0.05,
     output: OutputOptions,
-    workers: Workers = None,
+    crew: CrewOptions,
 ) -> None:
     """Find the fewest features per sample whose error is close to that of infinitely many.
 
@@ -94,9 +94,7 @@ def needed(
     """
     from hiddenmanifold.needs import MEANINGS, features_needed
 
-    call = partial(
-        features_needed, model.model(), within=within, on_failure="keep", workers=workers
-    )
+    call = partial(features_needed, model.model(), within=within, on_failure="keep", **crew.given())
     # a single point takes seconds, and its quantities are known
     compute("needed", call, ratios, output, names=lambda: (*MEANINGS, "status"))
 
@@ -104,7 +102,7 @@ def needed(
 @command()
 @spread
 def bayes(
-    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, workers: Workers = None
+    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, crew: CrewOptions
 ) -> None:
     """Find the least error that any method could reach on the same data.
 
@@ -112,5 +110,5 @@ def bayes(
     """
     from hiddenmanifold.bayes import bayes_optimal
 
-    call = partial(bayes_optimal, model.model(), on_failure="keep", workers=workers)
+    call = partial(bayes_optimal, model.model(), on_failure="keep", **crew.given())
     compute("bayes", call, ratios, output)

@@ -11,6 +11,7 @@ import typer
 
 from hiddenmanifold.cli.options import (
     OUTPUT,
+    CrewOptions,
     FittedRegularisation,
     FittedRegularisationOrOptimal,
     ModelOptions,
@@ -23,7 +24,6 @@ from hiddenmanifold.cli.options import (
     SearchOptions,
     SimulationOptions,
     WithIngredients,
-    Workers,
     spread,
 )
 from hiddenmanifold.cli.outcome import Code, OneSentence
@@ -106,7 +106,7 @@ def compute(
     grid = {**given, **regularisation}
     check(output, grid, names or (lambda: call(**_one_of(grid))))
     points = max(1, PIECES[step] // np.size(regularisation.get("regularisation", 0.0)))
-    deliver(in_pieces(partial(call, **regularisation), given, points), output)
+    deliver(in_pieces(partial(call, **regularisation, progress=False), given, points), output)
 
 
 def _one_of(grid: dict[str, Any]) -> dict[str, Any]:
@@ -123,13 +123,13 @@ def predict(
     regularisation: RegularisationOrOptimal,
     search: SearchOptions,
     output: OutputOptions,
-    workers: Workers = None,
+    crew: CrewOptions,
 ) -> None:
     """Predict test and training errors in the limit of many samples, features and dimensions.
 
     Give two ratios, e.g.: hiddenmanifold predict --n-over-d 3 --p-over-n 0.05:3:60 --lam 1e-4
     """
-    _predict(model, ratios, search, output, regularisation=regularisation, workers=workers)
+    _predict(model, ratios, search, output, regularisation=regularisation, crew=crew)
 
 
 @command()
@@ -139,13 +139,13 @@ def optimal(
     ratios: RatioOptions,
     search: SearchOptions,
     output: OutputOptions,
-    workers: Workers = None,
+    crew: CrewOptions,
 ) -> None:
     """Find the regularisation of least error, and predict the errors there.
 
     Give two ratios, e.g.: hiddenmanifold optimal --n-over-d 3 --p-over-n 0.1:3:30
     """
-    _predict(model, ratios, search, output, regularisation="optimal", workers=workers)
+    _predict(model, ratios, search, output, regularisation="optimal", crew=crew)
 
 
 def _predict(
@@ -155,13 +155,13 @@ def _predict(
     output: OutputOptions,
     *,
     regularisation: str,
-    workers: int | None,
+    crew: CrewOptions,
 ) -> None:
     from hiddenmanifold.prediction import predict
 
     lam = search.regularisation(regularisation)
     step = "optimal" if regularisation.strip() == "optimal" else "predict"
-    call = partial(predict, model.model(), on_failure="keep", workers=workers)
+    call = partial(predict, model.model(), on_failure="keep", **crew.given())
     compute(step, call, ratios, output, regularisation=lam)
 
 
@@ -173,7 +173,7 @@ def sensitivity(
     ratios: RatioOptions,
     regularisation: Regularisation,
     output: OutputOptions,
-    workers: Workers = None,
+    crew: CrewOptions,
 ) -> None:
     """Predict how the errors respond to more regularisation, samples or features.
 
@@ -184,7 +184,7 @@ def sensitivity(
     from hiddenmanifold.prediction import sensitivity
 
     lam = values("--regularisation", regularisation)
-    call = partial(sensitivity, model.model(), on_failure="keep", workers=workers)
+    call = partial(sensitivity, model.model(), on_failure="keep", **crew.given())
     compute("sensitivity", call, ratios, output, regularisation=lam)
 
 
@@ -196,6 +196,7 @@ def simulate(
     ratios: RatioOptions,
     regularisation: FittedRegularisation,
     size: SimulationOptions,
+    crew: CrewOptions,
     output: OutputOptions,
     per_seed: Annotated[
         bool,
@@ -220,7 +221,7 @@ def simulate(
     grid = {**ratios.given(), "regularisation": values("--regularisation", regularisation)}
     call = partial(experiments.simulate, model.model())
     check(output, grid, lambda: summary(call(**size.rehearsal(), **_one_of(grid))))
-    ds = with_bar(partial(call, **size.given(), **grid))
+    ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
 
 
@@ -233,6 +234,7 @@ def compare(
     regularisation: FittedRegularisationOrOptimal,
     search: SearchOptions,
     size: SimulationOptions,
+    crew: CrewOptions,
     output: OutputOptions,
 ) -> None:
     """Simulate and predict the same points; z is their difference in standard errors.
@@ -247,7 +249,7 @@ def compare(
     chosen = model.model()
     call = partial(experiments.compare, chosen)
     check(output, grid, lambda: call(**size.rehearsal(), **_one_of(grid)))
-    ds = with_bar(partial(call, **size.given(), **grid))
+    ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -204,7 +205,10 @@ class SimulationOptions:
     n_test: Annotated[int, _size("Fresh samples per draw.")] = 4000
     data: Annotated[str, _size("original, or equivalent: the Gaussian twin.", "KIND")] = "original"
     seed: Annotated[int, _size("Root of all randomness.")] = 0
-    workers: Workers = None
+    store: Annotated[
+        Path | None,
+        _size("Keep every fit in this file, and make none again that it has.", "FILE"),
+    ] = None
 
     def given(self) -> dict[str, Any]:
         """The options, as arguments of `simulate`."""
@@ -212,7 +216,41 @@ class SimulationOptions:
 
     def rehearsal(self) -> dict[str, Any]:
         """The same for the least work that gives every quantity."""
-        return {**self.given(), "seeds": 2, "n_test": 2, "workers": 1}
+        least = {"seeds": 2, "n_test": 2, "workers": 1, "store": None, "progress": False}
+        return {**self.given(), **least}
+
+
+@dataclass
+class CrewOptions:
+    """Who does the work."""
+
+    workers: Workers = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A Dask cluster to run on, as tcp://host:8786; local:4 makes one of 4 processes.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+
+    @contextmanager
+    def hired(self) -> Iterator[None]:
+        """Keep a client of the cluster while the command runs."""
+        self.executor = None
+        if self.cluster is None:
+            yield
+            return
+        from hiddenmanifold.cli.cluster import client
+
+        if self.workers is not None:
+            raise InvalidArgumentError("--workers", self.workers, "left out beside --cluster")
+        with client(self.cluster) as self.executor:
+            yield
+
+    def given(self) -> dict[str, Any]:
+        """The arguments of every function that shares its work."""
+        return {"workers": self.workers, "executor": self.executor}
 
 
 @dataclass(frozen=True)
@@ -281,11 +319,14 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def flat(**given: Any) -> None:
-        with reporting(given.get("debug", False)):
+        with reporting(given.get("debug", False)), ExitStack() as stack:
             gathered = {
                 name: group(**{field.name: given.pop(field.name) for field in fields(group)})
                 for name, group in groups.items()
             }
+            for group in gathered.values():
+                if isinstance(group, CrewOptions):
+                    stack.enter_context(group.hired())
             command(**gathered, **given)
 
     vars(flat)["__signature__"] = inspect.Signature(parameters)
