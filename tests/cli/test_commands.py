@@ -677,3 +677,19 @@ def test_figures_are_drawn_one_or_all(tmp_path, monkeypatch):
     assert "one of 1, 2, 3, 4, 5, 6, 7, or all" in complaint(
         run("figure", "8", code=Code.BAD_INPUT)
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["predict --lam 0.1", "sensitivity --lam 0.1", "optimal --minimise test_loss"]
+    + [f"{name} --lam 0.1 --d 12 --seeds 3 --n-test 30" for name in ("simulate", "compare")],
+)
+def test_observables_can_be_asked_for(command):
+    ratios = ["--n-over-d", "2", "--p-over-n", "1", "--observables", "test_loss,auc", "--json", "-"]
+    done = CliRunner().invoke(app, [*command.split(), *ratios, "-q"])
+    assert done.exit_code == 0, done.stderr
+    for name in ("test_loss", "auc"):
+        assert name in done.stdout
+    refused = CliRunner().invoke(app, [*command.split(), *ratios[:-3], "nonsense"])
+    assert refused.exit_code == 2
+    assert "nonsense" in refused.stderr

@@ -16,6 +16,7 @@ from hiddenmanifold.cli.options import (
     FittedRegularisationOrOptimal,
     ModelOptions,
     NeedRatioOptions,
+    Observables,
     OutputOptions,
     PeakRatioOptions,
     RatioOptions,
@@ -24,6 +25,7 @@ from hiddenmanifold.cli.options import (
     SearchOptions,
     SimulationOptions,
     WithIngredients,
+    observed,
     spread,
 )
 from hiddenmanifold.cli.outcome import Code, OneSentence
@@ -124,28 +126,41 @@ def predict(
     search: SearchOptions,
     output: OutputOptions,
     crew: CrewOptions,
+    observables: Observables = None,
 ) -> None:
     """Predict test and training errors in the limit of many samples, features and dimensions.
 
     Give two ratios, e.g.: hiddenmanifold predict --n-over-d 3 --p-over-n 0.05:3:60 --lam 1e-4
     """
-    _predict(model, ratios, search, output, regularisation=regularisation, crew=crew)
+    _predict(
+        model,
+        ratios,
+        search,
+        output,
+        regularisation=regularisation,
+        crew=crew,
+        observables=observables,
+    )
 
 
 @command()
 @spread
 def optimal(
+    *,
     model: ModelOptions,
     ratios: RatioOptions,
     search: SearchOptions,
     output: OutputOptions,
     crew: CrewOptions,
+    observables: Observables = None,
 ) -> None:
     """Find the regularisation of least error, and predict the errors there.
 
     Give two ratios, e.g.: hiddenmanifold optimal --n-over-d 3 --p-over-n 0.1:3:30
     """
-    _predict(model, ratios, search, output, regularisation="optimal", crew=crew)
+    _predict(
+        model, ratios, search, output, regularisation="optimal", crew=crew, observables=observables
+    )
 
 
 def _predict(
@@ -155,13 +170,13 @@ def _predict(
     output: OutputOptions,
     *,
     regularisation: str,
-    crew: CrewOptions,
+    **shared: Any,
 ) -> None:
     from hiddenmanifold.prediction import predict
 
     lam = search.regularisation(regularisation)
     step = "optimal" if regularisation.strip() == "optimal" else "predict"
-    call = partial(predict, model.model(), on_failure="keep", **crew.given())
+    call = partial(predict, model.model(), on_failure="keep", **shared)
     compute(step, call, ratios, output, regularisation=lam)
 
 
@@ -174,6 +189,7 @@ def sensitivity(
     regularisation: Regularisation,
     output: OutputOptions,
     crew: CrewOptions,
+    observables: Observables = None,
 ) -> None:
     """Predict how the errors respond to more regularisation, samples or features.
 
@@ -184,7 +200,8 @@ def sensitivity(
     from hiddenmanifold.prediction import sensitivity
 
     lam = values("--regularisation", regularisation)
-    call = partial(sensitivity, model.model(), on_failure="keep", **crew.given())
+    shared = {**crew.given(), **observed(observables)}
+    call = partial(sensitivity, model.model(), on_failure="keep", **shared)
     compute("sensitivity", call, ratios, output, regularisation=lam)
 
 
@@ -206,6 +223,7 @@ def simulate(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    observables: Observables = None,
 ) -> None:
     """Fit the model exactly on drawn data, for many seeds, and measure it.
 
@@ -219,7 +237,7 @@ def simulate(
     from hiddenmanifold.results import summary
 
     grid = {**ratios.given(), "regularisation": values("--regularisation", regularisation)}
-    call = partial(experiments.simulate, model.model())
+    call = partial(experiments.simulate, model.model(), **observed(observables))
     check(output, grid, lambda: summary(call(**size.rehearsal(), **_one_of(grid))))
     ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
@@ -236,6 +254,7 @@ def compare(
     size: SimulationOptions,
     crew: CrewOptions,
     output: OutputOptions,
+    observables: Observables = None,
 ) -> None:
     """Simulate and predict the same points; z is their difference in standard errors.
 
@@ -247,7 +266,7 @@ def compare(
 
     grid = {**ratios.given(), "regularisation": search.regularisation(regularisation)}
     chosen = model.model()
-    call = partial(experiments.compare, chosen)
+    call = partial(experiments.compare, chosen, **observed(observables))
     check(output, grid, lambda: call(**size.rehearsal(), **_one_of(grid)))
     ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))

@@ -74,6 +74,14 @@ PeakRegularisation = Annotated[str, _regularisation("0 is the limit")]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=OUTPUT)
 ]
+Observables = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,…",
+        help="More to measure: test_loss, auc, calibration_error, best_temperature.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Workers = Annotated[
     int | None,
     typer.Option(metavar="N", help="Processes; by default one per core.", rich_help_panel=OUTPUT),
@@ -164,7 +172,8 @@ class SearchOptions:
         str,
         typer.Option(
             metavar="ERROR",
-            help="What the optimal λ makes least: generalisation_error or clean_error.",
+            help="What the optimal λ makes least: generalisation_error, clean_error, test_loss or "
+            "calibration_error.",
             rich_help_panel=SEARCH,
         ),
     ] = "generalisation_error"
@@ -300,6 +309,11 @@ class WithIngredients(TyperCommand):
                 text += f"{NAMES}{described(option.name)}."
             option.help = legible(text, encoding)
         super().format_help(ctx, formatter)
+
+
+def observed(text: str | None) -> dict[str, Any]:
+    """The argument that a list of observables stands for."""
+    return {"observables": tuple(name.strip() for name in text.split(","))} if text else {}
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
