@@ -132,15 +132,8 @@ def predict(
 
     Give two ratios, e.g.: hiddenmanifold predict --n-over-d 3 --p-over-n 0.05:3:60 --lam 1e-4
     """
-    _predict(
-        model,
-        ratios,
-        search,
-        output,
-        regularisation=regularisation,
-        crew=crew,
-        observables=observables,
-    )
+    shared = {**crew.given(), **observed(observables)}
+    _predict(model, ratios, search, output, regularisation=regularisation, **shared)
 
 
 @command()
@@ -158,9 +151,8 @@ def optimal(
 
     Give two ratios, e.g.: hiddenmanifold optimal --n-over-d 3 --p-over-n 0.1:3:30
     """
-    _predict(
-        model, ratios, search, output, regularisation="optimal", crew=crew, observables=observables
-    )
+    shared = {**crew.given(), **observed(observables)}
+    _predict(model, ratios, search, output, regularisation="optimal", **shared)
 
 
 def _predict(
