@@ -31,7 +31,7 @@ from .points import RATIOS
 from .prediction import predict
 from .results import ACCEPTED, MEANINGS, dataset, summary
 from .simulation.data import Sizes
-from .simulation.experiment import Trial, check_memory
+from .simulation.experiment import Trial, check_memory, seconds_needed
 from .simulation.fit import ONLY_SQUARE
 from .simulation.memory import collect
 from .storage import Store
@@ -139,6 +139,10 @@ def simulate(
     trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
     at_once = crew.at_once(len(trials), threads=True)
     check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
+    work = sum(seconds_needed(size, n_test, len(plan.lams[0])) for size in plan.sizes) * seeds
+    largest = max(plan.sizes, key=lambda size: size.n * size.p)
+    sizes = f"n = {largest.n}, p = {largest.p}, d = {largest.d}"
+    crew.shown.announce(f"{len(trials)} trials, up to {sizes}, {at_once} at once", work / at_once)
     found, asked = collect(trials, crew, kept), len(trials)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
     ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}

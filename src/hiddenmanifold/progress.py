@@ -11,6 +11,8 @@ from .errors import InvalidArgumentError
 
 PATIENCE = 1.0
 """Seconds of work before anything is shown."""
+LONG = 60.0
+"""Seconds that are worth a word beforehand."""
 INTERVAL = 0.1
 """Seconds between two redrawings."""
 
@@ -42,6 +44,11 @@ class Progress:
             self.shown = sys.stderr.isatty()
         if not isinstance(self.shown, bool):
             raise InvalidArgumentError("progress", self.shown, "True, False or None")
+
+    def announce(self, what: str, seconds: float) -> None:
+        """Say beforehand what takes long, very roughly how long."""
+        if self.shown and seconds > LONG:
+            print(f"{what}; very roughly {_clock(seconds)} to go", file=sys.stderr)
 
     def expect(self, jobs: int) -> None:
         """So many more are asked for."""

@@ -18,6 +18,8 @@ from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
 from hiddenmanifold.simulation.problem import Fit
 from hiddenmanifold.simulation.scores import Measure, Scored
 
+SPEED = 8e9
+"""Operations per second of one core, as dense matrices are multiplied."""
 MEMORY_LIMIT = 16e9
 """Bytes that the trials running at once may need, by estimate, before they are refused."""
 
@@ -81,6 +83,12 @@ def measured(model: Model) -> tuple[str, ...]:
         *(name for error in errors for name in (error, f"{error}_test_stderr")),
         "seconds",
     )
+
+
+def seconds_needed(sizes: Sizes, n_test: int, lams: int) -> float:
+    """Time of one trial, very roughly: samples are drawn, then fitted, at what a core can do."""
+    n, p, d = sizes.n, sizes.p, sizes.d
+    return 0.02 + (2.0 * (n + n_test) * d * p + 4.0 * lams * n * p * min(n, p)) / SPEED
 
 
 def bytes_needed(model: Model, sizes: Sizes, n_test: int, kept: int = 0) -> float:

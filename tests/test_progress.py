@@ -1,0 +1,98 @@
+"""Long calls say how far they are, short ones nothing; and large ones beforehand what they take."""
+
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import hiddenmanifold as hm
+from hiddenmanifold import progress
+from hiddenmanifold.execution import Crew
+from hiddenmanifold.progress import Progress
+
+
+class Slow:
+    """A job that takes a little."""
+
+    def run(self):
+        time.sleep(0.02)
+        return 1
+
+
+def terminal(monkeypatch):
+    """Standard error as a terminal that remembers; a fixture's would give way to pytest's own."""
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    return stream
+
+
+@pytest.mark.parametrize("shown", [True, None])
+def test_a_long_call_shows_count_rate_and_time_left(monkeypatch, shown):
+    stream = terminal(monkeypatch)
+    assert Crew(1, progress=shown).run([Slow() for _ in range(8)]) == [1] * 8
+    told = stream.getvalue()
+    assert "8/8" in told
+    assert "/s" in told
+    assert "0:00:00 left" in told
+
+
+def test_nothing_is_shown_unless_asked_for(monkeypatch):
+    stream = terminal(monkeypatch)
+    Crew(1, progress=False).run([Slow() for _ in range(8)])
+    assert stream.getvalue() == ""
+
+
+def test_a_short_call_shows_nothing(monkeypatch):
+    stream = terminal(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 60.0)
+    Crew(1, progress=True).run([Slow() for _ in range(8)])
+    assert stream.getvalue() == ""
+
+
+def test_no_terminal_no_progress(monkeypatch):
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert Progress().shown is False
+
+
+def test_a_bar_has_no_thread_which_would_be_in_the_way_of_forking(monkeypatch):
+    stream, threads = terminal(monkeypatch), threading.active_count()
+    for _ in Crew(1, progress=True).finished([Slow() for _ in range(8)]):
+        assert threading.active_count() == threads
+    assert "8/8" in stream.getvalue()
+
+
+def test_large_work_is_announced(monkeypatch):
+    stream = terminal(monkeypatch)
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    hm.predict(model, n_over_d=1.0, p_over_n=[1.0, 2.0], regularisation=1.0, progress=True)
+    hm.simulate(
+        model, n_over_d=1.0, p_over_n=1.0, regularisation=1.0, d=8, seeds=2, n_test=9, progress=True
+    )
+    assert "roughly" not in stream.getvalue()
+    monkeypatch.setattr(progress, "LONG", 0.0)
+    hm.predict(model, n_over_d=1.0, p_over_n=[1.0, 2.0], regularisation=1.0, progress=True)
+    assert "2 points" in stream.getvalue()
+    hm.simulate(
+        model, n_over_d=1.0, p_over_n=1.0, regularisation=1.0, d=8, seeds=2, n_test=9, progress=True
+    )
+    assert "2 trials, up to n = 8, p = 8, d = 8" in stream.getvalue()
+
+
+@pytest.mark.parametrize("call", [hm.predict, hm.sensitivity])
+def test_what_cannot_fit_is_refused_at_once(call):
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    axis = np.linspace(1.0, 2.0, 10**6)
+    with pytest.raises(hm.InvalidArgumentError, match=r"1e\+12 points.*5e\+05 GB.*chunks"):
+        call(model, n_over_d=axis, p_over_n=axis, regularisation=1.0)
+
+
+@pytest.mark.parametrize("progress", ["yes", 1, 0.5])
+def test_progress_is_yes_or_no(progress):
+    with pytest.raises(hm.InvalidArgumentError, match="progress"):
+        Crew(progress=progress)
