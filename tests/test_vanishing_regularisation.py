@@ -458,3 +458,21 @@ def test_finite_regularisation_in_the_kernel_limit_keeps_its_finite_numbers():
     ds = at(model(loss="logistic"), p_over_n=np.inf, regularisation=[1e9, 1e-20])
     assert np.isfinite(ds.V).all()
     assert np.all(ds.Q >= ds.M**2)
+
+
+@pytest.mark.parametrize("lam", [1e-17, 1e-40, 1e-100])
+def test_smoothed_hinge_goes_to_the_largest_margin_without_a_leap(lam):
+    """Once the proximal map lost its roots there, and the training loss came out as 1e15."""
+    model = hm.Model(
+        activation="sign",
+        projection="gaussian",
+        teacher="sign",
+        loss=hm.losses.SmoothedHinge(2.0),
+    )
+    at, limit = (
+        hm.predict(model, n_over_p=0.3, d_over_p=0.5, regularisation=value) for value in (lam, 0.0)
+    )
+    np.testing.assert_allclose(at.generalisation_error, limit.generalisation_error, rtol=1e-10)
+    # every sample has its margin: what is left of the loss is the penalty
+    expected = lam / (2 * 0.3 * limit.margin**2)
+    np.testing.assert_allclose(at.training_loss, expected, rtol=1e-9)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Integers
 from .errors import InvalidArgumentError
 from .ingredients import check_number, finite_vector
 from .numerics.matrices import (
@@ -88,8 +88,7 @@ class Gaussian(Projection):
         return self._seen(white(u, gamma), k / u)
 
     def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
-        def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
-            some = index.astype(np.intp)
+        def stretched(log_u: Array, some: Integers) -> tuple[Array, Array]:
             inner = kernel(np.exp(log_u), some)
             left = _left(inner, p[some])
             return log_u + _log(left / p[some]), 1.0 + inner.D11 / left
@@ -104,7 +103,7 @@ class Gaussian(Projection):
 
 
 def _argument(
-    stretched: Callable[[Array, Array], tuple[Array, Array]], k: Array, most: Array
+    stretched: Callable[[Array, Integers], tuple[Array, Array]], k: Array, most: Array
 ) -> Array:
     """The argument of a kernel at which linear features of it have the given k.
 
@@ -112,16 +111,15 @@ def _argument(
     smaller than k, and larger by at most the variance of a feature over their number, `most`.
     """
 
-    def distance(log_u: Array, index: Array) -> tuple[Array, Array]:
+    def distance(log_u: Array, index: Integers) -> tuple[Array, Array]:
         """How far the argument is from the one sought: rounding is magnified by the slope."""
         value, slope = stretched(log_u, index)
-        left = (value - log_k[index.astype(np.intp)]) / slope
+        left = (value - log_k[index]) / slope
         return np.where(value > -np.inf, left, -np.inf), np.ones_like(slope)
 
     with np.errstate(all="ignore"):
-        log_k, index = np.log(k), np.arange(len(k), dtype=float)
-        bracket = log_k, np.log(k + most)
-        return np.exp(increasing_root(distance, np.zeros_like(k), bracket, index, ROUNDING))
+        log_k = np.log(k)
+        return np.exp(increasing_root(distance, (log_k, np.log(k + most)), ROUNDING))
 
 
 def _variance(kernel: Kernel, k: Array) -> Array:
@@ -189,8 +187,7 @@ class Orthogonal(Discrete):
         return 1.0 / weight, weight
 
     def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
-        def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
-            some = index.astype(np.intp)
+        def stretched(log_u: Array, some: Integers) -> tuple[Array, Array]:
             inner, size = kernel(np.exp(log_u), some), np.minimum(p, d)[some]
             left = _left(inner, size)
             stretching = _log(left / size) - np.log(inner.rest / d[some])
