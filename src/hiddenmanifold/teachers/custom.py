@@ -11,7 +11,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import check_kinks, check_number, sampled
+from hiddenmanifold.ingredients import check_kinks, check_scale, sampled
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
@@ -49,7 +49,7 @@ class Custom(BinaryTeacher):
     halvings: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_number("rho", self.rho, 0.0, open_low=True)
+        check_scale("rho", self.rho)
         object.__setattr__(self, "kinks", check_kinks(self.kinks))
         p = sampled("probability", self.probability, self._grid)
         if p.min() < 0.0 or p.max() > 1.0:

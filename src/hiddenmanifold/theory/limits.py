@@ -34,6 +34,8 @@ NEGLIGIBLE = 1e-18
 """In a limit, what is smaller than this is zero, and what is larger than its inverse infinite."""
 POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
 """Overlaps that follow the length of w, and how."""
+SHRINKING = {"Q": 2, "q_s": 2, "q_w": 2, "M": 1, "m_s": 1, "V": 1, "V_s": 1, "V_w": 1}
+"""What falls like a power of 1/λ when λ is huge, and which."""
 ON_THE_LINE = 1e-9
 """Relative distance from a threshold that cannot be told from zero."""
 
@@ -62,6 +64,8 @@ class Part:
     """The predictions of the model are these times those of the stand-in."""
     least: float = 0.0
     """Least value of the model's loss; that of a stand-in is zero."""
+    shrinkage: Array | float = 1.0
+    """w and its responses are these times those of the stand-in."""
 
 
 def parts(model: Model, points: Points) -> Iterator[Part]:
@@ -70,7 +74,12 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
         some = points[positive]
-        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)))
+        # beyond, w falls like n/λ: the numbers would underflow long before the last finite λ
+        samples = np.maximum(some.alpha, some.alpha / some.gamma)
+        ratio = np.where(some.has(Limit.RATIO), 1.0, np.maximum(samples, 1.0))
+        lam = np.minimum(some.lam, HUGE * ratio)
+        shrinkage = np.where(some.has(Limit.UNBOUNDED), 1.0, lam / some.lam)
+        yield Part(positive, model, some.standing_in(lam), shrinkage=shrinkage)
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
@@ -174,6 +183,9 @@ def finished(part: Part, found: Columns) -> Columns:
         for name, power in (*powers.items(), ("q_w", 2)):
             values = found[name]
             found[name] = np.where(values == 0.0, 0.0, values * part.scale**power)
+    for name, power in SHRINKING.items():
+        if name in found:
+            found[name] = found[name] * part.shrinkage**power
     return found
 
 

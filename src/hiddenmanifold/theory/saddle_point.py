@@ -30,6 +30,8 @@ STRIDE = 8
 """Every how many points of a batch one is solved first, to start the others from."""
 MAX_ITERATIONS = 30
 """Evaluations of the equations in one Newton solve."""
+LONGEST_WALK = 800
+"""Evaluations of the equations after which the walk of a point in λ is given up."""
 POLISHING = 5
 """Newton turns on each of the finer levels, at most."""
 TOLERANCE = 1e-9
@@ -212,7 +214,7 @@ def _continuation(problem: SaddlePoint) -> Solution:
         found.x[i], found.residual[i], now[i] = trial.x[good], trial.residual[good], target[good]
         step[i] *= np.where(trial.iterations[good] <= 5, 2.0, 1.0)
         step[walking[~good]] /= 3.0
-        alive[walking] &= step[walking] > 0.01
+        alive[walking] &= (step[walking] > 0.01) & (found.iterations[walking] < LONGEST_WALK)
     found.residual[now > goal] = np.inf
     return found
 
