@@ -74,6 +74,8 @@ class BinaryTeacher(Teacher):
     task: ClassVar[Task] = Task.CLASSIFICATION
     resolved: ClassVar[bool] = True
     """Whether the landmarks capture every length over which the label law varies."""
+    spared: int = 0
+    """How many halvings of panels to do without, because each value of the label law is costly."""
 
     probability: Callable[[Array], Array]
 

@@ -198,6 +198,11 @@ class Channel:
         """The intercept b at the unknowns `x`."""
         raise NotImplementedError
 
+    @property
+    def spared(self) -> int:
+        """How many halvings of panels to do without, because a value of the label law is costly."""
+        return 0
+
 
 @dataclass(frozen=True)
 class BinaryChannel(Channel):
@@ -236,6 +241,10 @@ class BinaryChannel(Channel):
             self.teacher, self.loss, V=np.exp(x[:, 0]), deviation=deviation, k=k, V0=V0, intercept=b
         )
         return {**self.test_errors(x), "training_error": training}
+
+    @property
+    def spared(self) -> int:
+        return self.teacher.spared
 
     @cached_property
     def resting_intercept(self) -> float:

@@ -121,10 +121,11 @@ def _exponential(loss: Loss) -> bool:
 
     When t doubles, so does then the logarithm of the decay from t to 2t; powers keep theirs.
     """
-    t = 20.0 * (loss.scale or 1.0)
-    while not loss.derivative(np.array([-4.0 * t]))[0] > 0:  # until it does not underflow
-        t *= 0.5
-    slopes = np.log(loss.derivative(-t * np.array([1.0, 2.0, 4.0])))
+    t = 20.0 * (loss.scale or 1.0) * np.exp2(-np.arange(60.0))
+    positive = loss.derivative(-4.0 * t) > 0  # where it does not underflow
+    if not positive.any():
+        return False
+    slopes = np.log(loss.derivative(-t[np.argmax(positive)] * np.array([1.0, 2.0, 4.0])))
     return bool(slopes[1] - slopes[2] > 1.5 * (slopes[0] - slopes[1]))
 
 
