@@ -69,7 +69,7 @@ def asymptotics(
             found["status"][:] = limits.REFUSED[part.phase]
         for name, values in _without_failures(found).items():
             columns.setdefault(name, np.zeros(len(points), values.dtype))[part.index] = values
-    return limits.settled(columns, limits.negligible(points))
+    return limits.settled(columns, *limits.negligible(model, points))
 
 
 def _solved(part: limits.Part, crew: Crew, slopes: tuple[str, ...]) -> Columns:

@@ -190,17 +190,23 @@ def finished(part: Part, found: Columns) -> Columns:
     return found
 
 
-def negligible(points: Points) -> Array:
-    """What is zero at each point, if it is a limit: more if λ is that than if a ratio is."""
+def negligible(model: Model, points: Points) -> tuple[Array, Array]:
+    """What is zero at each point, if it is a limit, and the inverse of what is infinite.
+
+    It is more if λ is that than if a ratio is, and depends on the units of real labels.
+    """
     far = np.where(points.has(Limit.RATIO), 1e10 / HUGE, 0.0)
-    return np.where(points.has(Limit.VANISHING | Limit.UNBOUNDED), NEGLIGIBLE, far)
+    at_end = points.has(Limit.VANISHING | Limit.UNBOUNDED)
+    unit = model.teacher.rho + getattr(model.teacher, "noise", 0.0)
+    low, high = (np.where(at_end, NEGLIGIBLE * min(1.0, u), far) for u in (unit, 1.0 / unit))
+    return low, high
 
 
-def settled(found: Columns, reach: Array) -> Columns:
+def settled(found: Columns, low: Array, high: Array) -> Columns:
     """What is negligible in a limit as zero, and its inverse as infinity."""
-    if reach.any():
+    if low.any():
         for name in set(found).difference(CERTIFICATES):
             size = np.abs(found[name])
-            found[name][size < reach] = 0.0
-            found[name][size * reach > 1.0] *= np.inf
+            found[name][size < low] = 0.0
+            found[name][size * high > 1.0] *= np.inf
     return found
