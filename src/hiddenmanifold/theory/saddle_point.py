@@ -30,7 +30,7 @@ STRIDE = 8
 """Every how many points of a batch one is solved first, to start the others from."""
 MAX_ITERATIONS = 30
 """Evaluations of the equations in one Newton solve."""
-LONGEST_WALK = 800
+LONGEST_WALK = 2000
 """Evaluations of the equations after which the walk of a point in λ is given up."""
 POLISHING = 5
 """Newton turns on each of the finer levels, at most."""
