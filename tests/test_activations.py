@@ -111,6 +111,19 @@ def test_off_centre_jump_is_integrated_once_it_is_declared():
     assert step.kappas == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("width", [0.1, 1e-2, 1e-3, 1e-4, 1e-7])
+def test_a_spike_is_resolved_or_can_be_declared(width):
+    """x + exp(-((x-a)/w)²)/√w, whose coefficients are Gaussian integrals in closed form."""
+    a, v = 1.2345, width**2
+    kinks = (a - 8 * width, a + 8 * width) if width < 1e-4 else ()
+    spike = Custom(lambda x: x + width**-0.5 * np.exp(-(((x - a) / width) ** 2)), kinks=kinks)
+    mean = math.sqrt(width / (2 + v)) * math.exp(-(a**2) / (2 + v))
+    tilt = mean * 2 * a / (2 + v)
+    square = math.exp(-(a**2) / (2 + v / 2)) / math.sqrt(v + 4)
+    expected = mean, 1 + tilt, math.sqrt(square - mean**2 - tilt**2)
+    assert spike.kappas == pytest.approx(expected, rel=1e-10)
+
+
 def test_kinks_beyond_the_reach_of_the_gaussian_change_nothing():
     assert Custom(np.tanh, kinks=(-50.0, 0.2, 0.2, 50.0)).kappas == pytest.approx(
         REGISTRY["tanh"]().kappas, abs=1e-12
@@ -163,6 +176,7 @@ REFUSED = {
     "math.tanh": (math.tanh, "vectorised"),
     "an if": (scalar_step, "vectorised"),
     "undeclared jump": (lambda x: np.where(x > 0.3, 1.0, 0.0), "kinks"),
+    "too fast for any quadrature": (lambda x: np.sin(1e8 * np.exp(0.5 * x)), "kinks"),
     "undeclared corner": (lambda x: np.maximum(x - 0.3, 0.0), "kinks"),
     "a second moment beyond reach": (lambda x: np.exp(0.24 * x**2), "must not grow"),
     "no second moment": (lambda x: np.exp(0.3 * x**2), "activation"),

@@ -421,3 +421,17 @@ def test_both_kinds_of_features_share_the_kernel_limit(loss, lam):
         return extrapolated(error, 1e-5)
 
     np.testing.assert_allclose(limit("gaussian"), limit("orthogonal"), rtol=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-19, 1e-12, 1e12, 1e19])
+@pytest.mark.parametrize("lam", [0.0, np.inf])
+def test_limits_know_the_units_of_labels(lam, unit):
+    """An error of 1e19 is not infinite, nor one of 1e-19 zero, if labels are as large or small."""
+
+    def error(scale):
+        teacher = hm.teachers.Linear(rho=0.5 * scale, noise=0.4 * scale)
+        chosen = hm.Model(activation="erf", projection="gaussian", teacher=teacher, loss="square")
+        ds = hm.predict(chosen, n_over_p=2.0, d_over_p=0.5, regularisation=lam)
+        return ds.generalisation_error.item() / scale
+
+    assert error(unit) == pytest.approx(error(1.0), rel=1e-10)

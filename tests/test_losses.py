@@ -211,6 +211,17 @@ def test_proximal_map_increases_and_never_expands(name, u, step, log_v):
     assert -rounding <= s[1] - s[0] <= np.diff(ends)[0] + rounding
 
 
+@pytest.mark.parametrize("V", [1e16, 1e17, 1e30, 1e100, 1e300])
+def test_proximal_map_of_any_width_is_that_of_a_straight_slope(V):
+    """From a kink, whose curvature is that of one side, plain Newton steps run in circles."""
+    u = np.array([1e-3, 1.0, 1.5])
+    found = SmoothedHinge(2.0).proximal(u, np.array(V))
+    np.testing.assert_allclose(found, u / (1.0 + V / 2.0), rtol=1e-15)
+    # s + V expit(s) = u: far down the tail the logarithms of both sides agree
+    s = Logistic().proximal(u, np.array(V))
+    np.testing.assert_allclose(np.log(V) + s - np.log1p(np.exp(s)), np.log(u - s), rtol=1e-14)
+
+
 @every_loss
 def test_proximal_map_of_zero_width_limit_is_the_identity(name):
     u = U[np.abs(U) <= reach(name)]

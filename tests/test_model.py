@@ -378,3 +378,48 @@ def test_zero_regularisation_is_a_ridge_alpha_but_no_C():
     assert hm.to_ridge_alpha(0.0, 10) == 0.0
     with pytest.raises(InvalidArgumentError, match="above 0"):
         hm.to_sklearn_C(0.0, 10)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e-21, 1e-101, 1e21, np.inf, np.nan])
+@pytest.mark.parametrize(
+    ("name", "ingredient"),
+    [
+        ("rho", lambda value: hm.teachers.Linear(rho=value)),
+        ("rho", lambda value: hm.teachers.Sign(rho=value)),
+        ("rho", lambda value: hm.teachers.Custom(np.tanh, rho=value)),
+        ("slope", lambda value: hm.teachers.Logistic(slope=value)),
+        ("delta", hm.losses.Huber),
+        ("delta", hm.losses.SmoothedHinge),
+    ],
+)
+def test_scales_beyond_what_numbers_hold_are_refused(name, ingredient, value):
+    with pytest.raises(hm.InvalidArgumentError, match=f"^{name} = .* at least 1e-20 and at most"):
+        ingredient(value)
+
+
+@pytest.mark.parametrize("scale", [1e-19, 1e-10, 1e10, 1e20])
+@pytest.mark.parametrize("loss", ["square", "huber", "absolute"])
+def test_units_of_the_labels_do_not_matter(loss, scale):
+    """Labels in other units, and what the loss knows of units likewise: errors scale alike."""
+    unit = np.sqrt(scale)
+    made, lam = {
+        "square": (lambda unit: hm.losses.Square(), 0.3),
+        "huber": (lambda unit: hm.losses.Huber(0.7 * unit), 0.3),
+        "absolute": (lambda unit: hm.losses.Absolute(), 0.3 / unit),
+    }[loss]
+    errors = [
+        hm.predict(
+            hm.Model(
+                activation="tanh",
+                projection="gaussian",
+                teacher=hm.teachers.Linear(rho=0.9 * rho, noise=0.1 * rho),
+                loss=made(np.sqrt(rho)),
+            ),
+            n_over_p=1.7,
+            d_over_p=0.6,
+            regularisation=strength,
+        ).generalisation_error.item()
+        / rho
+        for rho, strength in ((1.0, 0.3), (scale, lam))
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-9)

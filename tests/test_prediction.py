@@ -698,3 +698,43 @@ def test_undeclared_kink_of_a_loss_gives_no_wrong_number(case):
         assert found[name].isnull().all(), name
     declared = model(teacher=teacher, loss=CustomLoss(*functions, of=of, kinks=(kink,)))
     assert np.all(at(declared, **points).status == Status.CONVERGED)
+
+
+@pytest.mark.parametrize("lam", [1e38, 1e41, 1e100, 1e250])
+@pytest.mark.parametrize(("loss", "push"), [("square", 1.0), ("hinge", 1.0), ("logistic", 0.5)])
+def test_overlaps_of_any_finite_regularisation_fall_like_its_powers(loss, push, lam):
+    """For large λ the weights are a mean over samples: w = push Σ y x / λ√p."""
+    rho, alpha, gamma = 0.7, 3.0, 0.4
+    model = hm.Model(activation="erf", projection="gaussian", teacher=Sign(rho=rho), loss=loss)
+    ds = hm.predict(model, n_over_p=alpha, d_over_p=gamma, regularisation=lam)
+    _, kappa_1, kappa_star = model.activation.kappas
+    seen = rho * alpha * push * np.sqrt(2 / (np.pi * rho)) / gamma  # ρ α e3 / γ
+    assert float(ds.V) == pytest.approx((kappa_1**2 + kappa_star**2) / lam, rel=1e-12)
+    assert float(ds.M) == pytest.approx(seen * kappa_1**2 / lam, rel=1e-12)
+    noise, signal = alpha * push**2, seen**2 * gamma * kappa_1**2 / rho
+    q_w = noise * (kappa_1**2 + kappa_star**2) + signal
+    s2 = 1.0 + 1.0 / gamma  # the mean square of an eigenvalue
+    q_s = noise * (kappa_1**2 * s2 + kappa_star**2) + signal * s2
+    assert float(ds.q_s_normalised) == pytest.approx(q_s / q_w, rel=1e-12)
+    assert float(ds.q_w) == pytest.approx(q_w / lam / lam, rel=1e-12)  # which may underflow
+
+
+def test_regularisation_is_no_match_for_infinitely_many_samples():
+    chosen = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    infinite = {"n_over_p": np.inf, "d_over_p": 0.5}
+    small, large = (hm.predict(chosen, regularisation=lam, **infinite) for lam in (1.0, 1e20))
+    xr.testing.assert_allclose(small.drop_vars("regularisation"), large.drop_vars("regularisation"))
+    for ratios in (infinite, {"n_over_d": np.inf, "p_over_n": 0.5}):
+        for lam in (1e21, 1e60, np.inf):
+            with pytest.raises(InvalidArgumentError, match="1e20 where n/p or n/d is infinite"):
+                hm.predict(chosen, regularisation=lam, **ratios)
+
+
+def test_an_infinite_regularisation_beats_any_finite_number_of_samples():
+    chosen = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    ratios = {"n_over_p": 1e36, "d_over_p": 0.5}
+    ds = hm.predict(chosen, regularisation=np.inf, **ratios)
+    few = hm.predict(chosen, regularisation=np.inf, n_over_p=1.0, d_over_p=0.5)
+    assert float(ds.Q) == 0.0 and float(ds.training_loss) == 0.5
+    # many samples average out all but the teacher: their mean is a fixed direction
+    assert float(ds.alignment) > float(few.alignment)

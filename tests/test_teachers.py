@@ -430,3 +430,23 @@ def test_real_labels_are_the_field_with_normal_noise(noise):
     assert abs((away**2).mean() - noise) <= 5 * noise * np.sqrt(2 / rows)
     assert abs((away**4).mean() - 3 * noise**2) <= 5 * noise**2 * np.sqrt(96 / rows)
     assert np.array_equal(Linear(noise=noise).noiseless(nu), nu)
+
+
+def wave(frequency):
+    return lambda nu: 0.5 + 0.45 * np.sin(frequency * nu)
+
+
+def test_many_changes_of_label_are_averaged_exactly():
+    """The mean of a wave over N(x, V0) is the wave at x, damped by exp(-k² V0/2)."""
+    x, V0 = np.linspace(-3.0, 3.0, 31), np.array([[1e-4], [0.02], [0.3]])
+    rule = Custom(wave(10.0))
+    Z, Z1, _ = rule.label_law(1, x, V0)
+    damped = 0.45 * np.exp(-50.0 * V0)
+    np.testing.assert_allclose(Z, 0.5 + damped * np.sin(10.0 * x), atol=1e-11)
+    np.testing.assert_allclose(Z1, 10.0 * damped * np.cos(10.0 * x), atol=1e-9)
+    assert rule.spared > 0 and Custom(expit).spared == 0
+
+
+def test_a_rule_that_would_cost_minutes_for_one_point_is_refused():
+    with pytest.raises(InvalidArgumentError, match="few changes of the more probable label"):
+        Custom(wave(300.0))

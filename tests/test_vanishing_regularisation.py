@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, optimize
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import exp1, expit, log_ndtr, ndtr
 
 import hiddenmanifold as hm
 from hiddenmanifold import Status
@@ -458,3 +458,42 @@ def test_finite_regularisation_in_the_kernel_limit_keeps_its_finite_numbers():
     ds = at(model(loss="logistic"), p_over_n=np.inf, regularisation=[1e9, 1e-20])
     assert np.isfinite(ds.V).all()
     assert np.all(ds.Q >= ds.M**2)
+
+
+@pytest.mark.parametrize("lam", [1e-17, 1e-40, 1e-100])
+def test_smoothed_hinge_goes_to_the_largest_margin_without_a_leap(lam):
+    """Once the proximal map lost its roots there, and the training loss came out as 1e15."""
+    model = hm.Model(
+        activation="sign",
+        projection="gaussian",
+        teacher="sign",
+        loss=hm.losses.SmoothedHinge(2.0),
+    )
+    at, limit = (
+        hm.predict(model, n_over_p=0.3, d_over_p=0.5, regularisation=value) for value in (lam, 0.0)
+    )
+    np.testing.assert_allclose(at.generalisation_error, limit.generalisation_error, rtol=1e-10)
+    # every sample has its margin: what is left of the loss is the penalty
+    expected = lam / (2 * 0.3 * limit.margin**2)
+    np.testing.assert_allclose(at.training_loss, expected, rtol=1e-9)
+
+
+def test_a_loss_that_is_flat_without_a_kink_has_no_known_limit_and_is_not_waited_for():
+    """Its slope exp(-1/s) is zero for s <= 0: no t exists at which it does not vanish."""
+
+    def of_shortfall(function):
+        def wrapped(m):
+            s = np.maximum(-m, 1e-3)
+            return np.where(m < -1e-3, function(s), 0.0)
+
+        return wrapped
+
+    slope = of_shortfall(lambda s: np.exp(-1 / s))
+    smooth = Custom(
+        of_shortfall(lambda s: s * np.exp(-1 / s) - exp1(1 / s)),
+        lambda m: -slope(m),
+        of_shortfall(lambda s: np.exp(-1 / s) / s**2),
+    )
+    chosen = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss=smooth)
+    ds = hm.predict(chosen, n_over_p=0.1, d_over_p=0.5, regularisation=0.0, on_failure="keep")
+    assert ds.status == Status.NO_LIMIT

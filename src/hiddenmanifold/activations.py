@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy import special
@@ -24,6 +24,8 @@ from .spectra import Kappas
 REACHES = (13.0, 26.0, 37.0)
 """Where the Gaussian law may be cut, depending on how fast the activation grows."""
 ACCURACY = 1e-12
+PANELS, MOST_PANELS, HALVINGS = 4096, 65536, 12
+"""Panels of an activation before any is halved and at most, and how often they may be."""
 
 
 class Activation:
@@ -57,6 +59,8 @@ class Activation:
 def kappas_by_quadrature(activation: Activation) -> Kappas:
     """Gaussian coefficients by Gauss–Legendre panels between the kinks, to 1e-12.
 
+    Spikes wider than 1e-4 are seen; for narrower ones, kinks must say where they begin and end.
+
     Raises
     ------
     InvalidArgumentError
@@ -67,7 +71,7 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
         raise InvalidArgumentError(
             "activation", activation, "of finite Gaussian variance: it must not grow like exp(x²/4)"
         )
-    edges = fanned((-reach, reach), np.array([activation.kinks]))
+    edges = _resolving(activation, np.linspace(-reach, reach, PANELS + 1))
 
     def coefficients(_: Integers, halvings: int) -> tuple[Array, Array]:
         panels = Panels.between(edges, (20, halvings))
@@ -77,13 +81,13 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
         spread = np.sqrt(weight @ (sigma - k0 - k1 * z) ** 2)
         return np.array([[k0, k1, spread]]), ACCURACY * np.sqrt(weight @ sigma**2)
 
-    found = refine(coefficients, (1, 3), range(2, 15))[0]
+    found = refine(coefficients, (1, 3), range(2))[0]
     if not np.isfinite(found).all():
         raise InvalidArgumentError(
             "activation",
             activation,
-            "smooth between its kinks: its Gaussian coefficients did not settle to 1e-12; "
-            "declare jumps and corners in Custom(function, kinks=(...))",
+            "smooth between its kinks: its Gaussian coefficients did not settle to 1e-12; declare "
+            "jumps, corners, and both sides of narrow spikes in Custom(function, kinks=(...))",
         )
     found[np.abs(found) <= 10 * ACCURACY * np.linalg.norm(found)] = 0.0
     if not found[1:].any():
@@ -91,6 +95,24 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
             "activation", activation, "other than a constant, which carries no information"
         )
     return float(found[0]), float(found[1]), float(found[2])
+
+
+def _resolving(activation: Activation, fan: Array) -> Array:
+    """Edges (1, k) of panels, halved where the activation bends within one."""
+    edges = fanned(fan, np.array([activation.kinks]))
+    for _ in range(HALVINGS):
+        whole, halves = (Panels.between(edges, (20, halvings)) for halvings in (0, 1))
+        power = []
+        for panels in (whole, halves):
+            sigma = sampled("activation", activation, panels.nodes.ravel())
+            power.append((panels.weights * sigma.reshape(panels.nodes.shape) ** 2).sum(1))
+        bends = np.abs(power[1] - power[0]) > ACCURACY * power[1].sum() / PANELS
+        if not 0 < bends.sum() <= MOST_PANELS - edges.size:
+            break
+        starts = np.flatnonzero(np.diff(edges[0]) > 0)[bends]
+        middle = 0.5 * (edges[0, starts] + edges[0, starts + 1])
+        edges = np.insert(edges, starts + 1, middle, axis=1)
+    return edges
 
 
 def _is_small_beyond(activation: Activation, reach: float) -> bool:
@@ -133,6 +155,16 @@ class Tanh(Activation):
 
     def __call__(self, x: Array) -> Array:
         return np.tanh(x)
+
+    @cached_property
+    def kappas(self) -> Kappas:
+        return _tanh()
+
+
+@cache
+def _tanh() -> Kappas:
+    """The coefficients of tanh, which have no closed form, once for all."""
+    return kappas_by_quadrature(Tanh())
 
 
 @dataclass(frozen=True)
@@ -186,7 +218,7 @@ class Custom(Activation):
     function : callable
         Vectorised σ.
     kinks : tuple of float
-        Where σ or its slope jumps.
+        Where σ or its slope jumps, and where spikes narrower than 1e-4 begin and end.
     """
 
     function: Callable[[Array], Array]

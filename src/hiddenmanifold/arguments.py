@@ -204,10 +204,11 @@ class Grid:
             if (extreme := column[~np.isfinite(column) | (column == 0)]).size:
                 given = f"that give {name} = {extreme[0]}"
                 raise InvalidArgumentError("ratios", given, "less extreme")
-        if (np.isinf(points.lam) & infinite & (points.alpha > HUGE**0.5)).any():
-            raise InvalidArgumentError(
-                "regularisation", np.inf, "finite where n/p is infinite: the limits do not commute"
-            )
+        samples = np.maximum(points.alpha, points.alpha / points.gamma)
+        far = points.lam[infinite & (points.lam > HUGE**0.5) & (samples > HUGE**0.5)]
+        if far.size:
+            allowed = "at most 1e20 where n/p or n/d is infinite: the limits do not commute"
+            raise InvalidArgumentError("regularisation", float(far[0]), allowed)
         return points
 
     def answer(

@@ -16,6 +16,10 @@ from .errors import InvalidArgumentError
 Ingredient = TypeVar("Ingredient")
 
 
+EXTREME = 1e20
+"""Largest scale of an ingredient: no square overflows, and limits are far beyond."""
+
+
 class Task(StrEnum):
     """What is learned: real labels, or labels ±1."""
 
@@ -35,6 +39,11 @@ def check_number(
     raise InvalidArgumentError(
         name, value, allowed + (f" and at most {high:g}" if np.isfinite(high) else "")
     )
+
+
+def check_scale(name: str, value: object) -> None:
+    """Raise unless `value` is a length or a variance in units that suit the others of a model."""
+    check_number(name, value, 1.0 / EXTREME, EXTREME)
 
 
 def resolve(

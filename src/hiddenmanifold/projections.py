@@ -101,18 +101,16 @@ def _argument(
     over p; that variance, on average, is the limit of the kernel's argument times D1.
     """
 
-    def distance(log_u: Array, index: Array) -> tuple[Array, Array]:
+    def distance(log_u: Array, index: Integers) -> tuple[Array, Array]:
         """How far the argument is from the one sought: rounding is magnified by the slope."""
-        some = index.astype(np.intp)
-        stretch, slope = stretching(kernel(np.exp(log_u), some), some)
-        left = (log_u + stretch - log_k[some]) / slope
+        stretch, slope = stretching(kernel(np.exp(log_u), index), index)
+        left = (log_u + stretch - log_k[index]) / slope
         return np.where(stretch > -np.inf, left, -np.inf), np.ones_like(slope)
 
     with np.errstate(all="ignore"):
         log_k, index = np.log(k), np.arange(len(k))
         most = FAR * kernel(np.full_like(k, FAR), index).D1 / p
-        bracket, which = (log_k, np.log(k + most)), index.astype(float)
-        return np.exp(increasing_root(distance, np.zeros_like(k), bracket, which, ROUNDING))
+        return np.exp(increasing_root(distance, (log_k, np.log(k + most)), ROUNDING))
 
 
 def _left(inner: Sums, p: Array) -> Array:

@@ -339,10 +339,10 @@ BAD = {
     "too many weights": ((W, [0.1, 0.0, 0.0]), {}, "teacher_weights", "as many as eigenvalues, 2"),
     "a signal without variance": (([0.5, 0.0], T), {}, "teacher_weights", "zero where"),
     "more seen than there is": ((W, [0.4, 0.1]), {}, "rho", "at least what the features show.*1.3"),
-    "no field": ((W, T), {"rho": 0.0}, "rho", "above 0"),
-    "NaN field": ((W, T), {"rho": NAN}, "rho", "above 0"),
-    "negative field": ((W, T), {"rho": -1.0}, "rho", "above 0"),
-    "a word for a field": ((W, T), {"rho": "1"}, "rho", "above 0"),
+    "no field": ((W, T), {"rho": 0.0}, "rho", "at least 1e-20"),
+    "NaN field": ((W, T), {"rho": NAN}, "rho", "at least 1e-20"),
+    "negative field": ((W, T), {"rho": -1.0}, "rho", "at least 1e-20"),
+    "a word for a field": ((W, T), {"rho": "1"}, "rho", "at least 1e-20"),
     "a word for a teacher": ((W, T), {"drawn_teacher": "no"}, "drawn_teacher", "True or False"),
 }
 

@@ -9,6 +9,7 @@ import hiddenmanifold as hm
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.numerics.newton import largest, newton, newton_step
 from hiddenmanifold.points import Points
+from hiddenmanifold.theory import saddle_point
 from hiddenmanifold.theory.asymptotics import channel_of
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
 
@@ -246,3 +247,15 @@ def test_hinge_with_intercept_predicts_the_majority_where_labels_are_weak(teache
     np.testing.assert_allclose(ds.training_loss, 2 * minority, rtol=1e-9)
     # with many more features than samples the classifier is no constant any more
     assert (hm.predict(model, n_over_d=5.0, p_over_n=1.0, regularisation=0.1).Q > 0.1).all()
+
+
+def test_a_walk_in_lambda_that_leads_nowhere_has_a_budget(monkeypatch):
+    """At λ = 1e-200 squares underflow: each stage fails, and ever smaller steps are tried."""
+    chosen = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    monkeypatch.setattr(saddle_point, "LONGEST_WALK", 100)
+    ds = hm.predict(
+        chosen, n_over_d=3.0, p_over_n=3.0, regularisation=1e-200, on_failure="keep", workers=1
+    )
+    assert ds.status != hm.Status.CONVERGED
+    # one solve, two rescues and the walk, whose last stage may begin within its budget
+    assert ds.iterations < 5 * saddle_point.MAX_ITERATIONS + 100 + saddle_point.MAX_ITERATIONS

@@ -11,7 +11,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features
 from hiddenmanifold.features.sight import DiscreteSight
-from hiddenmanifold.ingredients import check_number, finite_vector
+from hiddenmanifold.ingredients import check_scale, finite_vector
 from hiddenmanifold.spectra import Sums, discrete
 
 
@@ -47,7 +47,7 @@ class Covariance(Features):
     drawn_teacher: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_number("rho", self.rho, 0.0, open_low=True)
+        check_scale("rho", self.rho)
         if not isinstance(self.drawn_teacher, bool | np.bool_):
             raise InvalidArgumentError("drawn_teacher", self.drawn_teacher, "True or False")
         columns = {

@@ -8,10 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, sampled
 from hiddenmanifold.numerics.roots import increasing_root
+
+ROUNDING = np.finfo(float).eps
+"""Relative accuracy to which a field is known."""
 
 
 class Loss:
@@ -146,11 +149,20 @@ class Loss:
         self, u: Array, bracket: tuple[Array, Array], V: Array, tolerance: Array | float = 0.0
     ) -> Array:
         """Proximal points that are known to lie in brackets, arrays of the shape of `u`."""
+        u_flat, V_flat = u.ravel(), V.ravel()
 
-        def curve(s: Array, v: Array) -> tuple[Array, Array]:
-            return s + v * self.derivative(s), 1.0 + v * self.second_derivative(s)
+        def curve(s: Array, index: Integers) -> tuple[Array, Array]:
+            v, gap = V_flat[index], u_flat[index] - s
+            push, bend = v * self.derivative(s), v * self.second_derivative(s)
+            if self.scale is None:
+                return push - gap, 1.0 + bend
+            with np.errstate(all="ignore"):  # where rho' decays exponentially its logarithm, which
+                ratio = push / gap  # that of the gap must equal, is straight
+                straight = (ratio - 1.0) / np.log(ratio) * (1.0 + bend / ratio)
+            return push - gap, np.where((bend > 1.0) & (straight > 0.0), straight, 1.0 + bend)
 
-        return increasing_root(curve, u, bracket, V, tolerance)
+        close = np.maximum(tolerance, ROUNDING * np.abs(u))
+        return increasing_root(curve, bracket, close, start=u)
 
 
 def check_loss(loss: Loss) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import Task, check_kinks, check_number
+from hiddenmanifold.ingredients import Task, check_kinks, check_scale
 from hiddenmanifold.losses.base import Loss, check_loss
 
 _SIGNS = {"margin": -1.0, "residual": 1.0}
@@ -53,7 +53,7 @@ class Custom(Loss):
     ) -> None:
         if of not in _SIGNS:
             raise InvalidArgumentError("of", of, "'margin' or 'residual'")
-        check_number("scale", scale, 0.0, open_low=True)
+        check_scale("scale", scale)
         for name, content in {
             "functions": (value, derivative, second_derivative),
             "of": of,

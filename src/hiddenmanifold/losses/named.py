@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.ingredients import Task, check_number
+from hiddenmanifold.ingredients import Task, check_scale
 from hiddenmanifold.losses.base import Loss
 
 
@@ -91,7 +91,7 @@ class SmoothedHinge(Loss):
     delta: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("delta", self.delta, 0.0, open_low=True)
+        check_scale("delta", self.delta)
 
     @property
     def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -118,7 +118,7 @@ class Huber(Loss):
     even = True
 
     def __post_init__(self) -> None:
-        check_number("delta", self.delta, 0.0, open_low=True)
+        check_scale("delta", self.delta)
 
     @property
     def kinks(self) -> tuple[float, ...]:  # type: ignore[override]

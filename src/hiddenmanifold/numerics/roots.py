@@ -1,58 +1,105 @@
-"""Batched root of an increasing function by Newton steps kept inside a shrinking bracket."""
+"""Batched root of an increasing function by Newton steps kept inside a bracket that must shrink."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 
-MAX_ITERATIONS = 200
+PATIENCE = 4
+"""After how many evaluations a bracket should have lost half of the numbers between its ends."""
+CLOSE = 4
+"""How many numbers apart the ends of a bracket may be that is a root to rounding."""
 
 
 def increasing_root(
-    function: Callable[[Array, Array], tuple[Array, Array]],
-    target: Array,
+    function: Callable[[Array, Integers], tuple[Array, Array]],
     bracket: tuple[Array, Array],
-    parameter: Array,
     tolerance: Array | float = 0.0,
+    start: Array | None = None,
 ) -> Array:
-    """Solve ``function(x, parameter)[0] == target`` element by element.
+    """Where an increasing function vanishes, element by element.
+
+    The search cannot end unconverged: a bracket that Newton's steps leave wide is cut in two,
+    halfway or so that half of the floating-point numbers inside are left, of which there are fewer
+    than 2⁶⁴ to begin with.
 
     Parameters
     ----------
     function : callable
-        Returns the values of an increasing function and its slope (at least 1 in this package).
-    target, parameter : arrays of one shape
-        The value sought, and what the function is given.
+        ``function(x, index)`` returns the values at `x` of the elements `index`, and the slopes of
+        the lines that lead to their roots (NaN where none is known).
     bracket : pair of arrays
         Where the root is sought; equal ends state it.
     tolerance : array or float
-        Accepted distance from the target; 0 means to rounding.
+        Modulus of a value after which one last step is taken; 0 means to rounding.
+    start : array, optional
+        Where to begin, or at the nearest end; the middle of the bracket by default.
+
+    Returns
+    -------
+    array
+        The roots: an end of the bracket where there is none inside, NaN where the function is.
     """
-    shape = target.shape
-    target, low, high, parameter = (np.ravel(a).copy() for a in (target, *bracket, parameter))
-    tolerance = np.broadcast_to(np.asarray(tolerance, dtype=float), shape).ravel()
-    x = 0.5 * (low + high)
-    todo = np.flatnonzero(high > low)
-    for _ in range(MAX_ITERATIONS):
+    shape = bracket[0].shape
+    low, high = (np.ravel(end).astype(float) for end in bracket)
+    tolerance = np.broadcast_to(tolerance, shape).ravel()
+    seen = np.zeros((2, len(low)), dtype=bool)  # whether the function is known at the ends
+    x = np.clip(_middle(low, high) if start is None else np.ravel(start), low, high)
+    width, todo = _numbers(low, high), np.flatnonzero(high > low)
+    for turn in count(1):
         if not todo.size:
             break
         at = x[todo]
-        value, slope = function(at, parameter[todo])
-        excess = value - target[todo]
-        below = excess < 0
-        low[todo[below]] = at[below]
-        high[todo[~below]] = at[~below]
-        trial = at - excess / slope
+        value, slope = function(at, todo)
+        below, above = value < 0, value >= 0
+        low[todo[below]], high[todo[above]] = at[below], at[above]
+        seen[:, todo] |= below, above
         lo, hi = low[todo], high[todo]
-        # a root at the very end of its bracket may be overshot by rounding: not a failed step
-        slack = 1e-14 * (np.abs(lo) + np.abs(hi))
-        inside = (trial >= lo - slack) & (trial <= hi + slack)
-        x[todo] = new = np.where(inside, np.clip(trial, lo, hi), 0.5 * (lo + hi))
-        settled = (np.abs(excess) <= tolerance[todo]) | (
-            np.abs(new - at) <= 4e-16 * np.maximum(np.abs(at), np.abs(new))
-        )
-        todo = todo[~settled]
+        left = _numbers(lo, hi)
+        judged = turn % PATIENCE == 0
+        wide = judged & (left > width[todo] // 2)
+        width[todo] = left if judged else width[todo]
+        with np.errstate(all="ignore"):
+            step = value / slope
+            root = at - step
+            # a little too far, so that the other end follows; or twice as far, before it is forced
+            beyond = 0.5 * CLOSE * np.copysign(np.spacing(np.abs(at)), value)
+            trial = np.clip(root - np.where(wide, step + beyond, beyond), lo, hi)
+        known = (trial == lo) & seen[0, todo] | (trial == hi) & seen[1, todo]
+        middle = _middle(lo, hi) if turn % 3 else _halfway(lo, hi)
+        cut = wide & (turn % (2 * PATIENCE) == 0) | known | np.isnan(trial)
+        done = (np.abs(value) <= tolerance[todo]) | (left <= CLOSE) | np.isnan(value)
+        final = np.where(((root >= lo) & (root <= hi)) | np.isnan(value), root, at)
+        x[todo] = np.where(done, final, np.where(cut, middle, trial))
+        todo = todo[~done]
     return x.reshape(shape)
+
+
+def _middle(low: Array, high: Array) -> Array:
+    """The mean of both ends, if they are finite."""
+    with np.errstate(invalid="ignore"):
+        mean = 0.5 * low + 0.5 * high
+    return np.where(np.isfinite(mean), mean, _halfway(low, high))
+
+
+def _ordinal(x: Array) -> NDArray[np.int64]:
+    """Place of a number among all floating-point numbers; zero has 0."""
+    bits = x.view(np.int64)
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+
+
+def _numbers(low: Array, high: Array) -> NDArray[np.uint64]:
+    """How many steps from number to number lead from one to the other."""
+    return (_ordinal(high) - _ordinal(low)).view(np.uint64)  # which may exceed the signed ones
+
+
+def _halfway(low: Array, high: Array) -> Array:
+    """The number with as many others towards one end as towards the other."""
+    a, b = _ordinal(low), _ordinal(high)
+    middle = (a & b) + ((a ^ b) >> 1)
+    return np.where(middle < 0, np.iinfo(np.int64).min - middle, middle).view(np.float64)

@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.ingredients import Task, check_number
+from hiddenmanifold.ingredients import EXTREME, Task, check_number, check_scale
 
 Law = tuple[Array, Array, Array]
 
@@ -47,8 +47,8 @@ class Linear(Teacher):
     task: ClassVar[Task] = Task.REGRESSION
 
     def __post_init__(self) -> None:
-        check_number("rho", self.rho, 0.0, open_low=True)
-        check_number("noise", self.noise, 0.0)
+        check_scale("rho", self.rho)
+        check_number("noise", self.noise, 0.0, EXTREME)
 
     def sample(self, nu: Array, rng: np.random.Generator) -> Array:
         noise: Array = np.sqrt(self.noise) * rng.standard_normal(nu.shape)
@@ -74,6 +74,8 @@ class BinaryTeacher(Teacher):
     task: ClassVar[Task] = Task.CLASSIFICATION
     resolved: ClassVar[bool] = True
     """Whether the landmarks capture every length over which the label law varies."""
+    spared: int = 0
+    """How many halvings of panels to do without, because each value of the label law is costly."""
 
     probability: Callable[[Array], Array]
 

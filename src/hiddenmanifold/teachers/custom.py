@@ -11,13 +11,17 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import check_kinks, check_number, sampled
+from hiddenmanifold.ingredients import check_kinks, check_scale, sampled
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
 
 BLOCK = 2048
 """Panels handled together, so that their nodes stay in the cache."""
+ORDER, MOST_NODES = 12, 100_000
+"""Gauss–Legendre order of a panel, and how many nodes all panels of an average may have."""
+AFFORDABLE = 2000
+"""Nodes of an average that leave time for the finest quadrature over it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Custom(BinaryTeacher):
     halvings: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_number("rho", self.rho, 0.0, open_low=True)
+        check_scale("rho", self.rho)
         object.__setattr__(self, "kinks", check_kinks(self.kinks))
         p = sampled("probability", self.probability, self._grid)
         if p.min() < 0.0 or p.max() > 1.0:
@@ -67,6 +71,8 @@ class Custom(BinaryTeacher):
 
         def averages(_: Integers, halvings: int) -> tuple[Array, float]:
             object.__setattr__(self, "halvings", halvings)
+            if self._nodes > MOST_NODES:
+                return np.full((1, 3, 25, 3), np.nan), 0.0
             Z, Z1, Z2 = self.label_law(1, x, V0)
             return np.array([[Z, Z1 * np.sqrt(V0), Z2 * V0]]), 1e-12
 
@@ -74,9 +80,19 @@ class Custom(BinaryTeacher):
             raise InvalidArgumentError(
                 "probability",
                 self.probability,
-                "smooth between its kinks: its Gaussian averages did not settle to 1e-12; declare "
-                "jumps and corners in Custom(probability, kinks=(...))",
+                f"smooth between its kinks, with few changes of the more probable label: its "
+                f"Gaussian averages did not settle to 1e-12 with {MOST_NODES} nodes; declare jumps "
+                "and corners in Custom(probability, kinks=(...))",
             )
+
+    @property
+    def _nodes(self) -> int:
+        """At how many fields the rule is asked for each value of the label law."""
+        return (len(self._cuts) + 1) * ORDER << self.halvings
+
+    @property
+    def spared(self) -> int:  # type: ignore[override]
+        return (self._nodes // AFFORDABLE).bit_length()
 
     @property
     def _grid(self) -> Array:
@@ -110,15 +126,18 @@ class Custom(BinaryTeacher):
 
     @cached_property
     def _cuts(self) -> Array:
-        """Fields that cut the averages: kinks, and a ladder around each steep change of label."""
+        """Fields that cut the averages: kinks, and a ladder around each steep change of label.
+
+        It ends halfway to the next change: rungs beyond are those of others.
+        """
         ladder = np.array([-64.0, -16.0, -4.0, 0.0, 4.0, 16.0, 64.0])
-        cuts = list(self.kinks)
-        for change in self.clean.changes:
+        cuts, gaps = list(self.kinks), np.diff([-np.inf, *self.clean.changes, np.inf])
+        for change, gap in zip(self.clean.changes, np.minimum(gaps[1:], gaps[:-1]), strict=True):
             step = 1e-6 * np.sqrt(self.rho)
             below, above = self.probability(np.array([change - step, change + step]))
             width = 0.5 * step / max(abs(above - below), 1e-300)
             if width < 0.2 * np.sqrt(self.rho):
-                cuts.extend(change + width * ladder)
+                cuts.extend(change + width * ladder[np.abs(width * ladder) < 0.5 * gap])
         return np.array(cuts)
 
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
@@ -133,7 +152,7 @@ class Custom(BinaryTeacher):
         """The law and its derivatives, (3, rows), at columns x and V0."""
         deviation = np.sqrt(V0)
         edges = fanned((-9.0, 9.0), (y * self._cuts - x) / deviation)
-        panels = Panels.between(edges, (12, self.halvings))
+        panels = Panels.between(edges, (ORDER, self.halvings))
         row, z = panels.row, panels.nodes
         p = self.probability((y * x)[row] + (y * deviation)[row] * z)
         p = p if y > 0 else 1.0 - p

@@ -10,7 +10,7 @@ from scipy import special
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import check_kinks, check_number
+from hiddenmanifold.ingredients import EXTREME, check_kinks, check_number, check_scale
 from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 
@@ -78,7 +78,7 @@ class ThresholdRule(ProbitSum):
     flip: float
 
     def __post_init__(self) -> None:
-        check_number("rho", self.rho, 0.0, open_low=True)
+        check_scale("rho", self.rho)
         check_number("flip", self.flip, 0.0, 0.5)
         if self.flip == 0.5:
             raise InvalidArgumentError(
@@ -118,7 +118,7 @@ class Sign(ThresholdRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("noise", self.noise, 0.0)
+        check_number("noise", self.noise, 0.0, EXTREME)
 
     @cached_property
     def _terms(self) -> tuple[float, Array, Array, Array]:
@@ -155,7 +155,7 @@ class Logistic(ThresholdRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("slope", self.slope, 0.0, open_low=True)
+        check_scale("slope", self.slope)
 
     @cached_property
     def _terms(self) -> tuple[float, Array, Array, Array]:
@@ -187,7 +187,7 @@ class Steps(ProbitSum):
     rho: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("rho", self.rho, 0.0, open_low=True)
+        check_scale("rho", self.rho)
         if self.first not in (1, -1):
             raise InvalidArgumentError("first", self.first, "1 or -1")
         if list(self.changes) != sorted(set(check_kinks(self.changes))):

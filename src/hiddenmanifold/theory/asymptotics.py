@@ -100,7 +100,7 @@ def asymptotics(
             if name not in CERTIFICATES:
                 values[failed] = np.nan
             columns.setdefault(name, np.zeros(len(points), values.dtype))[part.index] = values
-    return limits.settled(columns, points)
+    return limits.settled(columns, *limits.negligible(model, points))
 
 
 def _solved(part: limits.Part, crew: Crew, request: Request) -> Columns:

@@ -113,10 +113,9 @@ def _best_sharpness(scores: Scores) -> Array:
         slope, _ = _log_loss_slope(scores[index[climbing]], high[climbing])
         climbing = climbing[(slope < 0) & (high[climbing] < STEEPEST)]
 
-    def curve(log_t: Array, which: Array) -> tuple[Array, Array]:
-        return _log_loss_slope(scores[which.astype(np.intp)], np.exp(log_t))
+    def curve(log_t: Array, which: Integers) -> tuple[Array, Array]:
+        return _log_loss_slope(scores[index[which]], np.exp(log_t))
 
-    bracket = np.log(low), np.log(high)
-    root = increasing_root(curve, np.zeros(len(index)), bracket, index.astype(float), 1e-13)
+    root = increasing_root(curve, (np.log(low), np.log(high)), 1e-13)
     found[index] = np.where(high < STEEPEST, np.exp(root), np.inf)
     return found

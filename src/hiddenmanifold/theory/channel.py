@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
-from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
+from hiddenmanifold.theory.best_constant import best_constant
 from hiddenmanifold.theory.observables import test_error, training_error
 from hiddenmanifold.theory.proximal_curve import REACH, Field, ProximalNodes, proximal_curve
 from hiddenmanifold.theory.scores import Scores
@@ -203,6 +203,11 @@ class Channel:
         """The intercept b at the unknowns `x`."""
         raise NotImplementedError
 
+    @property
+    def spared(self) -> int:
+        """How many halvings of panels to do without, because a value of the label law is costly."""
+        return 0
+
 
 @dataclass(frozen=True)
 class BinaryChannel(Channel):
@@ -246,6 +251,10 @@ class BinaryChannel(Channel):
         k, V0, deviation, b = self._standardised(x)
         law = {"deviation": deviation, "intercept": b, "k": k, "V0": V0}
         return Scores.of(self.teacher, self.loss, V=np.exp(x[:, 0]), **law)
+
+    @property
+    def spared(self) -> int:
+        return self.teacher.spared
 
     @cached_property
     def resting_intercept(self) -> float:
@@ -355,35 +364,6 @@ class LinearChannel(Channel):
 
     def intercept(self, x: Array) -> Array:
         return np.exp(0.5 * x[:, 1]) * x[:, 2] if self.free_intercept else np.zeros(len(x))
-
-
-def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
-    """Constant prediction of least expected loss, the intercept at Q = 0."""
-    plus, minus, _ = teacher.at_rest
-    anchor = loss.anchor
-
-    def slope(b: float, side: float) -> float:
-        """Slope of the expected loss on the given side of b."""
-        left = loss.derivative(np.array([np.nextafter(anchor - b, -side * np.inf)]))
-        right = loss.derivative(np.array([np.nextafter(anchor + b, side * np.inf)]))
-        return float(minus * right[0] - plus * left[0])
-
-    for kink in loss.kinks:
-        for b in (anchor - kink, kink - anchor):
-            if slope(b, -1.0) <= 0.0 <= slope(b, 1.0):
-                return b
-    from scipy import optimize
-
-    span = 1.0
-    with np.errstate(over="ignore"):
-        while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
-            span *= 2.0
-            if span > 1e9 or not np.isfinite(slope(span, 1.0) - slope(-span, 1.0)):
-                raise InvalidArgumentError(
-                    "intercept", "free", f"fixed: for {teacher} no constant minimises {loss}"
-                )
-    root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
-    return root
 
 
 def _breaks(marks: Array, k: Array) -> Array:

@@ -34,6 +34,8 @@ NEGLIGIBLE = 1e-18
 """In a limit, what is smaller than this is zero, and what is larger than its inverse infinite."""
 POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
 """Overlaps that follow the length of w, and how."""
+SHRINKING = {"Q": 2, "q_s": 2, "q_w": 2, "M": 1, "m_s": 1, "V": 1, "V_s": 1, "V_w": 1}
+"""What falls like a power of 1/λ when λ is huge, and which."""
 ON_THE_LINE = 1e-9
 """Relative distance from a threshold that cannot be told from zero."""
 
@@ -64,6 +66,8 @@ class Part:
     """The predictions of the model are these times those of the stand-in."""
     least: float = 0.0
     """Least value of the model's loss; that of a stand-in is zero."""
+    shrinkage: Array | float = 1.0
+    """w and its responses are these times those of the stand-in."""
 
 
 def parts(model: Model, points: Points) -> Iterator[Part]:
@@ -72,7 +76,12 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
         some = points[positive]
-        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)), model.loss)
+        # beyond, w falls like n/λ: the numbers would underflow long before the last finite λ
+        samples = np.maximum(some.alpha, some.alpha / some.gamma)
+        ratio = np.where(some.has(Limit.RATIO), 1.0, np.maximum(samples, 1.0))
+        lam = np.minimum(some.lam, HUGE * ratio)
+        shrinkage = np.where(some.has(Limit.UNBOUNDED), 1.0, lam / some.lam)
+        yield Part(positive, model, some.standing_in(lam), model.loss, shrinkage=shrinkage)
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
@@ -116,10 +125,11 @@ def _exponential(loss: Loss) -> bool:
 
     When t doubles, so does then the logarithm of the decay from t to 2t; powers keep theirs.
     """
-    t = 20.0 * (loss.scale or 1.0)
-    while not loss.derivative(np.array([-4.0 * t]))[0] > 0:  # until it does not underflow
-        t *= 0.5
-    slopes = np.log(loss.derivative(-t * np.array([1.0, 2.0, 4.0])))
+    t = 20.0 * (loss.scale or 1.0) * np.exp2(-np.arange(60.0))
+    positive = loss.derivative(-4.0 * t) > 0  # where it does not underflow
+    if not positive.any():
+        return False
+    slopes = np.log(loss.derivative(-t[np.argmax(positive)] * np.array([1.0, 2.0, 4.0])))
     return bool(slopes[1] - slopes[2] > 1.5 * (slopes[0] - slopes[1]))
 
 
@@ -166,19 +176,29 @@ def finished(part: Part, found: Columns) -> Columns:
         for name, power in (*powers.items(), ("q_w", 2)):
             values = found[name]
             found[name] = np.where(values == 0.0, 0.0, values * part.scale**power)
+    for name, power in SHRINKING.items():
+        if name in found:
+            found[name] = found[name] * part.shrinkage**power
     return found
 
 
-def settled(found: Columns, points: Points) -> Columns:
-    """What is negligible in a limit as zero, and its inverse as infinity.
+def negligible(model: Model, points: Points) -> tuple[Array, Array]:
+    """What is zero at each point, if it is a limit, and the inverse of what is infinite.
 
-    More is negligible if λ is the limit than if a ratio is.
+    It is more if λ is that than if a ratio is, and depends on the units of real labels.
     """
     far = np.where(points.has(Limit.RATIO), 1e10 / HUGE, 0.0)
-    reach = np.where(points.has(Limit.VANISHING | Limit.UNBOUNDED), NEGLIGIBLE, far)
-    if reach.any():
+    at_end = points.has(Limit.VANISHING | Limit.UNBOUNDED)
+    unit = model.teacher.rho + getattr(model.teacher, "noise", 0.0)
+    low, high = (np.where(at_end, NEGLIGIBLE * min(1.0, u), far) for u in (unit, 1.0 / unit))
+    return low, high
+
+
+def settled(found: Columns, low: Array, high: Array) -> Columns:
+    """What is negligible in a limit as zero, and its inverse as infinity."""
+    if low.any():
         for name in set(found).difference(CERTIFICATES):
             size = np.abs(found[name])
-            found[name][size < reach] = 0.0
-            found[name][size * reach > 1.0] *= np.inf
+            found[name][size < low] = 0.0
+            found[name][size * high > 1.0] *= np.inf
     return found

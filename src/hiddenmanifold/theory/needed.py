@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Columns
+from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
@@ -24,12 +24,12 @@ def fewest_features(
     limit = _best(model, infinite, n_over_d, crew)[0]
     target, close = limit + np.log1p(within), min(1e-10, 1e-4 * within)
 
-    def reached(t: Array, delta: Array) -> tuple[Array, Array]:
-        error, slope = _best(model, t, delta, crew)
-        return -error, -slope
+    def reached(t: Array, index: Integers) -> tuple[Array, Array]:
+        error, slope = _best(model, t, n_over_d[index], crew)
+        return target[index] - error, -slope
 
     bracket = _bracket(model, n_over_d, target, crew)
-    t = increasing_root(reached, -target, bracket, n_over_d, close)
+    t = increasing_root(reached, bracket, close)
     error = _best(model, t, n_over_d, crew)[0]
     columns: Columns = {
         "p_over_n": np.where(t > SCAN[0], np.exp(t), 0.0),

@@ -47,7 +47,7 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
 
     if teacher.resolved:
         return error(np.arange(len(k)), 0)[0]
-    return refine(error, k.shape, range(FINEST + 1))
+    return refine(error, k.shape, range(FINEST + 1 - teacher.spared))
 
 
 def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array) -> Array:

@@ -31,6 +31,8 @@ STRIDE = 8
 """Every how many points of a batch one is solved first, to start the others from."""
 MAX_ITERATIONS = 30
 """Evaluations of the equations in one Newton solve."""
+LONGEST_WALK = 2000
+"""Evaluations of the equations after which the walk of a point in λ is given up."""
 POLISHING = 5
 """Newton turns on each of the finer levels, at most."""
 TOLERANCE = 1e-9
@@ -197,6 +199,7 @@ def _continuation(problem: SaddlePoint) -> Solution:
     previous, previous_step = found.x.copy(), np.ones(len(now))
     step = np.full(len(now), 3.0)
     alive = found.residual <= START_TOLERANCE
+    longest = LONGEST_WALK >> problem.channel.spared
     while (walking := np.flatnonzero(alive & (now > goal))).size:
         target = np.maximum(goal[walking], now[walking] - step[walking])
         length = now[walking] - target
@@ -210,7 +213,7 @@ def _continuation(problem: SaddlePoint) -> Solution:
         found.x[i], found.residual[i], now[i] = trial.x[good], trial.residual[good], target[good]
         step[i] *= np.where(trial.iterations[good] <= 5, 2.0, 1.0)
         step[walking[~good]] /= 3.0
-        alive[walking] &= step[walking] > 0.01
+        alive[walking] &= (step[walking] > 0.01) & (found.iterations[walking] < longest)
     found.residual[now > goal] = np.inf
     return found
 
@@ -240,7 +243,8 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
         outcome.data_loss[index] = at.hats.data_loss
         return error, np.abs(at.hats.norm - 1.0), accurate
 
-    polish(outcome, np.flatnonzero(outcome.residual <= START_TOLERANCE), turn)
+    index = np.flatnonzero(outcome.residual <= START_TOLERANCE)
+    polish(outcome, index, turn, finest=max(3, len(RULES) - 1 - problem.channel.spared))
     return outcome
 
 
@@ -248,6 +252,7 @@ def polish(
     found: Certificate,
     index: Integers,
     turn: Callable[[Integers, int], tuple[Array, Array, Booleans]],
+    finest: int = len(RULES) - 1,
 ) -> None:
     """Climb to finer quadrature until a finer one no longer moves the solutions.
 
@@ -255,7 +260,7 @@ def polish(
     are not certified. It returns the error that the step corrects (points where it is infinite are
     lost), the probability that the nodes miss, and whether the error is as small as it can be.
     """
-    for level in range(1, len(RULES)):
+    for level in range(1, finest + 1):
         # the first turn on a level judges the solution of the level before; the others polish
         waiting, settled = index, []
         for turns in range(POLISHING):
@@ -266,7 +271,7 @@ def polish(
                 found.quadrature_error[waiting] = np.maximum(error, missed)
             found.iterations[waiting] += 1
             within = np.maximum(found.quadrature_error, found.residual)[waiting] <= TOLERANCE
-            last = level == len(RULES) - 1  # conditioning may forbid more
+            last = level == finest  # conditioning may forbid more
             certified = (accurate | last) & within & (level > 1)
             found.status[waiting[certified]] = Status.CONVERGED
             # Newton squares its error: on the way up the next turn can be left to the next level

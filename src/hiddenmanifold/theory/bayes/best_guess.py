@@ -91,14 +91,13 @@ def _least_error(teacher: BinaryTeacher, k: Array, V0: Array, halvings: int) -> 
     row, column = np.nonzero(ahead[:, :-1] * ahead[:, 1:] < 0)
     direction = ahead[row, column + 1]
 
-    def lead(xi: Array, which: Array) -> tuple[Array, Array]:
-        i = which.astype(np.intp)
+    def lead(xi: Array, i: Integers) -> tuple[Array, Array]:
         plus, minus, slope = (law[:, 0] for law in both(xi[:, None], row[i]))
         return direction[i] * (plus - minus), direction[i] * slope
 
-    which, bracket = np.arange(len(row), dtype=float), (cuts[row, column], cuts[row, column + 1])
+    bracket = cuts[row, column], cuts[row, column + 1]
     changes = cuts[:, :-1].copy()  # the same cuts again, where the label does not change
-    changes[row, column] = increasing_root(lead, np.zeros(len(row)), bracket, which, LEVEL)
+    changes[row, column] = increasing_root(lead, bracket, LEVEL)
     panels = Panels.between(np.sort(np.concatenate([cuts, changes], axis=1)), (20, 0))
     plus, minus, _ = both(panels.nodes, panels.row)
     return panels.sum(np.minimum(plus, minus))

@@ -180,13 +180,13 @@ def fixed_points(equations: Equations, table: Table) -> Fixed:
     residual = np.stack([turn.residual for turn in turns])
     node, owner = np.nonzero((residual[:-1] > 0) & (residual[1:] <= 0))
 
-    def fall(ell: Array, which: Array) -> tuple[Array, Array]:
+    def fall(ell: Array, which: Integers) -> tuple[Array, Array]:
         """The fall of the residual in units of its slope: the distance that is left."""
-        turn = equations[which.astype(np.intp)].turn(ell, *table(ell))
+        turn = equations[owner[which]].turn(ell, *table(ell))
         return -turn.residual / np.abs(turn.derivative), -np.sign(turn.derivative)
 
     bracket = table.ell[nodes[node]], table.ell[nodes[node + 1]]
-    ell = increasing_root(fall, np.zeros(len(owner)), bracket, owner.astype(float), NEAR)
+    ell = increasing_root(fall, bracket, NEAR)
     below, above = np.flatnonzero(residual[0] <= 0), np.flatnonzero(residual[-1] > 0)
     lost = np.flatnonzero(np.isnan(residual).any(0))
     starts = [ell, equations.first()[below], np.full(len(above), table.ell[-1])]

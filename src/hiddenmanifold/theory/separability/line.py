@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.features import Features
@@ -68,14 +68,15 @@ class Line:
         low = np.maximum(self._odds(np.log(1.0 / (delta * blind))), -ODDS)
         high = self._odds(np.log(np.maximum(2.0, 1.0 / (delta * half))))
 
-        def product(odds: Array, _: Array) -> tuple[Array, Array]:
+        def product(odds: Array, index: Integers) -> tuple[Array, Array]:
             found = self._least(odds)
             below, gamma, above = self._log_gamma(np.array([odds - STEP, odds, odds + STEP]))
-            return np.log(found.value) + gamma, found.elasticity + (above - below) / (2.0 * STEP)
+            excess = np.log(found.value) + gamma - target[index]
+            return excess, found.elasticity + (above - below) / (2.0 * STEP)
 
         target = -np.log(delta)
         bracket = low, np.where(never, low, high)
-        odds = increasing_root(product, target, bracket, target, TOLERANCE)
+        odds = increasing_root(product, bracket, TOLERANCE)
         found = self._least(odds)
         distance = np.log(found.value) + self._log_gamma(odds) - target
         good = np.abs(distance) <= ACCEPTED + found.accuracy
@@ -90,11 +91,11 @@ class Line:
         target = np.log(p_over_n)
         ends = np.where(always | never, 0.0, ODDS)
 
-        def value(odds: Array, _: Array) -> tuple[Array, Array]:
+        def excess(odds: Array, index: Integers) -> tuple[Array, Array]:
             found = self._least(odds)
-            return np.log(found.value), found.elasticity
+            return np.log(found.value) - target[index], found.elasticity
 
-        odds = increasing_root(value, target, (-ends, ends), target, TOLERANCE)
+        odds = increasing_root(excess, (-ends, ends), TOLERANCE)
         found = self._least(odds)
         good = np.abs(np.log(found.value) - target) <= ACCEPTED + found.accuracy
         n_over_d = np.exp(-target - self._log_gamma(odds))
@@ -117,11 +118,13 @@ class Line:
         """
         high, low = np.logaddexp(0.0, odds), np.full_like(odds, LOWEST)
 
-        def bisected(log_gamma: Array, _: Array) -> tuple[Array, Array]:
-            # no slope: near d = p the log-odds of almost linear features are too steep for Newton
-            return self._odds(log_gamma), np.full_like(log_gamma, np.nan)
+        sought = odds.ravel()
 
-        found = increasing_root(bisected, odds, (low, high), odds)
+        def excess(log_gamma: Array, index: Integers) -> tuple[Array, Array]:
+            # no slope: near d = p the log-odds of almost linear features are too steep for Newton
+            return self._odds(log_gamma) - sought[index], np.full_like(log_gamma, np.nan)
+
+        found = increasing_root(excess, (low, high))
         return np.where(found < LOWEST + 1.0, -np.inf, found)
 
 
