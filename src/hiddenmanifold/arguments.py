@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Array
 from .errors import ConvergenceError, InvalidArgumentError, Status
+from .ingredients import check_unmasked
 from .model import Model
 from .points import HUGE, RATIOS, Points, exponents
 from .results import MEANINGS, dataset
@@ -236,6 +237,7 @@ def labelled(
     """
     import xarray as xr
 
+    check_unmasked(name, values)
     array = values if isinstance(values, xr.DataArray) else None
     try:
         plain = np.asarray(values if array is None else array.values)

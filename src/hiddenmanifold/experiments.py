@@ -24,7 +24,7 @@ from .execution import Crew
 from .ingredients import check_count
 from .model import Model
 from .prediction import predict
-from .results import dataset, summary
+from .results import dataset, explained, summary
 from .simulation.data import Sizes
 from .simulation.experiment import Trial, check_memory, collect
 from .simulation.fit import ONLY_SQUARE
@@ -206,10 +206,12 @@ class Plan:
         ds = dataset(self.model, self.coordinates, template, flat, source=source)
         points = self.points
         used = {
-            name: (points.dims, np.reshape([getattr(s, name) for s in self.sizes], points.shape))
+            name: xr.DataArray(
+                np.reshape([getattr(s, name) for s in self.sizes], points.shape), dims=points.dims
+            )
             for name in ("n", "p", "d")
         }
-        return ds.assign_coords(used)
+        return ds.assign_coords(explained(used))
 
 
 @with_options_of(simulate)

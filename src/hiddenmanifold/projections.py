@@ -15,7 +15,7 @@ import numpy as np
 
 from .arrays import Array
 from .errors import InvalidArgumentError
-from .ingredients import check_number, finite_vector
+from .ingredients import check_number, check_unmasked, finite_vector
 from .numerics.matrices import (
     Dense,
     LinearMap,
@@ -317,12 +317,17 @@ class Matrix(Discrete):
     shape: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        check_unmasked("F", self.F)
         F = np.array(self.F, dtype=float)
         if F.ndim != 2 or 0 in F.shape:
             raise InvalidArgumentError("F", f"of shape {F.shape}", "a d × p matrix")
         if not np.isfinite(F).all():
             raise InvalidArgumentError(
                 "F", f"with {np.sum(~np.isfinite(F))} entries NaN or infinite", "finite"
+            )
+        if not F.any():
+            raise InvalidArgumentError(
+                "F", f"of shape {F.shape} with nothing but zeros", "other than zero"
             )
         d = F.shape[0]
         norms = (F**2).sum(0) / d
@@ -337,6 +342,12 @@ class Matrix(Discrete):
         F.flags.writeable = False
         object.__setattr__(self, "F", F)
         object.__setattr__(self, "shape", F.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Matrix) and np.array_equal(self.F, other.F)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, *self.F[0].tolist()))
 
     @property
     def fixed_ratio(self) -> float:

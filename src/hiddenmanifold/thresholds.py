@@ -15,7 +15,7 @@ from .ingredients import Task
 from .model import Model
 from .points import RATIOS
 from .prediction import THEORY
-from .results import provenance
+from .results import explained, provenance
 from .theory.peak import ErrorByFeatures, peaks
 from .theory.separability.line import Line, thresholds
 
@@ -99,7 +99,7 @@ def separability_threshold(
     found, good = thresholds(Line.of(model), name, ratio, crew)
     sought = "p_over_n" if RATIOS[name][1] else "n_over_d"
     array = grid.template.copy(data=np.where(good, found, np.nan).reshape(grid.template.shape))
-    array = array.rename(sought).assign_coords(grid.coordinates)
+    array = array.rename(sought).assign_coords(explained(grid.coordinates))
     source = {**SEPARABILITY, "workers": crew.used}
     array.attrs = {"long_name": MEANINGS[sought], **provenance(model, source)}
     if on_failure == "raise" and not good.all():
