@@ -50,6 +50,9 @@ RESULTS = {
     "summary": lambda m: hm.summary(hm.simulate(m, **SMALL)),
     "compare": lambda m: hm.compare(m, **SMALL),
     "features_needed": lambda m: hm.features_needed(m, n_over_d=1.0, within=0.5),
+    "samples_needed": lambda m: hm.samples_needed(
+        m, target_error=0.3, d_over_p=[1.0], regularisation=0.1
+    ),
     "peak": lambda m: hm.interpolation_peak(m, d_over_p=0.5, regularisation=0.1),
     "threshold": lambda m: hm.separability_threshold(m, n_over_d=[1.0]).to_dataset(),
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from .experiments import compare, simulate
     from .model import Model
-    from .needs import features_needed
+    from .needs import features_needed, samples_needed
     from .prediction import predict, sensitivity
     from .results import summary
     from .thresholds import interpolation_peak, separability_threshold
@@ -51,6 +51,7 @@ __all__ = [
     "losses",
     "predict",
     "projections",
+    "samples_needed",
     "sensitivity",
     "separability_threshold",
     "show_versions",
@@ -76,7 +77,7 @@ _HOME = {
     ),
     "experiments": ("compare", "simulate"),
     "model": ("Model",),
-    "needs": ("features_needed",),
+    "needs": ("features_needed", "samples_needed"),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
     "thresholds": ("interpolation_peak", "separability_threshold"),

@@ -63,6 +63,7 @@ COORDINATES = {
     **{f"{a}_over_{b}": f"{COUNTED[a]} per {COUNTED[b][:-1]}" for a, b in permutations(COUNTED, 2)},
     **{name: f"number of {counted}" for name, counted in COUNTED.items()},
     "regularisation": "regularisation λ of the objective; 0 and inf mean the limits",
+    "target_error": "generalisation error to reach",
     "seed": "number of the draw of features, teacher and samples",
 }
 
