@@ -26,7 +26,7 @@ LAYERS = (
     ("numerics", "spectra", "execution", "conversions"),
     ("activations", "projections", "teachers", "losses"),
     ("features",),
-    ("model",),
+    ("model", "counts"),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
     ("results",),
     ("plotting", "arguments"),

@@ -83,7 +83,7 @@ CERTIFICATES = ("status", "residual", "quadrature_error", "iterations")
 _SENTENCES = {
     Status.CONVERGED: "converged: the residual and the quadrature error are within tolerance",
     Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance; a "
-    "custom loss with a kink that is not declared (Custom(..., kinks=(...))) does this",
+    "custom loss with a kink that is not declared by kinks= does this",
     Status.NON_FINITE: "the equations gave a value that is not finite, so the iteration stopped",
     Status.QUADRATURE: "the integrals did not settle when the quadrature was refined; a function "
     "with undeclared kinks or a very short length scale does this",

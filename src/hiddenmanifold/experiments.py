@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
@@ -19,6 +20,7 @@ from .arguments import (
     with_options_of,
     with_ratios,
 )
+from .counts import COUNTS
 from .errors import ConvergenceError, InvalidArgumentError
 from .execution import Crew
 from .ingredients import check_count
@@ -53,7 +55,6 @@ def simulate(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
-    d: int | None = None,
     seeds: int = 30,
     n_test: int = 4000,
     data: Literal["original", "equivalent"] = "original",
@@ -72,9 +73,6 @@ def simulate(
     regularisation : array_like or DataArray
         The λ of the objective, positive. All values of a vector share the same data. For the
         square loss 0 means the shortest least squares solution.
-    d : int
-        Latent dimension, by default 256, or that of F for a `Matrix`; n and p follow from the
-        ratios, rounded to whole numbers.
     seeds : int
         Independent draws of F, the teacher and the samples.
     n_test : int
@@ -90,8 +88,13 @@ def simulate(
         Where to run instead: a ProcessPoolExecutor, or that of a cluster.
     progress : bool
         Whether to show a progress bar.
-    **ratios
-        As in `predict`.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        Ratios as in `predict`, finite.
+    d : int
+        With ratios the latent dimension, by default 256, or that of F for a `Matrix`; n and p
+        follow from the ratios, rounded to whole numbers.
+    n, p, d : whole numbers, array_like or DataArray
+        The sizes themselves, instead of ratios.
 
     Returns
     -------
@@ -108,7 +111,7 @@ def simulate(
     InvalidArgumentError
         If an argument makes no sense, a size rounds to zero, or the data do not fit in memory.
     """
-    plan = Plan.of(model, regularisation, ratios, d=d, seeds=seeds)
+    plan = Plan.of(model, regularisation, ratios, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
     crew = Crew(workers, executor)
@@ -151,35 +154,35 @@ class Plan:
         regularisation: ArrayLike | xr.DataArray,
         ratios: Mapping[str, Any],
         *,
-        d: int | None,
         seeds: int,
     ) -> Plan:
         """The plan that arguments of `simulate` ask for, if they make sense."""
         import xarray as xr
 
-        grid = Grid.of(model, ratios, regularisation, limits=False)
-        rows = model.features.fixed_dimension
-        d, seeds = check_count("d", rows or 256 if d is None else d), check_count("seeds", seeds)
-        if rows not in (None, d):
-            raise InvalidArgumentError("d", d, f"{rows}, which the features fix")
+        given = {name: value for name, value in ratios.items() if value is not None}
+        sized = bool({"n", "p"}.intersection(given))
+        d = None if sized else given.pop("d", None)
+        grid = Grid.of(model, given, regularisation, limits=False)
+        d, seeds = _dimension(model, d), check_count("seeds", seeds)
         coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
         if not model.loss.quadratic and not lam.values.all():
             raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
         for name, values in coordinates.items():
-            if own := {"seed", "n", "p", "d"}.intersection(map(str, values.dims)):
+            if own := {"seed", "n", "p", "d"}.intersection(map(str, values.dims)) - {name}:
                 raise InvalidArgumentError(
                     name, f"with a dimension {own.pop()!r}", "named otherwise"
                 )
-        alpha, gamma = xr.broadcast(*grid.sizes())
-        shared = not set(lam.dims).intersection(alpha.dims)
+        columns = [coordinates[name] for name in COUNTS] if sized else grid.sizes()
+        columns = xr.broadcast(*columns)
+        shared = not set(lam.dims).intersection(columns[0].dims)
         if shared:
-            lams = [tuple(lam.values.ravel().tolist())] * alpha.size
+            lams = [tuple(lam.values.ravel().tolist())] * columns[0].size
         else:  # λ varies with the point: one value per fit
-            alpha, gamma, lam = xr.broadcast(alpha, gamma, lam)
+            *columns, lam = xr.broadcast(*columns, lam)
             lams = [(value,) for value in lam.values.ravel().tolist()]
-        flat = zip(alpha.values.flat, gamma.values.flat, strict=True)
-        sizes = [Sizes.nearest(a, g, d) for a, g in flat]
-        return cls(model, coordinates, alpha, lam.dims if shared else (), sizes, lams, seeds)
+        flat = [column.values.ravel().tolist() for column in columns]
+        sizes = list(map(Sizes, *flat) if sized else map(partial(Sizes.nearest, d=d), *flat))
+        return cls(model, coordinates, columns[0], lam.dims if shared else (), sizes, lams, seeds)
 
     def trials(self, seed: int, n_test: int, *, equivalent: bool) -> list[Trial]:
         """All seeds of the first point, then of the next."""
@@ -209,9 +212,19 @@ class Plan:
             name: xr.DataArray(
                 np.reshape([getattr(s, name) for s in self.sizes], points.shape), dims=points.dims
             )
-            for name in ("n", "p", "d")
+            for name in COUNTS
+            if name not in ds.coords
         }
         return ds.assign_coords(explained(used))
+
+
+def _dimension(model: Model, d: Any) -> int:
+    """The latent dimension that goes with ratios."""
+    rows = model.features.fixed_dimension
+    whole = check_count("d", rows or 256 if d is None else d)
+    if rows not in (None, whole):
+        raise InvalidArgumentError("d", d, f"{rows}, which the features fix")
+    return whole
 
 
 @with_options_of(simulate)

@@ -61,7 +61,7 @@ def features_needed(
     workers, executor
         As in `predict`.
     n_over_d : array_like or DataArray
-        Samples per latent dimension.
+        Samples per latent dimension; or the two numbers themselves, n and d.
 
     Returns
     -------
@@ -115,7 +115,8 @@ def samples_needed(
     workers, executor
         As in `predict`.
     p_over_d, d_over_p : array_like or DataArray
-        The features per latent dimension, one of the two; none, if the features fix d/p.
+        The features per latent dimension, one of the two; none, if the features fix d/p. Or the
+        two numbers themselves, p and d.
 
     Returns
     -------

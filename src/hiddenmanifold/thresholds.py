@@ -58,7 +58,8 @@ def separability_threshold(
         As in `predict`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly one ratio of the numbers of samples n, features p and latent dimensions d; none, if
-        the features fix d/p. A sequence becomes a dimension of that name.
+        the features fix d/p. A sequence becomes a dimension of that name. Or two of the numbers
+        n, p, d themselves.
 
     Returns
     -------
@@ -137,7 +138,8 @@ def interpolation_peak(
     workers, executor
         As in `predict`.
     n_over_d, d_over_p : array_like or DataArray
-        What is held fixed along the curve, one of the two; none, if the features fix d/p.
+        What is held fixed along the curve, one of the two; none, if the features fix d/p. Or the
+        two numbers themselves, n and d or d and p.
 
     Returns
     -------
