@@ -28,10 +28,11 @@ LAYERS = (
     ("features",),
     ("model", "counts"),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
+    ("observables",),
     ("results",),
     ("plotting", "arguments"),
     ("prediction", "bayes"),
-    ("thresholds", "needs", "experiments"),
+    ("thresholds", "needs", "experiments", "margin_law"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted
 )

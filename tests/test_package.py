@@ -43,6 +43,10 @@ GRID = {"n_over_d": 3.0, "p_over_n": [1.0, 2.0]}
 SMALL = {**GRID, "regularisation": [0.1, 1.0], "d": 12, "seeds": 2, "n_test": 20, "workers": 1}
 RESULTS = {
     "predict": lambda m: hm.predict(m, **GRID, regularisation=[0.1, 1.0]),
+    "observables": lambda m: hm.predict(
+        m, **GRID, regularisation=0.1, observables=["test_loss", "auc"]
+    ),
+    "margins": lambda m: hm.margins(m, **GRID, regularisation=0.1, at=[0.0, 1.0]),
     "best": lambda m: hm.predict(m, n_over_p=1.0, d_over_p=1.0, regularisation="optimal"),
     "sensitivity": lambda m: hm.sensitivity(m, **GRID, regularisation=0.1),
     "bayes_optimal": lambda m: hm.bayes_optimal(m, d_over_n=1.0, p_over_d=[1.0]),

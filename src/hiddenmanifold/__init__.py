@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Status,
     )
     from .experiments import compare, simulate
+    from .margin_law import margins
     from .model import Model
     from .needs import features_needed, samples_needed
     from .prediction import predict, sensitivity
@@ -49,6 +50,7 @@ __all__ = [
     "from_sklearn_C",
     "interpolation_peak",
     "losses",
+    "margins",
     "predict",
     "projections",
     "samples_needed",
@@ -76,6 +78,7 @@ _HOME = {
         "Status",
     ),
     "experiments": ("compare", "simulate"),
+    "margin_law": ("margins",),
     "model": ("Model",),
     "needs": ("features_needed", "samples_needed"),
     "prediction": ("predict", "sensitivity"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from .errors import ConvergenceError, InvalidArgumentError
 from .execution import Crew
 from .ingredients import check_count
 from .model import Model
+from .observables import REGISTRY, Observable, chosen
 from .prediction import predict
 from .results import dataset, explained, summary
 from .simulation.data import Sizes
@@ -58,6 +59,7 @@ def simulate(
     seeds: int = 30,
     n_test: int = 4000,
     data: Literal["original", "equivalent"] = "original",
+    observables: str | Sequence[str] = (),
     seed: int = 0,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -79,6 +81,10 @@ def simulate(
         Fresh samples on which the test errors are measured, per seed.
     data : {"original", "equivalent"}
         The model's own features, or their Gaussian-equivalent twin.
+    observables : sequence of str
+        More to measure on the fresh samples: names as in `predict`. The probability in a
+        `calibration_error` is that of a teacher's field which is normal given the score, with the
+        covariance of the fitted weights; this is so for d → ∞.
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
@@ -116,8 +122,11 @@ def simulate(
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
     crew = Crew(workers, executor)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
-    trials = plan.trials(seed, n_test, equivalent=data == "equivalent")
-    check_memory(model, plan.sizes, n_test, crew.at_once(len(trials), threads=True))
+    asked_for = chosen(model, observables)
+    trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
+    at_once = crew.at_once(len(trials), threads=True)
+    kept = len(plan.lams[0]) if asked_for else 0
+    check_memory(model, plan.sizes, n_test, at_once, kept)
     columns, done = collect(trials, crew, progress=progress)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
     asked = len(trials)
@@ -184,12 +193,15 @@ class Plan:
         sizes = list(map(Sizes, *flat) if sized else map(partial(Sizes.nearest, d=d), *flat))
         return cls(model, coordinates, columns[0], lam.dims if shared else (), sizes, lams, seeds)
 
-    def trials(self, seed: int, n_test: int, *, equivalent: bool) -> list[Trial]:
+    def trials(
+        self, seed: int, n_test: int, *, equivalent: bool, observables: Sequence[Observable] = ()
+    ) -> list[Trial]:
         """All seeds of the first point, then of the next."""
+        measures = {observable.name: observable.measured for observable in observables}
 
         def trial(number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
             sequence = np.random.SeedSequence(seed, spawn_key=(number, size.n, size.p, size.d))
-            return Trial(self.model, size, lams, sequence, n_test, equivalent)
+            return Trial(self.model, size, lams, sequence, n_test, equivalent, measures)
 
         points = list(zip(self.sizes, self.lams, strict=True))
         return [trial(i, size, lams) for size, lams in points for i in range(self.seeds)]
@@ -270,9 +282,11 @@ def compare(
     if model.features.fixed_ratio is not None:
         del used["d_over_p"]
     bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
-    crew = {name: options[name] for name in ("workers", "executor") if name in options}
-    theory = predict(model, **bare, **crew, on_failure="keep")
-    for name in (*COMPARED, *(("intercept",) if model.free_intercept else ())):
+    shared = ("workers", "executor", "observables")
+    passed = {name: options[name] for name in shared if name in options}
+    theory = predict(model, **bare, **passed, on_failure="keep")
+    intercept = ("intercept",) if model.free_intercept else ()
+    for name in (*COMPARED, *intercept, *REGISTRY):
         if name in out:
             expected = theory[name].drop_vars(list(theory[name].coords))
             error = out[f"{name}_stderr"]

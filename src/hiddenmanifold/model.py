@@ -172,8 +172,7 @@ def _features(
 ) -> Features:
     """The features that are given, or made of an activation and a projection."""
     if features is None:
-        chosen = resolve("projection", projection, projections.Projection, projections.REGISTRY)
-        features = RandomFeatures(activations.resolved(activation), chosen)  # type: ignore[arg-type]
+        features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
     elif activation is not None or projection is not None:
         raise InvalidArgumentError(
             "features", features, "left out where activation and projection are given"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -10,8 +11,10 @@ from numpy.typing import ArrayLike
 from .arguments import Grid, Optimal, Ratios, with_ratios
 from .execution import Crew
 from .model import Model
+from .observables import REGISTRY, Observable, chosen
 from .theory.asymptotics import asymptotics
 from .theory.optimal import ErrorByLambda, optimal_regularisation
+from .theory.scores import Observed
 from .theory.sensitivity import PARAMETERS
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ def predict(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
+    observables: str | Sequence[str] = (),
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
@@ -41,6 +45,11 @@ def predict(
         minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
         in which w vanishes. "optimal", or an `Optimal` with its own options, is the λ of least
         error at every point, which is then in the dataset as `optimal_regularisation`.
+    observables : sequence of str
+        More to predict, of new samples: "test_loss", the mean loss; and for labels ±1 "auc", the
+        area under the ROC curve, "calibration_error", the mean of |σ(f) - P(y = +1 | f)| with
+        the logistic function σ whatever the loss, and "best_temperature", the T at which σ(f/T)
+        has the least log-loss.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional
@@ -83,15 +92,23 @@ def predict(
     crew, optimal = Crew(workers, executor), Optimal.asked_for(regularisation)
     if optimal is None:
         grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)  # type: ignore[arg-type]
-        columns = asymptotics(model, grid.points, crew)
+        asked = _expected(chosen(model, observables))
+        columns = asymptotics(model, grid.points, crew, observables=asked)
     else:
         grid = Grid.of(model, ratios, on_failure=on_failure)
-        points = grid.points
-        errors = ErrorByLambda(model, points, optimal.minimise, crew)
+        points, target = grid.points, optimal.minimise
+        least = _expected(chosen(model, [target] if target in REGISTRY else []))
+        asked = least | _expected(chosen(model, observables))
+        errors = ErrorByLambda(model, points, target, crew, least)
         lam = optimal_regularisation(errors, *optimal.bounds)
-        columns = asymptotics(model, points.at(lam), crew)
+        columns = asymptotics(model, points.at(lam), crew, observables=asked)
         columns = {"optimal_regularisation": lam, **columns}
     return grid.answer(columns, {**THEORY, "workers": crew.used})
+
+
+def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
+    """What the theory computes of each observable."""
+    return {observable.name: observable.expected for observable in observables}
 
 
 @with_ratios
@@ -99,12 +116,13 @@ def sensitivity(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
+    observables: str | Sequence[str] = (),
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
-    """How the errors respond to more regularisation, samples or features.
+    """How the errors, and observables, respond to more regularisation, samples or features.
 
     The derivatives come from the linear system of the last Newton step, not from differences of
     solutions. By which factor must n grow to halve the error? Roughly by 2 to the power of minus
@@ -112,14 +130,15 @@ def sensitivity(
 
     Parameters
     ----------
-    model, regularisation, on_failure, workers, executor, **ratios
+    model, regularisation, observables, on_failure, workers, executor, **ratios
         As in `predict`.
 
     Returns
     -------
     xarray.Dataset
         What `predict` returns, and ``generalisation_error_by_log_regularisation``, ``..._by_log_n``
-        and ``..._by_log_p`` (the others of λ, n, p and d held fixed), and those of `clean_error`.
+        and ``..._by_log_p`` (the others of λ, n, p and d held fixed), and those of `clean_error`
+        and of each observable.
 
     Examples
     --------
@@ -131,5 +150,6 @@ def sensitivity(
     """
     crew = Crew(workers, executor)
     grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
-    columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS)
+    asked = _expected(chosen(model, observables))
+    columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS, observables=asked)
     return grid.answer(columns, {**THEORY, "workers": crew.used})

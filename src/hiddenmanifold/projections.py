@@ -24,6 +24,7 @@ from .numerics.matrices import (
     random_orthogonal,
 )
 from .numerics.roots import increasing_root
+from .numerics.special import positive_root
 from .spectra import Kernel, Sums, discrete, projected, white
 
 ROUNDING = 4e-15
@@ -40,15 +41,10 @@ class Projection:
     stacks: ClassVar[bool] = False
     """Whether it can also project the features of a layer below, see `of_kernel`."""
 
-    @property
-    def fixed_ratio(self) -> float | None:
-        """The ratio d/p if the projection fixes it, else None."""
-        return None
-
-    @property
-    def fixed_dimension(self) -> int | None:
-        """The dimension d of the input if the projection fixes it, else None."""
-        return None
+    fixed_ratio: float | None = None
+    """The ratio d/p if the projection fixes it."""
+    fixed_dimension: int | None = None
+    """The dimension d of the input if the projection fixes it."""
 
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         """A d × p matrix F of this kind; its columns have squared norm d, for p > d on average."""
@@ -81,10 +77,7 @@ class Gaussian(Projection):
 
     def linear(self, k: Array, gamma: Array) -> Sums:
         # k = u (1 - D1(u)) for the argument u of white data: a quadratic equation
-        B = 1.0 - gamma - k * gamma
-        R = np.sqrt(B**2 + 4.0 * gamma * k)
-        positive = B > 0
-        u = np.where(positive, 2.0 * k, R - B) / np.where(positive, B + R, 2.0 * gamma)
+        u = positive_root(gamma, 1.0 - gamma - k * gamma, k)
         return self._seen(white(u, gamma), k / u)
 
     def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
@@ -134,7 +127,7 @@ def _left(inner: Sums, p: Array) -> Array:
 
     Where D1 is almost p that difference has no digits; what is left below has them.
     """
-    more = p - inner.rank
+    more = p - (inner.D1 + inner.left)
     more = np.where(np.abs(more) < 1e-14 * p, 0.0, more)  # rounding is no feature
     return np.where(inner.left < inner.D1, more + inner.left, p - inner.D1)
 
@@ -254,11 +247,7 @@ class Spectrum(Discrete):
 
     def __post_init__(self) -> None:
         s = finite_vector("eigenvalues", self.eigenvalues)
-        w = (
-            np.full(len(s), 1.0 / len(s))
-            if self.weights is None
-            else finite_vector("weights", self.weights)
-        )
+        w = np.ones_like(s) if self.weights is None else finite_vector("weights", self.weights)
         gamma = self.d_over_p
         check_number("d_over_p", gamma, 0.0, open_low=True)
         if s.min() < -1e-12 * s.max():
@@ -289,10 +278,7 @@ class Spectrum(Discrete):
         object.__setattr__(self, "_positive", (values, np.bincount(first, weights=w[keep])))
         object.__setattr__(self, "eigenvalues", tuple(s.tolist()))
         object.__setattr__(self, "weights", tuple(w.tolist()))
-
-    @property
-    def fixed_ratio(self) -> float:
-        return self.d_over_p
+        object.__setattr__(self, "fixed_ratio", gamma)
 
     def atoms(self, gamma: Array) -> tuple[Array, Array]:
         return self._positive
@@ -342,21 +328,14 @@ class Matrix(Discrete):
         F.flags.writeable = False
         object.__setattr__(self, "F", F)
         object.__setattr__(self, "shape", F.shape)
+        object.__setattr__(self, "fixed_ratio", d / F.shape[1])
+        object.__setattr__(self, "fixed_dimension", d)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Matrix) and np.array_equal(self.F, other.F)
 
     def __hash__(self) -> int:
         return hash((self.shape, *self.F[0].tolist()))
-
-    @property
-    def fixed_ratio(self) -> float:
-        d, p = self.shape
-        return d / p
-
-    @property
-    def fixed_dimension(self) -> int:
-        return self.shape[0]
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(d * p)

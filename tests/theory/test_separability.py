@@ -329,5 +329,5 @@ def test_a_minimum_that_was_not_found_says_so(monkeypatch):
     assert lost.status[0] == hm.Status.MAX_ITERATIONS
     assert np.isnan([lost.value, lost.t, lost.t0, lost.alignment, lost.bias]).all()
     monkeypatch.undo()
-    monkeypatch.setattr(separability, "RULES", ((7, 0), (8, 0)))
+    monkeypatch.setattr(separability, "RULES", (*[(7, 0)] * 3, (8, 0)))
     assert least(TEACHERS["threshold"], chi, True).status[0] == hm.Status.QUADRATURE

@@ -6,7 +6,6 @@ A module per figure: its setting at the top, in the paper's size (`FULL`) and in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -53,15 +52,9 @@ class Recipe(Protocol):
         """The figure, of the datasets that `compute` returned."""
 
 
-MODULES: Mapping[int, Recipe] = {
-    1: figure_1,
-    2: figure_2,
-    3: figure_3,
-    4: figure_4,
-    5: figure_5,
-    6: figure_6,
-    7: figure_7,
-}
+MODULES = dict[int, Recipe](
+    enumerate((figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7), start=1)
+)
 NUMBERS = tuple(MODULES)
 """The numbers of the paper's figures."""
 
@@ -93,11 +86,10 @@ def run(number: int, *, quick: bool, directory: Path | str, progress: bool = Tru
     MissingExtraError
         If matplotlib is not installed.
     """
-    recipe = _recipe(number)
     check_available()  # before minutes are spent on what cannot be drawn
     directory = Path(directory)
     data = datasets(number, quick=quick, directory=directory, progress=progress)
-    drawn = write(recipe.draw(data), directory, stem(number, quick=quick))
+    drawn = write(MODULES[number].draw(data), directory, stem(number, quick=quick))
     return [*drawn, *_files(number, quick, directory).values()]
 
 
@@ -108,8 +100,9 @@ def stem(number: int, *, quick: bool) -> str:
 
 def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool = True) -> Datasets:
     """The datasets behind a figure: those in the directory, if they fit, else computed and kept."""
-    recipe = _recipe(number)
-    directory = Path(directory)
+    if number not in MODULES:
+        raise InvalidArgumentError("number", number, "one of " + ", ".join(map(str, NUMBERS)))
+    recipe, directory = MODULES[number], Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     setting = recipe.QUICK if quick else recipe.FULL
     files, key = _files(number, quick, directory), store.fingerprint(setting, f"figure_{number}")
@@ -118,12 +111,6 @@ def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool 
         data = recipe.compute(setting, progress=progress)
         store.save(data, files, key)
     return data
-
-
-def _recipe(number: int) -> Recipe:
-    if number not in MODULES:
-        raise InvalidArgumentError("number", number, "one of " + ", ".join(map(str, NUMBERS)))
-    return MODULES[number]
 
 
 def _files(number: int, quick: bool, directory: Path) -> dict[str, Path]:

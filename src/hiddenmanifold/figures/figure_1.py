@@ -9,18 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hiddenmanifold.figures import drawing
 from hiddenmanifold.figures.curves import Datasets, only_one, predicted, side_by_side, simulated
-from hiddenmanifold.figures.drawing import (
-    BLUE,
-    COLUMN,
-    GREEN,
-    GREY,
-    key,
-    line,
-    points,
-    sheet,
-    sizes,
-)
+from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREEN, GREY
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
@@ -55,23 +46,23 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
 def draw(data: Datasets) -> Figure:
     """Both quantities over p/n, in one panel."""
     theory, simulation = data.values()
-    with sheet(COLUMN, 2.7) as figure:
+    with drawing.sheet(COLUMN, 2.7) as figure:
         axis = figure.subplots()
         for quantity, colour in QUANTITIES.items():
-            line(axis, theory[quantity], colour)
-            points(axis, simulation.sel(data="original"), quantity, "p_over_n", colour)
+            drawing.line(axis, theory[quantity], colour)
+            drawing.points(axis, simulation.sel(data="original"), quantity, "p_over_n", colour)
             twin = simulation.sel(data="equivalent")
-            points(axis, twin, quantity, "p_over_n", colour, fmt="x", markersize=4.0)
+            drawing.points(axis, twin, quantity, "p_over_n", colour, fmt="x", markersize=4.0)
         axis.set_xlabel(label("p_over_n"))
         axis.set_ylabel("generalisation error, training loss")
         axis.set_xlim(0.0, float(theory.p_over_n.max()))
         axis.set_ylim(bottom=0.0)
         axis.legend(
             handles=[
-                key(r"generalisation error $\epsilon_g$", BLUE),
-                key(r"training loss $\epsilon_t$", GREEN),
-                key(f"simulation, {sizes(simulation)}", GREY, "none", marker="o"),
-                key("Gaussian equivalent", GREY, "none", marker="x"),
+                drawing.key(r"generalisation error $\epsilon_g$", BLUE),
+                drawing.key(r"training loss $\epsilon_t$", GREEN),
+                drawing.key(f"simulation, {drawing.sizes(simulation)}", GREY, "none", marker="o"),
+                drawing.key("Gaussian equivalent", GREY, "none", marker="x"),
             ]
         )
     return figure

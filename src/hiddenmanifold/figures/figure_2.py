@@ -13,21 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hiddenmanifold.figures import drawing
 from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, small_and_optimal
-from hiddenmanifold.figures.drawing import (
-    BLUE,
-    COLUMN,
-    GENERALISATION_ERROR,
-    GREY,
-    RED,
-    key,
-    legend,
-    letter,
-    line,
-    points,
-    sheet,
-    strength,
-)
+from hiddenmanifold.figures.drawing import BLUE, COLUMN, GENERALISATION_ERROR, GREY, RED
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
@@ -63,20 +51,20 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
 def draw(data: Datasets) -> Figure:
     """The generalisation error above, the training loss below."""
     theory, optimum, simulation, simulated_optimum, limit = data.values()
-    with sheet(COLUMN, 4.2) as figure:
+    with drawing.sheet(COLUMN, 4.2) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.7, 1.0))
         for loss, colour in COLOURS.items():
             one = {"loss": loss}
-            line(upper, theory.generalisation_error.sel(one), colour)
-            line(upper, optimum.generalisation_error.sel(one), colour, "--")
-            line(lower, theory.training_loss.sel(one), colour)
+            drawing.line(upper, theory.generalisation_error.sel(one), colour)
+            drawing.line(upper, optimum.generalisation_error.sel(one), colour, "--")
+            drawing.line(lower, theory.training_loss.sel(one), colour)
             for axis, ds, quantity, marker in (
                 (upper, simulation, "generalisation_error", "o"),
                 (upper, simulated_optimum, "generalisation_error", "s"),
                 (lower, simulation, "training_loss", "o"),
             ):
                 style = {"fmt": marker, "markersize": SIZES[loss]}
-                points(axis, ds.sel(one), quantity, "p_over_n", colour, **style)
+                drawing.points(axis, ds.sel(one), quantity, "p_over_n", colour, **style)
             upper.plot(
                 [1.0],
                 [float(limit.generalisation_error.sel(one))],
@@ -94,14 +82,14 @@ def draw(data: Datasets) -> Figure:
         upper.set_ylabel(GENERALISATION_ERROR)
         lower.set_ylabel(r"training loss, $\epsilon_t$")
         lower.set_ylim(bottom=-0.01)
-        letter(upper, rf"$n/d={float(theory.n_over_d):g}$")
-        legend(
+        drawing.letter(upper, rf"$n/d={float(theory.n_over_d):g}$")
+        drawing.legend(
             upper,
             [
-                *(key(f"{loss} loss", colour) for loss, colour in COLOURS.items()),
-                key(strength(theory), GREY, marker="o"),
-                key(r"optimal $\lambda$", GREY, "--", marker="s"),
-                key(r"$p/n\to\infty$", GREY, "none", marker="<", markerfacecolor=GREY),
+                *(drawing.key(f"{loss} loss", colour) for loss, colour in COLOURS.items()),
+                drawing.key(drawing.strength(theory), GREY, marker="o"),
+                drawing.key(r"optimal $\lambda$", GREY, "--", marker="s"),
+                drawing.key(r"$p/n\to\infty$", GREY, "none", marker="<", markerfacecolor=GREY),
             ],
             simulation,
         )

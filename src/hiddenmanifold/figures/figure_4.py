@@ -11,18 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hiddenmanifold.figures import drawing
 from hiddenmanifold.figures.curves import Datasets, side_by_side
-from hiddenmanifold.figures.drawing import (
-    BLUE,
-    COLUMN,
-    GREY,
-    RED,
-    key,
-    level,
-    line,
-    sheet,
-    strength,
-)
+from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREY, RED
 from hiddenmanifold.figures.setting import Axis, Setting, paper_model
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.thresholds import interpolation_peak, separability_threshold
@@ -57,21 +48,21 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
 def draw(data: Datasets) -> Figure:
     """Both positions over n/d."""
     peak, threshold = data.values()
-    with sheet(COLUMN, 2.6) as figure:
+    with drawing.sheet(COLUMN, 2.6) as figure:
         axis = figure.subplots()
         for projection, colour in COLOURS.items():
-            line(axis, peak.p_over_n.sel(projection=projection), colour)
-            line(axis, threshold.p_over_n.sel(projection=projection), colour, "--")
-        level(axis, COVER, r"$\alpha^*=2$ (Cover)", right=True)
+            drawing.line(axis, peak.p_over_n.sel(projection=projection), colour)
+            drawing.line(axis, threshold.p_over_n.sel(projection=projection), colour, "--")
+        drawing.level(axis, COVER, r"$\alpha^*=2$ (Cover)", right=True)
         axis.set_xlabel(label("n_over_d"))
         axis.set_ylabel(r"position of the peak, $p/n=1/\alpha^*$")
         axis.set_xlim(0.0, float(peak.n_over_d.max()))
         axis.legend(
             handles=[
-                key("Gaussian features", RED),
-                key("orthogonal features", BLUE),
-                key(f"peak at {strength(peak)}", GREY),
-                key("exact separability threshold", GREY, "--"),
+                drawing.key("Gaussian features", RED),
+                drawing.key("orthogonal features", BLUE),
+                drawing.key(f"peak at {drawing.strength(peak)}", GREY),
+                drawing.key("exact separability threshold", GREY, "--"),
             ],
             loc="upper right",
             bbox_to_anchor=(1.0, 0.93),

@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hiddenmanifold.figures import drawing
 from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, small_and_optimal
-from hiddenmanifold.figures.drawing import (
-    COLUMN,
-    GENERALISATION_ERROR,
-    key,
-    legend,
-    level,
-    line,
-    points,
-    sheet,
-)
+from hiddenmanifold.figures.drawing import COLUMN, GENERALISATION_ERROR
 from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 from hiddenmanifold.plotting.style import mathematical
 
@@ -57,7 +49,7 @@ def compute(setting: Setting, *, progress: bool = False) -> Datasets:
 def draw(data: Datasets) -> Figure:
     """The generalisation error over n/p, both on logarithmic scales."""
     theory, optimum, simulation, simulated_optimum, infinite = data.values()
-    with sheet(COLUMN, 3.0) as figure:
+    with drawing.sheet(COLUMN, 3.0) as figure:
         import matplotlib as mpl
 
         axis = figure.subplots()
@@ -65,12 +57,12 @@ def draw(data: Datasets) -> Figure:
         shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.88, len(values)))
         for k, colour in enumerate(shades):
             one = {"regularisation": k}
-            line(axis, theory.generalisation_error.isel(one), colour)
-            points(axis, simulation.isel(one), *ERROR, "n_over_p", colour)
-        line(axis, optimum.generalisation_error, "black", "--")
-        points(axis, simulated_optimum, *ERROR, "n_over_p", "black", fmt="s")
+            drawing.line(axis, theory.generalisation_error.isel(one), colour)
+            drawing.points(axis, simulation.isel(one), *ERROR, "n_over_p", colour)
+        drawing.line(axis, optimum.generalisation_error, "black", "--")
+        drawing.points(axis, simulated_optimum, *ERROR, "n_over_p", "black", fmt="s")
         least = float(infinite.generalisation_error)
-        level(axis, least, rf"$n/p\to\infty$: {least:.4f}")
+        drawing.level(axis, least, rf"$n/p\to\infty$: {least:.4f}")
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlim(*theory.n_over_p.values[[0, -1]])
@@ -80,14 +72,14 @@ def draw(data: Datasets) -> Figure:
         axis.set_yticks([], minor=True)
         axis.set_xlabel(r"samples per dimension, $\alpha=n/p$")
         axis.set_ylabel(GENERALISATION_ERROR)
-        legend(
+        drawing.legend(
             axis,
             [
                 *(
-                    key(rf"$\lambda={mathematical(value)}$", colour, marker="o")
+                    drawing.key(rf"$\lambda={mathematical(value)}$", colour, marker="o")
                     for value, colour in zip(values, shades, strict=True)
                 ),
-                key(r"optimal $\lambda$", "black", "--", marker="s"),
+                drawing.key(r"optimal $\lambda$", "black", "--", marker="s"),
             ],
             simulation,
             loc="lower center",

@@ -112,8 +112,7 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
             fit = certified(loss, data, lam, weights, mean - float(centre @ weights))
         if fit is None or fit.optimality > GOOD:
             ridge = ridge or Ridge.of(A, r)
-            w = ridge.weights(lam)
-            other = ridge.fit(loss, data, lam, w, mean - float(centre @ w))
+            other = ridge.fit(loss, data, lam, centre, mean)
             fit = min(fit or other, other, key=attrgetter("optimality"))
         fits.append(fit)
     return fits
@@ -158,13 +157,10 @@ class Ridge:
         rank = int((s > EPS * max(A.shape) * s[0]).sum())
         return cls(U[:, :rank], s[:rank], Vt[:rank], U[:, :rank].T @ r)
 
-    def weights(self, lam: float) -> Array:
-        """Minimiser of |r - Aw|² + λ|w|², the shortest if λ = 0."""
+    def fit(self, loss: Loss, data: Shortfalls, lam: float, centre: Array, mean: float) -> Fit:
+        """Minimiser of |r - Aw|² + λ|w|², the shortest if λ = 0; its gap is known in this basis."""
         w: Array = self.Vt.T @ (self.s / (self.s**2 + lam) * self.rotated)
-        return w
-
-    def fit(self, loss: Loss, data: Shortfalls, lam: float, w: Array, b: float) -> Fit:
-        """The fit with these weights and its distance from the minimum, in the basis of A."""
+        b = mean - float(centre @ w)
         short = data(w, b)
         gradient = lam * (self.Vt @ w) - self.s * (self.U.T @ (data.v * short))
         gap = 0.5 * float((gradient**2 / (self.s**2 + lam)).sum())

@@ -223,12 +223,8 @@ def _feasible(data: Shortfalls, box: tuple[float, float], h: Array) -> Array:
 
 def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:
     """Longest step, at most one, that keeps every quantity positive."""
-    size = 1.0
-    for value, change in pairs:
-        falling = change < 0
-        if falling.any():
-            size = min(size, float((-value[falling] / change[falling]).min()))
-    return size
+    steps = (-value[change < 0] / change[change < 0] for value, change in pairs)
+    return min(float(np.fmin.reduce(step, initial=1.0)) for step in steps)
 
 
 def _with_border(v: Array, free: bool, inverse: Callable[[Array], Array]) -> Bordered:

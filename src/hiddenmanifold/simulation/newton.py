@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Protocol
 
 import numpy as np
 from scipy import linalg
@@ -29,7 +28,7 @@ TARGET = 1e-7 * GOOD
 def newton_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     """Newton's method in min(n, p) dimensions, warm-started along decreasing λ."""
     n, p = data.B.shape
-    space: Space = Dual(data) if p > n else Primal(data)
+    space = Dual(data) if p > n else Space(data)
     x, b, fits = np.zeros(min(n, p)), 0.0, []
     for lam in lams:
         start = x, b
@@ -87,11 +86,6 @@ class Objective:
         penalty = 0.5 * self.lam * self.space.dot(x, x, fields)
         return State(x, b, fields, s, float(self.loss.value(s).sum()) + penalty)
 
-    def at_best_intercept(self, state: State) -> State:
-        """The same weights, with an intercept that leaves no slope."""
-        b = best_intercept(self.loss, self.space.data, state.fields, state.b)
-        return self.at(state.x, b, state.fields)
-
 
 def _newton(loss: Loss, space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]:
     """Minimise at one λ: steps by conjugate gradients while these are cheap, then by Cholesky."""
@@ -99,7 +93,9 @@ def _newton(loss: Loss, space: Space, lam: float, x: Array, b: float) -> tuple[A
     state = goal.at(x, b, space.fields(x))
     first, last, iterative = 0.0, np.inf, True
     for _ in range(MAX_ITERATIONS):
-        state = goal.at_best_intercept(state) if space.data.free else state
+        if space.data.free:
+            b = best_intercept(loss, space.data, state.fields, state.b)
+            state = goal.at(state.x, b, state.fields)
         bend = loss.second_derivative(state.s)
         g = space.gradient(lam, state.x, loss.derivative(state.s))
         size = space.dot(g, g)  # below zero, by rounding, only if the Gram matrix is singular
@@ -173,48 +169,30 @@ def _conjugate_gradients(
     return None
 
 
-class Space(Protocol):
-    """Coordinates x of the weights w, with the inner product of w."""
-
-    @property
-    def data(self) -> Shortfalls:
-        """What is fitted."""
-
-    def fields(self, x: Array) -> Array:
-        """B w."""
-
-    def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
-        """Inner product of the weights of x and y; the fields of y save work if they are known."""
-
-    def gradient(self, lam: float, x: Array, h: Array) -> Array:
-        """Coordinates of λw - Bᵀh."""
-
-    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
-        """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
-
-    def weights(self, x: Array) -> Array:
-        """The weights w."""
-
-
 @dataclass(frozen=True)
-class Primal:
-    """Coordinates are the weights themselves: p × p systems."""
+class Space:
+    """Coordinates x with the inner product of w; here the weights w themselves: p × p systems."""
 
     data: Shortfalls
 
     def fields(self, x: Array) -> Array:
+        """B w."""
         return self.data.B @ x
 
     def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
+        """Inner product of the weights of x and y; the fields of y save work if they are known."""
         return float(x @ y)
 
     def gradient(self, lam: float, x: Array, h: Array) -> Array:
+        """Coordinates of λw - Bᵀh."""
         return lam * x - self.data.B.T @ h
 
     def weights(self, x: Array) -> Array:
+        """The weights w."""
         return x
 
     def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
+        """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
         root = self.data.B * np.sqrt(bend)[:, None]
         solve = solver(root.T @ root, lam)
         dx = -solve(g)
@@ -228,10 +206,8 @@ class Primal:
 
 
 @dataclass(frozen=True)
-class Dual:
+class Dual(Space):
     """Coordinates a with w = Bᵀa: n × n systems, for p > n."""
-
-    data: Shortfalls
 
     def fields(self, x: Array) -> Array:
         return self.data.gram @ x

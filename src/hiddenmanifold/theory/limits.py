@@ -57,6 +57,8 @@ class Part:
     index: Integers
     model: Model
     points: Points
+    loss: Loss
+    """That of the model which is asked about; its stand-in may have another."""
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
     """The predictions of the model are these times those of the stand-in."""
@@ -70,7 +72,7 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
         some = points[positive]
-        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)))
+        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)), model.loss)
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
@@ -83,13 +85,12 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     )
     for chosen, phase in choices:
         if chosen.any():
-            index, loss = zero[chosen], STAND_INS.get(phase)
-            some = points[index].standing_in(TINY, Limit.FITTED if loss else Limit.NONE)
-            if loss:
-                stand_in, least_loss = model.with_loss(loss), _least(model.loss)
-                yield Part(index, stand_in, some, phase, scale, least_loss)
+            index, some = zero[chosen], points[zero[chosen]]
+            if loss := STAND_INS.get(phase):
+                some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
+                yield Part(index, stand_in, some, model.loss, phase, scale, _least(model.loss))
             else:
-                yield Part(index, model, some, phase)
+                yield Part(index, model, some.standing_in(TINY), model.loss, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:
@@ -128,21 +129,16 @@ def _least(loss: Loss) -> float:
 
 def _distance(model: Model, points: Points, fitted: Phase) -> Array:
     """Logarithm of the number of features over that at the threshold; -inf if there is none."""
-    visible = model.features.visible(points.gamma)
+    visible, regression = model.features.visible(points.gamma), model.task is Task.REGRESSION
     with np.errstate(divide="ignore"):
-        available = np.log(visible.rank / points.alpha)
-        if (
-            fitted is Phase.INTERPOLATING
-            or model.task is Task.REGRESSION
-            and fitted is Phase.UNKNOWN
-        ):
+        available: Array = np.log(visible.rank / points.alpha)
+        if fitted is Phase.INTERPOLATING or (regression and fitted is Phase.UNKNOWN):
             return available
-        if fitted is Phase.GENERIC or model.task is Task.REGRESSION:
-            return np.full_like(points.alpha, -np.inf)
+        if fitted is Phase.GENERIC or regression:
+            return np.full_like(available, -np.inf)
         seen, hidden = visible.fraction, visible.hidden
         needed = least(binary(model.teacher), seen, model.free_intercept, hidden).value
-        distance: Array = available - np.log(needed)
-        return distance
+        return available - np.log(needed)
 
 
 STAND_INS: dict[Phase, Loss] = {
@@ -177,14 +173,13 @@ def finished(part: Part, found: Columns) -> Columns:
     return found
 
 
-def negligible(points: Points) -> Array:
-    """What is zero at each point, if it is a limit: more if λ is that than if a ratio is."""
+def settled(found: Columns, points: Points) -> Columns:
+    """What is negligible in a limit as zero, and its inverse as infinity.
+
+    More is negligible if λ is the limit than if a ratio is.
+    """
     far = np.where(points.has(Limit.RATIO), 1e10 / HUGE, 0.0)
-    return np.where(points.has(Limit.VANISHING | Limit.UNBOUNDED), NEGLIGIBLE, far)
-
-
-def settled(found: Columns, reach: Array) -> Columns:
-    """What is negligible in a limit as zero, and its inverse as infinity."""
+    reach = np.where(points.has(Limit.VANISHING | Limit.UNBOUNDED), NEGLIGIBLE, far)
     if reach.any():
         for name in set(found).difference(CERTIFICATES):
             size = np.abs(found[name])

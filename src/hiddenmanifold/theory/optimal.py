@@ -6,7 +6,8 @@ minima between are refined, and the lowest wins, the limits :math:`0^+` and :mat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
 from hiddenmanifold.points import Points
 from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.theory.scores import Observed
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
 """Values of log λ that are tried first."""
@@ -33,23 +35,31 @@ TIE = 1e-10
 
 @dataclass(frozen=True)
 class ErrorByLambda:
-    """The error named `target` of a model as a function of λ, at given ratios."""
+    """The error or observable named `target` of a model as a function of λ, at given ratios."""
 
     model: Model
     points: Points
     target: str
     crew: Crew
+    observables: Mapping[str, Observed] = field(default_factory=dict)
 
     def slope(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Error and its slope by t = log λ at some of the points; NaN where the solve fails."""
         points = self.points[point].at(np.exp(t))
-        found = asymptotics(self.model, points, self.crew, slopes=("regularisation",))
+        found = asymptotics(
+            self.model,
+            points,
+            self.crew,
+            slopes=("regularisation",),
+            observables=self.observables,
+        )
         return found[self.target], found[f"{self.target}_by_log_regularisation"]
 
     def limit(self, lam: float) -> Array:
         """Error at one λ, zero and infinity included, at every point."""
         points = self.points.at(np.full(len(self.points), lam))
-        error: Array = asymptotics(self.model, points, self.crew)[self.target]
+        found = asymptotics(self.model, points, self.crew, observables=self.observables)
+        error: Array = found[self.target]
         return error
 
 

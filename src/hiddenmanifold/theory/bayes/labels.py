@@ -7,6 +7,7 @@ Given the training set the field of a new sample is :math:`N(\omega, V_0)`, and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -165,7 +166,7 @@ class LinearLabels(Labels):
 
     def negentropy(self, ell: Array) -> Array:
         _, V0 = self.moments(ell)
-        return -0.5 * np.log(2 * np.pi * np.e * (self.teacher.noise + V0))
+        return -0.5 * np.log(2 * math.pi * math.e * (self.teacher.noise + V0))
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         _, V0 = self.moments(ell)

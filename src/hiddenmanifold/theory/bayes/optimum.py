@@ -1,20 +1,11 @@
 r"""The least error that any predictor can reach, however it learns from the training set.
 
-It is that of the posterior mean in the Gaussian-equivalent model, with F known and
-:math:`\theta \sim N(0, \rho I)`. Features show a fraction :math:`G = \kappa_1^2 s/(\kappa_1^2 s +
-\kappa_\star^2)` of a latent direction; given the training set the teacher's field of a new sample
-is :math:`N(\omega, V_0)` with :math:`\omega \sim N(0, q)`, :math:`V_0 = \rho - q`. With averages
-over the d eigenvalues of :math:`FF^\top/d`,
-
-.. math:: \frac q\rho = \Big\langle\frac{uG^2}{1+uG}\Big\rangle_d, \qquad
-    \frac{V_0}\rho = \Big\langle 1 - G + \frac G{1+uG}\Big\rangle_d, \qquad
-    u = \rho\,\frac nd\,E, \quad E = \sum_y E_\omega\frac{(\partial_\omega Z_y)^2}{Z_y}.
-
-The unknown is :math:`\ell = \log(q/V_0)`: both ends keep their digits. E is the labels' Fisher
-information about :math:`\omega`; the field itself would have :math:`1/V_0`. In terms of the share
-:math:`\eta = E V_0 \le 1` nothing cancels when the teacher is almost learned: the residual is
-:math:`\log\frac nd + \log(1 + e^{-\ell}) + \log\eta(\ell) + w(u)` with :math:`w = \log(q/V_0) -
-\log u \le 0`.
+It is that of the posterior mean; ``docs/theory.md`` has the equations for q, V0 and :math:`u =
+\rho\,\frac nd\,E`. The unknown is :math:`\ell = \log(q/V_0)`: both ends keep their digits. E is the
+labels' Fisher information about :math:`\omega`; the field itself would have :math:`1/V_0`. In terms
+of the share :math:`\eta = E V_0 \le 1` nothing cancels when the teacher is almost learned: the
+residual is :math:`\log\frac nd + \log(1 + e^{-\ell}) + \log\eta(\ell) + w(u)` with :math:`w =
+\log(q/V_0) - \log u \le 0`.
 
 E grows with q and q with u, so that fixed points are crossings of a growing curve with the
 diagonal: one if :math:`d\log E/d\ell < 1` throughout; else there may be several, and a scan finds

@@ -24,9 +24,10 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.theory.proximal_curve import RULES
 
-RULES = ((15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
-"""Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
+ROUGHEST = 2
+"""Level of fineness to begin with."""
 PANEL = 1.5
 """Width of the panels of the normal law, in standard deviations."""
 BENDS = np.array([-39.0, -18.0, -9.0, -4.5, -1.5, 0.0, 1.5, 4.5, 9.0])
@@ -219,7 +220,7 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
         status[some[~np.isfinite(value)]] = Status.NON_FINITE
         return np.where(done, value, np.nan), average.accuracy(t[some]) * value
 
-    status[np.isfinite(refine(minimum, t.shape, range(len(RULES))))] = Status.CONVERGED
+    status[np.isfinite(refine(minimum, t.shape, range(ROUGHEST, len(RULES))))] = Status.CONVERGED
     return t0, t, found, status
 
 
