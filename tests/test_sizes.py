@@ -122,6 +122,22 @@ REFUSED = {
     "another p": (MATRIX, {"n": 10, "p": 31}, "p", "features fix d/p"),
     "another ratio": (SPECTRUM, {"n": 10, "p": 30, "d": 30}, "p", "features fix d/p"),
     "no p": (SPECTRUM, {"n": 10}, "sizes", "without p and d"),
+    "other lengths": (
+        MODEL,
+        {"n": xr.DataArray([1, 2], dims="k"), "p": xr.DataArray([1, 2, 3], dims="k"), "d": 5},
+        "n, p, d",
+        "do not match",
+    ),
+    "other labels": (
+        MODEL,
+        {
+            "n": xr.DataArray([1, 2], {"k": [0, 1]}, "k"),
+            "p": xr.DataArray([1, 2], {"k": [1, 2]}, "k"),
+            "d": 5,
+        },
+        "n, p, d",
+        "do not match",
+    ),
     "a name that is taken": (
         MODEL,
         {"n": xr.DataArray([1, 2], dims="p"), "p": 5, "d": 5},

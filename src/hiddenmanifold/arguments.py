@@ -138,14 +138,7 @@ class Grid:
                 allowed = "carried by regularisation=Optimal(minimise=..., bounds=...)"
             raise InvalidArgumentError("arguments", ", ".join(sorted(unknown)), allowed)
         given = {name: ratios[name] for name in RATIOS if ratios.get(name) is not None}
-        counts = {
-            name: counted(name, ratios[name]) for name in COUNTS if ratios.get(name) is not None
-        }
-        if counts:
-            if given:
-                raise InvalidArgumentError(
-                    "ratios", ", ".join(given), f"left out where {', '.join(counts)} is given"
-                )
+        if counts := _counts(ratios, given):
             counts = counts if one_of else completed(counts, model.features)
             given = ratio_of(counts) if one_of else ratios_of(counts, model.features)
         if one_of:
@@ -223,6 +216,19 @@ class Grid:
             self.model, self.coordinates, self.template, columns, source=source, meanings=meanings
         )
         return checked(ds, self.on_failure)
+
+
+def _counts(arguments: Mapping[str, Any], ratios: Collection[str]) -> dict[str, xr.DataArray]:
+    """The numbers n, p and d that are given; raise if ratios are given too."""
+    given = {name: arguments[name] for name in COUNTS if arguments.get(name) is not None}
+    if given and ratios:
+        raise InvalidArgumentError(
+            "ratios", ", ".join(ratios), f"left out where {' and '.join(given)} are given"
+        )
+    counts = {name: counted(name, values) for name, values in given.items()}
+    if counts:
+        spanned(counts)  # before they are divided by one another
+    return counts
 
 
 def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) -> None:
