@@ -44,7 +44,7 @@ LOPSIDED = model(intercept=True, teacher=Sign(noise=0.3, threshold=0.7), activat
 NOISY = Sign(flip=0.1)
 CURVES = {
     "double descent": (model(), 3.0, 1e-6, [0.1, 0.25, 0.35, 0.45]),
-    "narrow peak": (model(), 2.0, 1e-13, [0.2, 0.4, 0.49, 0.499]),
+    "narrow peak": (model(), 2.0, 1e-13, [0.2, 0.4, 0.49, 0.498]),
     "no penalty": (model(loss="logistic"), 2.0, 0.0, [0.15, 0.3, 0.4]),
     "two peaks": (ALMOST_LINEAR, 4.0, 1e-8, [0.2, 0.35, 0.95, 1.25, 3.0]),
     "an intercept": (LOPSIDED, 2.0, 1e-2, [0.1, 0.2, 0.25, 0.3]),
@@ -60,7 +60,7 @@ def test_dense_scans_find_the_same(case):
     held = {"p_over_d": p_over_d, "regularisation": lam}
     ds = hm.samples_needed(m, target_error=target, **held)
     near = np.geomspace(1e-7, 0.3, 40)
-    n = np.sort([*np.geomspace(1e-6, 1e5, 133), *np.exp(near), *np.exp(-near)])
+    n = np.sort([*np.geomspace(1e-4, 1e5, 121), *np.exp(near), *np.exp(-near)])
     error = hm.predict(m, n_over_p=n, **held).generalisation_error.values
     n_over_d = np.array([0.0, *n, np.inf]) * p_over_d
     for one, lasting, first in zip(
@@ -108,23 +108,47 @@ def test_features_that_fix_their_ratio_need_none_given():
         assert_allclose(found, 0.5, rtol=1e-8)
 
 
-def test_what_cannot_be_solved_is_no_number(monkeypatch):
-    def unsolved(model, points, *others, **options):
-        found = asymptotics(model, points, *others, **options)
-        found["generalisation_error"][np.abs(np.log(points.alpha)) < 0.5] = np.nan
-        return found
+@pytest.fixture
+def unsolved_where(monkeypatch):
+    """Makes errors NaN where n/p fulfils a condition."""
 
-    monkeypatch.setattr(sample_complexity, "asymptotics", unsolved)
-    arguments = {"d_over_p": 0.3, "regularisation": 0.1}
-    early = hm.samples_needed(model(), target_error=0.45, **arguments, on_failure="keep")
+    def broken(condition):
+        def errors(model, points, *others, **options):
+            found = asymptotics(model, points, *others, **options)
+            found["generalisation_error"][condition(points.alpha)] = np.nan
+            return found
+
+        monkeypatch.setattr(sample_complexity, "asymptotics", errors)
+
+    return broken
+
+
+ARGUMENTS = {"d_over_p": 0.3, "regularisation": 0.1}
+
+
+def test_what_cannot_be_solved_is_no_number(unsolved_where):
+    unsolved_where(lambda alpha: np.abs(np.log(alpha)) < 0.5)
+    early = hm.samples_needed(model(), target_error=0.45, **ARGUMENTS, on_failure="keep")
     assert np.isnan(early.n_over_d)  # what lies beyond is not known to stay below
     assert early.first_n_over_d < 1
     assert early.status == hm.Status.SEARCH
     with pytest.raises(hm.ConvergenceError, match="could not be solved") as caught:
-        hm.samples_needed(model(), target_error=0.1, **arguments)
+        hm.samples_needed(model(), target_error=0.1, **ARGUMENTS)
     late = caught.value.partial
     assert late.n_over_d > 10
     assert np.isnan(late.first_n_over_d)
+
+
+def test_a_limit_that_cannot_be_solved_does_not_hide_the_number(unsolved_where):
+    whole = hm.samples_needed(model(), target_error=[0.01, 0.2], **ARGUMENTS)
+    unsolved_where(lambda alpha: alpha > 1e10)
+    part = hm.samples_needed(model(), target_error=[0.01, 0.2], **ARGUMENTS)
+    assert part.infinite_data_limit.isnull().all()
+    assert_allclose(part.n_over_d, whole.n_over_d)
+    assert np.isinf(part.n_over_d[0])
+    unsolved_where(lambda alpha: alpha > 1e7)  # too early to have settled
+    lost = hm.samples_needed(model(), target_error=0.01, **ARGUMENTS, on_failure="keep")
+    assert np.isnan(lost.n_over_d)
 
 
 REFUSED = {

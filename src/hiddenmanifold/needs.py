@@ -32,7 +32,7 @@ OF_SAMPLES = {
     "first_n_over_d": "fewest samples per latent dimension at which the error is at the target or "
     "below, though it may rise again; 0 if hardly any are needed, inf if it is not reachable",
     "generalisation_error": "error with n_over_d samples per latent dimension",
-    "infinite_data_limit": "error with infinitely many samples",
+    "infinite_data_limit": "error with infinitely many samples, NaN if it could not be solved for",
 }
 
 
@@ -122,8 +122,8 @@ def samples_needed(
     -------
     xarray.Dataset
         `n_over_d`, from which on the error stays at the target or below, and `first_n_over_d`,
-        where it first is: 0 where one sample per million features is enough, inf where no number
-        is. The `generalisation_error` with `n_over_d` samples, that of infinitely many,
+        where it first is: 0 where one sample per ten thousand features is enough, inf where no
+        number is. The `generalisation_error` with `n_over_d` samples, that of infinitely many,
         `infinite_data_limit` (above the target if `n_over_d` is inf), and `status`.
 
     Raises
@@ -135,7 +135,7 @@ def samples_needed(
 
     Notes
     -----
-    Curves are searched from n/p = 1e-6 to 1e12, the closer the nearer to the thresholds at which
+    Curves are searched from n/p = 1e-4 to 1e12, the closer the nearer to the thresholds at which
     narrow peaks stand.
 
     Examples

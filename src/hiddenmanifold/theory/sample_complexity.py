@@ -18,12 +18,16 @@ from hiddenmanifold.theory.optimal import ErrorByLambda, optimal_regularisation
 from hiddenmanifold.theory.peak import AROUND, ErrorByFeatures, at_threshold, threshold
 
 ERROR = "generalisation_error"
-DECADES = np.log(10.0) * np.array([-6.0, *np.arange(-4.0, 5.1), 7.0, 9.0, 12.0])
+DECADES = np.log(10.0) * np.array([*np.arange(-4.0, 5.1), 7.0, 9.0, 12.0])
 """Values of log(n/p) that are tried at the best λ, where errors vary slowly."""
 SCAN = np.union1d(DECADES, np.log(10.0) * np.arange(-3.0, 4.0, 0.25))
 """Those that are tried at a fixed λ."""
 APART = 1e-7
 """Least distance of two that are tried."""
+BESIDE = 5e-5
+"""Least distance from the threshold at which the limit λ → 0⁺ is tried: nearer it is hard."""
+SETTLED = np.log(1e8)
+"""Beyond, a point that cannot be solved is left out: errors have settled before."""
 END = np.log(HUGE)
 """The log(n/p) that stands for infinitely many samples."""
 
@@ -63,12 +67,14 @@ def fewest_samples(curve: ErrorBySamples, target: Array) -> tuple[Columns, Boole
     """
     samples = _turning(curve).ordered()
     last = np.searchsorted(samples.point, np.arange(len(target)), "right") - 1
+    infinite = samples.value[last]
+    samples = samples[~np.isnan(samples.value) | (samples.t < SETTLED)]
     (lasting, error), (first, _) = descents(curve, samples, target)
     columns: Columns = {
         "n_over_d": np.exp(lasting) / curve.gamma,
         "first_n_over_d": np.exp(first) / curve.gamma,
         ERROR: error,
-        "infinite_data_limit": samples.value[last],
+        "infinite_data_limit": infinite,
     }
     return columns, np.isnan(lasting) | np.isnan(first)
 
@@ -100,7 +106,7 @@ def _at_fixed_lambda(curve: ErrorBySamples) -> Samples:
     near = [np.add.outer(AROUND, centre) for centre in (place, latent)]
     scan = np.sort(np.concatenate([np.add.outer(SCAN, 0.0 * gamma), *near]), axis=0)
     scan[1:][np.diff(scan, axis=0) < APART] = np.nan
-    scan[zero & (np.abs(scan - place) < APART)] = np.nan  # what the limit 0⁺ is there, see below
+    scan[zero & (np.abs(scan - place) < BESIDE)] = np.nan
     samples = with_turns(curve, curve.scan(scan)) + curve.scan(np.full((1, len(gamma)), END))
     height = np.full_like(place, np.nan)
     if zero.any():
