@@ -55,7 +55,10 @@ def test_links_between_pages_lead_somewhere():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
-    ["model", "prediction", "needs", "thresholds", "bayes", "margin_law", "features.layers"],
+    [
+        *("model", "prediction", "needs", "thresholds", "bayes", "margin_law", "features.layers"),
+        "plotting.figure",
+    ],
 )
 def test_docstring_examples_give_what_they_show(module):
     results = doctest.testmod(

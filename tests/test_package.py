@@ -47,6 +47,7 @@ RESULTS = {
         m, **GRID, regularisation=0.1, observables=["test_loss", "auc"]
     ),
     "margins": lambda m: hm.margins(m, **GRID, regularisation=0.1, at=[0.0, 1.0]),
+    "chunks": lambda m: hm.predict(m, **GRID, regularisation=[0.1, 1.0], chunks={"p_over_n": 1}),
     "best": lambda m: hm.predict(m, n_over_p=1.0, d_over_p=1.0, regularisation="optimal"),
     "sensitivity": lambda m: hm.sensitivity(m, **GRID, regularisation=0.1),
     "bayes_optimal": lambda m: hm.bayes_optimal(m, d_over_n=1.0, p_over_d=[1.0]),

@@ -96,6 +96,16 @@ def test_simulations_draw_the_sizes_they_are_given(run):
     assert_array_equal(both.generalisation_error.sel(p=20), sized.generalisation_error)
 
 
+def test_the_best_regularisation_of_given_sizes_is_compared():
+    few = {"regularisation": "optimal", "seeds": 2, "n_test": 50, "workers": 1}
+    sized = hm.compare(MODEL, n=[30, 45], p=20, d=15, **few)
+    ratios = hm.compare(MODEL, n_over_d=[2.0, 3.0], p_over_d=4 / 3, d=15, **few)
+    np.testing.assert_allclose(
+        sized.optimal_regularisation, ratios.optimal_regularisation, rtol=1e-9
+    )
+    np.testing.assert_allclose(sized.generalisation_error, ratios.generalisation_error)
+
+
 def test_sizes_that_the_features_fix_may_be_left_out():
     for sizes in ({"n": 60}, {"n": 60, "p": 30}, {"n": 60, "d": 20}, {"n": 60, "p": 30, "d": 20}):
         ds = hm.predict(MATRIX, **sizes, regularisation=0.1)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .margin_law import margins
     from .model import Model
     from .needs import features_needed, samples_needed
+    from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
     from .thresholds import interpolation_peak, separability_threshold
@@ -51,6 +52,7 @@ __all__ = [
     "interpolation_peak",
     "losses",
     "margins",
+    "plot",
     "predict",
     "projections",
     "samples_needed",
@@ -81,6 +83,7 @@ _HOME = {
     "margin_law": ("margins",),
     "model": ("Model",),
     "needs": ("features_needed", "samples_needed"),
+    "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
     "thresholds": ("interpolation_peak", "separability_threshold"),

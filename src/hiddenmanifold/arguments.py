@@ -23,6 +23,10 @@ from .results import MEANINGS, dataset
 if TYPE_CHECKING:
     import xarray as xr
 
+MEMORY_LIMIT = 16e9
+"""Bytes that results, and what they are computed from, may need by estimate."""
+BYTES = 500
+"""What one point needs, at the peak."""
 Values = "ArrayLike | xr.DataArray"
 Answer = TypeVar("Answer", bound=Callable[..., Any])
 
@@ -121,13 +125,14 @@ class Grid:
         *regularisation: ArrayLike | xr.DataArray,
         one_of: Collection[str] = (),
         limits: bool = True,
+        memory: bool = True,
         on_failure: str = "raise",
     ) -> Grid:
         """The points that ratios and regularisation, if there is one, span.
 
         Two ratios are asked for, or one if the features fix d/p; if `one_of` has any, one of these,
         or none. Instead of ratios the numbers may be given. With `limits` a ratio, of two, or λ may
-        be infinite.
+        be infinite; with `memory` all points are to be held at once.
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
@@ -152,6 +157,13 @@ class Grid:
             lam = labelled("regularisation", values, zero=True, infinite=infinite)
             coordinates = {**coordinates, "regularisation": lam}
         template = spanned(coordinates)
+        if memory and (need := BYTES * template.size) > MEMORY_LIMIT:
+            raise InvalidArgumentError(
+                "ratios",
+                f"with {template.size:.3g} points",
+                f"fewer: they would need about {need / 1e9:.3g} GB. Where predict(chunks=...) "
+                "computes them piece by piece, they need not be held at once",
+            )
         if sum(bool(np.isinf(values).any()) for values in used.values()) > 1:
             raise InvalidArgumentError(
                 "ratios", " and ".join(given), "infinite in one of them only"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arguments import (
     Grid,
+    Optimal,
     Ratios,
     check_on_failure,
     checked,
@@ -26,11 +29,14 @@ from .execution import Crew
 from .ingredients import check_count
 from .model import Model
 from .observables import REGISTRY, Observable, chosen
+from .points import RATIOS
 from .prediction import predict
-from .results import dataset, explained, summary
+from .results import ACCEPTED, MEANINGS, dataset, explained, summary
 from .simulation.data import Sizes
-from .simulation.experiment import Trial, check_memory, collect
+from .simulation.experiment import Trial, check_memory
 from .simulation.fit import ONLY_SQUARE
+from .simulation.memory import collect
+from .storage import Store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,7 +69,8 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     executor: Executor | None = None,
-    progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Fit a model exactly on drawn data, for many seeds, and measure it.
@@ -90,10 +97,14 @@ def simulate(
     workers : int, optional
         Processes; by default one per core. Beside other threads none can be forked safely, and
         threads take their place. The attribute `workers` says how many took part.
-    executor : concurrent.futures.Executor, optional
-        Where to run instead: a ProcessPoolExecutor, or that of a cluster.
-    progress : bool
-        Whether to show a progress bar.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to run instead: a ProcessPoolExecutor, or a cluster.
+    store : path, optional
+        A file to keep every fit in, as soon as it is made. Fits that it has are not made again: a
+        run that was cut short goes on, a finished one grows with more seeds or points. It is made
+        if there is none; several processes may share it.
+    progress : bool, optional
+        Whether to show how far it is; by default on a terminal.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Ratios as in `predict`, finite.
     d : int
@@ -108,30 +119,40 @@ def simulate(
         The names of `predict` with a dimension `seed`, plus `optimality` (a bound on each fit's
         relative distance from its minimum), the sizes `n`, `p`, `d` used, and `seconds`. After a
         Ctrl-C the attribute `interrupted` is 1, the attributes `done` and `asked` count trials
-        (a seed of a point each), and those that were not finished are NaN. So are draws without a
+        (a seed of a point each), and those that were not finished are NaN. With a
+        store the attributes `computed`, `reused` and `failed` count fits: made now, known to the
+        store, and of both those farther than 1e-7 from their optimum. NaN are also draws without a
         minimum (a single class, an intercept and a loss that only falls), of infinite
         `optimality`.
 
     Raises
     ------
     InvalidArgumentError
-        If an argument makes no sense, a size rounds to zero, or the data do not fit in memory.
+        If an argument makes no sense, a size rounds to zero, the data do not fit in memory, or a
+        custom function cannot be told from others by its content, for the store.
+    StoreError
+        If the store cannot be used; what it holds stays.
     """
     plan = Plan.of(model, regularisation, ratios, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    crew = Crew(workers, executor)
+    crew, kept = Crew(workers, executor, progress), None if store is None else Store(store)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
     asked_for = chosen(model, observables)
     trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
     at_once = crew.at_once(len(trials), threads=True)
-    kept = len(plan.lams[0]) if asked_for else 0
-    check_memory(model, plan.sizes, n_test, at_once, kept)
-    columns, done = collect(trials, crew, progress=progress)
+    check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
+    found, asked = collect(trials, crew, kept), len(trials)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
-    asked = len(trials)
-    ended = {"interrupted": int(done < asked), "done": done, "asked": asked}
-    return plan.dataset(columns, {**source, "workers": crew.used, **ended})
+    ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}
+    if kept is not None:
+        failed = int((found.columns["optimality"] > ACCEPTED).sum())
+        fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
+        ended |= fits
+        if crew.shown.shown:
+            told = ", ".join(f"{count} {what}" for what, count in fits.items())
+            print(f"{kept.path}: {told}", file=sys.stderr)
+    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended})
 
 
 @dataclass(frozen=True)
@@ -169,15 +190,16 @@ class Plan:
         import xarray as xr
 
         given = {name: value for name, value in ratios.items() if value is not None}
-        sized = bool({"n", "p"}.intersection(given))
+        sized = _sized(given)
         d = None if sized else given.pop("d", None)
         grid = Grid.of(model, given, regularisation, limits=False)
         d, seeds = _dimension(model, d), check_count("seeds", seeds)
         coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
         if not model.loss.quadratic and not lam.values.all():
             raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
+        dimensions = {name for name, values in coordinates.items() if values.dims == (name,)}
         for name, values in coordinates.items():
-            if own := {"seed", "n", "p", "d"}.intersection(map(str, values.dims)) - {name}:
+            if own := {"seed", *COUNTS}.difference(dimensions).intersection(map(str, values.dims)):
                 raise InvalidArgumentError(
                     name, f"with a dimension {own.pop()!r}", "named otherwise"
                 )
@@ -230,6 +252,11 @@ class Plan:
         return ds.assign_coords(explained(used))
 
 
+def _sized(arguments: Mapping[str, Any]) -> bool:
+    """Whether the sizes are given, not ratios and perhaps the latent dimension."""
+    return any(arguments.get(name) is not None for name in ("n", "p"))
+
+
 def _dimension(model: Model, d: Any) -> int:
     """The latent dimension that goes with ratios."""
     rows = model.features.fixed_dimension
@@ -243,7 +270,7 @@ def _dimension(model: Model, d: Any) -> int:
 def compare(
     model: Model,
     *,
-    regularisation: ArrayLike | xr.DataArray,
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Any,
 ) -> xr.Dataset:
@@ -253,8 +280,9 @@ def compare(
     ----------
     model : Model
         What is learned.
-    regularisation : array_like or DataArray
-        The λ of the objective.
+    regularisation : array_like, DataArray, Optimal or "optimal"
+        The λ of the objective, or the one of least predicted error at the given ratios, which is
+        then in the dataset as `optimal_regularisation`.
     on_failure : {"raise", "keep"}
         Whether a point at which the theory does not converge raises, with the simulation in the
         exception's ``partial``, or is kept, its theory NaN.
@@ -276,15 +304,21 @@ def compare(
     import xarray as xr
 
     check_on_failure(on_failure)
-    out = summary(simulate(model, regularisation=regularisation, **options))
-    lam = labelled("regularisation", regularisation, zero=True)
+    crew: dict[str, Any] = {n: options[n] for n in ("workers", "executor") if n in options}
+    optimal = Optimal.asked_for(regularisation)
+    if optimal is not None:
+        names = COUNTS if _sized(options) else RATIOS
+        ratios = {name: options[name] for name in names if name in options}
+        regularisation = _best(model, optimal, **ratios, **crew)
+    out = summary(simulate(model, regularisation=regularisation, **options))  # type: ignore[arg-type]
+    lam = labelled("regularisation", regularisation, zero=True)  # type: ignore[arg-type]
     used = {"n_over_p": out.n / out.p, "d_over_p": out.d / out.p, "regularisation": lam}
     if model.features.fixed_ratio is not None:
         del used["d_over_p"]
     bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
-    shared = ("workers", "executor", "observables")
-    passed = {name: options[name] for name in shared if name in options}
-    theory = predict(model, **bare, **passed, on_failure="keep")
+    if "observables" in options:
+        crew["observables"] = options["observables"]
+    theory = predict(model, **bare, **crew, on_failure="keep")
     intercept = ("intercept",) if model.free_intercept else ()
     for name in (*COMPARED, *intercept, *REGISTRY):
         if name in out:
@@ -295,9 +329,28 @@ def compare(
             out[f"{name}_theory"] = expected
             out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
     out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
+    if optimal is not None:
+        out = out.reset_coords("regularisation").rename(regularisation="optimal_regularisation")
+        out.optimal_regularisation.attrs["long_name"] = MEANINGS["optimal_regularisation"]
     try:
         checked(theory, on_failure)
     except ConvergenceError as error:
         error.partial = out
         raise
     return out
+
+
+def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:
+    """The regularisation of least predicted error, if a fit can have it."""
+    import xarray as xr
+
+    found = predict(model, regularisation=optimal, **options).optimal_regularisation
+    lam = found.values
+    limits = lam[np.isinf(lam) | ((lam == 0) & (not model.loss.quadratic))]
+    if limits.size:
+        raise InvalidArgumentError(
+            "bounds",
+            optimal.bounds,
+            f"narrower: the best regularisation is the limit {limits[0]:g}, which no fit can have",
+        )
+    return xr.DataArray(lam, dims=found.dims)

@@ -35,6 +35,7 @@ def margins(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """How the margins y f of new and of training samples are distributed, as n, p, d → ∞.
@@ -49,7 +50,7 @@ def margins(
         What is learned; its labels are ±1.
     at : sequence of float
         The margins at which to evaluate.
-    regularisation, on_failure, workers, executor, **ratios
+    regularisation, on_failure, workers, executor, progress, **ratios
         As in `predict`, but for an optimal regularisation.
 
     Returns
@@ -72,7 +73,10 @@ def margins(
     >>> ds.train_cdf.values.round(4)
     array([0.0027, 0.0235, 0.5589])
     """
-    grid, crew = Grid.of(model, ratios, regularisation, on_failure="keep"), Crew(workers, executor)
+    grid, crew = (
+        Grid.of(model, ratios, regularisation, on_failure="keep"),
+        Crew(workers, executor, progress),
+    )
     values = finite_vector("at", at)
     if model.task is not Task.CLASSIFICATION:
         raise InvalidArgumentError("model", model, "one whose labels are ±1: real ones have none")

@@ -44,6 +44,7 @@ def features_needed(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """The fewest features per sample whose error comes close to that of infinitely many.
@@ -58,7 +59,7 @@ def features_needed(
         How close, relative to the error of the kernel limit; positive.
     on_failure : {"raise", "keep"}
         Whether a search that does not converge raises, or is kept with its `status`.
-    workers, executor
+    workers, executor, progress
         As in `predict`.
     n_over_d : array_like or DataArray
         Samples per latent dimension; or the two numbers themselves, n and d.
@@ -75,7 +76,7 @@ def features_needed(
     >>> float(hm.features_needed(model, n_over_d=3.0).p_over_n.round(2))
     29.14
     """
-    crew = Crew(workers, executor)
+    crew = Crew(workers, executor, progress)
     grid = Grid.of(model, ratios, one_of=("n_over_d",), on_failure=on_failure)
     check_number("within", within, 0.0, open_low=True)
     columns, missed = fewest_features(model, grid.ratio[1], within, crew)
@@ -94,6 +95,7 @@ def samples_needed(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """The fewest samples that bring the test error down to a target, for good.
@@ -112,7 +114,7 @@ def samples_needed(
         The λ, the same whatever the number of samples; or the best for each number.
     on_failure : {"raise", "keep"}
         Whether a search that does not end raises, or is kept as NaN with its `status`.
-    workers, executor
+    workers, executor, progress
         As in `predict`.
     p_over_d, d_over_p : array_like or DataArray
         The features per latent dimension, one of the two; none, if the features fix d/p. Or the
@@ -148,7 +150,7 @@ def samples_needed(
     >>> float(ds.infinite_data_limit[1].round(4))
     0.0674
     """
-    crew, optimal = Crew(workers, executor), Optimal.asked_for(regularisation)
+    crew, optimal = Crew(workers, executor, progress), Optimal.asked_for(regularisation)
     if optimal is not None and optimal.minimise != "generalisation_error":
         raise InvalidArgumentError(
             "regularisation", optimal, "optimal for the generalisation_error, which has the target"

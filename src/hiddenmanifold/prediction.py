@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Literal, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
 from .arguments import Grid, Optimal, Ratios, with_ratios
+from .chunked import Chunks, chunked
+from .errors import InvalidArgumentError
 from .execution import Crew
 from .model import Model
 from .observables import REGISTRY, Observable, chosen
@@ -32,6 +35,8 @@ def predict(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    chunks: Chunks | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Exact test and training errors of a model in the limit n, p, d → ∞.
@@ -56,8 +61,15 @@ def predict(
         Processes used for large grids; by default one per core. Beside other threads (in a server,
         in a notebook) none can be forked safely, and this one does it all: the attribute `workers`
         of the result says how many took part.
-    executor : concurrent.futures.Executor, optional
-        Where to compute instead: a ProcessPoolExecutor, or that of a cluster.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to compute instead: a ProcessPoolExecutor, or a cluster.
+    chunks : mapping or "auto", optional
+        How many points along each dimension are computed together, when they are asked for: the
+        dataset then holds dask arrays, for ``.compute()``, ``.to_zarr()`` and the like, on the
+        threads, processes or cluster that dask is told to use. Nothing but the first point is
+        computed before.
+    progress : bool, optional
+        Whether to show how far it is; by default on a terminal.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly two independent ratios of the numbers of samples n, features p and latent
         dimensions d; one, if the features fix d/p. A sequence becomes a dimension of that name
@@ -89,7 +101,15 @@ def predict(
     >>> ds.generalisation_error.values.round(4)
     array([0.3345, 0.1949])
     """
-    crew, optimal = Crew(workers, executor), Optimal.asked_for(regularisation)
+    crew, optimal = Crew(workers, executor, progress), Optimal.asked_for(regularisation)
+    if chunks is not None:
+        if executor is not None or workers is not None:
+            raise InvalidArgumentError("chunks", chunks, "left to the workers that dask has")
+        given: dict[str, Any] = {"on_failure": on_failure, "workers": 1, "progress": False}
+        numbers: tuple[Any, ...] = () if optimal else (regularisation,)
+        given |= {"regularisation": optimal} if optimal else {}
+        grid = Grid.of(model, ratios, *numbers, on_failure=on_failure, memory=False)
+        return chunked(partial(predict, model, **given), grid.coordinates, chunks)
     if optimal is None:
         grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)  # type: ignore[arg-type]
         asked = _expected(chosen(model, observables))
@@ -120,6 +140,7 @@ def sensitivity(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """How the errors, and observables, respond to more regularisation, samples or features.
@@ -130,7 +151,7 @@ def sensitivity(
 
     Parameters
     ----------
-    model, regularisation, observables, on_failure, workers, executor, **ratios
+    model, regularisation, observables, on_failure, workers, executor, progress, **ratios
         As in `predict`.
 
     Returns
@@ -148,7 +169,7 @@ def sensitivity(
     >>> float(ds.generalisation_error_by_log_n.round(4))
     -0.067
     """
-    crew = Crew(workers, executor)
+    crew = Crew(workers, executor, progress)
     grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
     asked = _expected(chosen(model, observables))
     columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS, observables=asked)

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 NEEDED = ("numpy", "scipy", "xarray", "threadpoolctl", "typer", "rich")
-EXTRAS = ("matplotlib", "scikit-learn")
+EXTRAS = ("matplotlib", "dask", "distributed", "zarr", "scikit-learn")
 
 
 def show_versions() -> None:

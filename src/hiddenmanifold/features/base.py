@@ -64,10 +64,8 @@ class Drawn:
 class Features:
     """Base of all features."""
 
-    @property
-    def rho(self) -> float | None:
-        """The variance of the teacher's field if the features fix it, else None."""
-        return None
+    rho: float | None = None
+    """The variance of the teacher's field if the features fix it."""
 
     @property
     def fixed_ratio(self) -> float | None:

@@ -40,6 +40,7 @@ class Covariance(Features):
         If these are not two sequences of one length, negative, or show more than rho.
     """
 
+    fixed_ratio = 1.0
     eigenvalues: tuple[float, ...]
     teacher_weights: tuple[float, ...]
     rho: float = 1.0
@@ -80,10 +81,6 @@ class Covariance(Features):
         p, positive = len(w), w > 0
         w, t = w[positive], t[positive]
         return p * w, np.full(len(w), 1.0 / p), t / (w * self.rho)
-
-    @property
-    def fixed_ratio(self) -> float:
-        return 1.0
 
     @property
     def fixed_dimension(self) -> int:

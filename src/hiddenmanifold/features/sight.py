@@ -66,11 +66,8 @@ class LatentSight(Sight):
 
     @np.errstate(all="ignore")  # beyond 1e150 sums overflow; what is not finite is found
     def contrast(self, log_u: Array) -> tuple[Array, Array]:
-        r""":math:`w = \log(q/V_0) - \log u \le 0` and its derivative by log u.
-
-        :math:`w = \log(A/B)`, :math:`A = q/\rho u`, :math:`B = V_0/\rho`. Where all is visible
-        these are almost equal; their difference is the average of :math:`(1-G)(1 + G/(1+uG))`.
-        """
+        # w = log(A/B), A = q/ρu, B = V0/ρ: where all is visible these are almost equal, and their
+        # difference is the average of (1 - G)(1 + G/(1 + uG))
         if self.features.noiseless:  # G is 1 or 0
             u, odds = np.exp(log_u), self.hidden / self.shown
             return -np.log1p(odds * (1.0 + u)), -odds * u / (1.0 + odds * (1.0 + u))

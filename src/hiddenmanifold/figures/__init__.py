@@ -24,6 +24,7 @@ from hiddenmanifold.figures.curves import Datasets, scores
 from hiddenmanifold.figures.drawing import write
 from hiddenmanifold.figures.setting import Setting
 from hiddenmanifold.plotting.figure import check_available
+from hiddenmanifold.storage import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,8 +46,10 @@ class Recipe(Protocol):
     def PARTS(self) -> tuple[str, ...]:
         """Names of its datasets."""
 
-    def compute(self, setting: Setting, *, progress: bool = False) -> Datasets:
-        """The datasets behind the figure, named like its `PARTS`, maybe with a progress bar."""
+    def compute(
+        self, setting: Setting, *, progress: bool | None = False, store: Path | None = None
+    ) -> Datasets:
+        """The datasets behind the figure, named like its `PARTS`; fits are kept in the store."""
 
     def draw(self, data: Datasets) -> Figure:
         """The figure, of the datasets that `compute` returned."""
@@ -55,6 +58,8 @@ class Recipe(Protocol):
 MODULES = dict[int, Recipe](
     enumerate((figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7), start=1)
 )
+STORE = "results.db"
+"""The file in a figure's directory that keeps its data, and every fit they are made of."""
 NUMBERS = tuple(MODULES)
 """The numbers of the paper's figures."""
 
@@ -105,11 +110,12 @@ def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool 
     recipe, directory = MODULES[number], Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     setting = recipe.QUICK if quick else recipe.FULL
-    files, key = _files(number, quick, directory), store.fingerprint(setting, f"figure_{number}")
-    data = store.load(files, key)
+    kept = Store(directory / STORE)
+    data = store.recalled(kept, setting, f"figure_{number}")
     if data is None:
-        data = recipe.compute(setting, progress=progress)
-        store.save(data, files, key)
+        data = recipe.compute(setting, progress=progress, store=kept.path)
+        store.keep(kept, setting, f"figure_{number}", data)
+    store.export(data, _files(number, quick, directory))
     return data
 
 

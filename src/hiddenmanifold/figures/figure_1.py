@@ -7,10 +7,10 @@ the training loss in green, dots for the model, crosses for the equivalent one.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import Datasets, only_one, predicted, side_by_side, simulated
+from hiddenmanifold.figures.curves import Datasets, predicted, side_by_side, simulated
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREEN, GREY
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
@@ -31,16 +31,15 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=1))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves over p/n, and simulated points of both kinds of data."""
-    shown = ({"logistic": paper_model()}, "loss", tuple(QUANTITIES))
+    shown = (paper_model(), tuple(QUANTITIES))
     kinds = {
-        kind: simulated(*shown, **setting.simulation, data=kind, progress=progress)
+        kind: simulated(*shown, **setting.simulation | how, data=kind)
         for kind in ("original", "equivalent")
     }
-    return only_one(
-        {"theory": predicted(*shown, **setting.theory), "simulation": side_by_side(kinds, "data")}
-    )
+    theory = predicted(*shown, **setting.theory)
+    return {"theory": theory, "simulation": side_by_side(kinds, "data")}
 
 
 def draw(data: Datasets) -> Figure:

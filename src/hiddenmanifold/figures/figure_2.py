@@ -9,12 +9,12 @@ its edge. The paper's figure has no simulations; here they are, so that the curv
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, small_and_optimal
+from hiddenmanifold.figures import curves, drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GENERALISATION_ERROR, GREY, RED
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
@@ -37,15 +37,18 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=2))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each loss."""
-    models = {loss: paper_model(loss=loss) for loss in COLOURS}
-    both = (*ERROR, "training_loss")
-    limit = setting.theory | {"p_over_n": np.inf, "regularisation": "optimal"}
-    return {
-        **small_and_optimal(models, models, "loss", both, setting, progress=progress),
-        "kernel_limit": predicted(models, "loss", ERROR, **limit),
-    }
+    data = {}
+    for loss in COLOURS:
+        shown = (paper_model(loss=loss), (*ERROR, "training_loss"), setting)
+        at_infinity = setting.theory | curves.OPTIMAL | {"p_over_n": np.inf}
+        data[loss] = {
+            **curves.lines(*shown),
+            **curves.points(*shown, **how),
+            "kernel_limit": curves.predicted(shown[0], ERROR, **at_infinity),
+        }
+    return curves.stacked(data, "loss")
 
 
 def draw(data: Datasets) -> Figure:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, simulated
+from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, simulated
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.thresholds import separability_threshold
@@ -34,19 +34,17 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=3))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and on the line of separability; a small grid of simulations."""
-    shown = ({"logistic": paper_model()}, "loss", ERROR)
+    shown = (paper_model(), ERROR)
     n_over_d = setting.lines["n_over_d"].values
     places = separability_threshold(paper_model(), n_over_d=n_over_d).drop_vars("n_over_d")
     on_line = {"n_over_d": places.copy(data=n_over_d), "p_over_n": places}
-    return only_one(
-        {
-            "theory": predicted(*shown, **setting.theory),
-            "threshold": predicted(*shown, **setting.theory | on_line),
-            "simulation": simulated(*shown, **setting.simulation, progress=progress),
-        }
-    )
+    return {
+        "theory": predicted(*shown, **setting.theory),
+        "threshold": predicted(*shown, **setting.theory | on_line),
+        "simulation": simulated(*shown, **setting.simulation | how),
+    }
 
 
 def draw(data: Datasets) -> Figure:

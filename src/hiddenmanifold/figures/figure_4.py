@@ -9,10 +9,10 @@ kink, on either side of which there is a maximum, and from there on the other on
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import Datasets, side_by_side
+from hiddenmanifold.figures.curves import Datasets, stacked
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREY, RED
 from hiddenmanifold.figures.setting import Axis, Setting, paper_model
 from hiddenmanifold.plotting.style import label
@@ -31,18 +31,16 @@ FULL = Setting(at={"regularisation": 1e-4}, lines={"n_over_d": Axis(0.05, 8.0, 2
 QUICK = replace(FULL, lines={"n_over_d": Axis(0.05, 8.0, 80)})
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Peaks and thresholds of each projection; as nothing is simulated, there is no progress."""
-    peaks, thresholds = {}, {}
+    data = {}
     for projection in COLOURS:
         model = paper_model(projection=projection)
-        peaks[projection] = interpolation_peak(model, **setting.theory)
+        peak = interpolation_peak(model, **setting.theory)
         found = separability_threshold(model, n_over_d=setting.lines["n_over_d"].values)
-        thresholds[projection] = found.to_dataset().assign_attrs(found.attrs)
-    return {
-        "peak": side_by_side(peaks, "projection"),
-        "threshold": side_by_side(thresholds, "projection"),
-    }
+        threshold = found.to_dataset().assign_attrs(found.attrs)
+        data[projection] = {"peak": peak, "threshold": threshold}
+    return stacked(data, "projection")
 
 
 def draw(data: Datasets) -> Figure:

@@ -9,10 +9,10 @@ cosine transforms.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, side_by_side, small_and_optimal
+from hiddenmanifold.figures import curves, drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets, stacked
 from hiddenmanifold.figures.drawing import BLUE, GENERALISATION_ERROR, GREY, PAGE, RED
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
@@ -46,20 +46,19 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=128, seeds=12, n_test=1000, seed=5))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each task and projection."""
     panels = {}
     for task, (ingredients, small) in TASKS.items():
-        lines, dots = (
-            {name: paper_model(projection=name, **ingredients) for name in names}
-            for names in (PROJECTIONS, POINTS)
-        )
         own = replace(setting, at={**setting.at, "regularisation": small})
-        panels[task] = small_and_optimal(lines, dots, "projection", ERROR, own, progress=progress)
-    return {
-        part: side_by_side({task: panel[part] for task, panel in panels.items()}, "panel")
-        for part in PARTS
-    }
+        shown = {
+            name: (paper_model(projection=name, **ingredients), ERROR, own)
+            for name in (*PROJECTIONS, *POINTS)
+        }
+        theory = {name: curves.lines(*shown[name]) for name in PROJECTIONS}
+        dots = {name: curves.points(*shown[name], **how) for name in POINTS}
+        panels[task] = stacked(theory, "projection") | stacked(dots, "projection")
+    return stacked(panels, "panel")
 
 
 def draw(data: Datasets) -> Figure:

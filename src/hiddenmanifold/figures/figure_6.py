@@ -8,12 +8,12 @@ figure has no simulations; here they are, so that the curves can be believed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, small_and_optimal
+from hiddenmanifold.figures import curves, drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets
 from hiddenmanifold.figures.drawing import COLUMN, GENERALISATION_ERROR
 from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 from hiddenmanifold.plotting.style import mathematical
@@ -34,16 +34,15 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=10, n_test=1000, seed=6))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over n/p, of each λ."""
-    models = {"square": hidden_manifold()}
-    limit = setting.theory | {"n_over_p": np.inf, "regularisation": "optimal"}
-    return only_one(
-        {
-            **small_and_optimal(models, models, "loss", ERROR, setting, progress=progress),
-            "infinite_data": predicted(models, "loss", ERROR, **limit),
-        }
-    )
+    shown = (hidden_manifold(), ERROR)
+    at_infinity = setting.theory | curves.OPTIMAL | {"n_over_p": np.inf}
+    return {
+        **curves.lines(*shown, setting),
+        **curves.points(*shown, setting, **how),
+        "infinite_data": curves.predicted(*shown, **at_infinity),
+    }
 
 
 def draw(data: Datasets) -> Figure:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, simulated
+from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, simulated
 from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 
 if TYPE_CHECKING:
@@ -33,15 +33,13 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=7))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and a small grid of simulations."""
-    shown = ({"square": hidden_manifold()}, "loss", ERROR)
-    return only_one(
-        {
-            "theory": predicted(*shown, **setting.theory),
-            "simulation": simulated(*shown, **setting.simulation, progress=progress),
-        }
-    )
+    shown = (hidden_manifold(), ERROR)
+    return {
+        "theory": predicted(*shown, **setting.theory),
+        "simulation": simulated(*shown, **setting.simulation | how),
+    }
 
 
 def draw(data: Datasets) -> Figure:

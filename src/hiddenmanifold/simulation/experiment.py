@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.execution import Crew
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
@@ -71,43 +68,6 @@ class Trial:
     def names(self) -> tuple[str, ...]:
         """Names of all that is measured."""
         return (*measured(self.model), *self.observables)
-
-
-def collect(trials: Sequence[Trial], crew: Crew, *, progress: bool) -> tuple[dict[str, Array], int]:
-    """Every quantity of all trials, in their order, and how many trials are done.
-
-    All have as many regularisations. A Ctrl-C leaves the others undone, and what they would have
-    measured NaN; it is passed on if nothing is done.
-    """
-    results: dict[int, dict[str, Array]] = {}
-    bar = None
-    try:
-        # one thread here too: forked workers inherit it, and need not find their libraries again
-        with one_thread, closing(crew.finished(trials, threads=True)) as finished:
-            for number, result in finished:
-                results[number] = result
-                if progress:  # not before the workers are there: a bar has a thread of its own
-                    bar = bar or _bar(len(trials))
-                    bar.advance(bar.task_ids[0])
-    except KeyboardInterrupt:
-        if not results:
-            raise
-    finally:
-        if bar:
-            bar.stop()
-    names, nothing = trials[0].names, np.full(len(trials[0].lams), np.nan)
-    undone = dict.fromkeys(names, nothing)
-    rows = [results.get(number, undone) for number in range(len(trials))]
-    return {name: np.array([row[name] for row in rows]) for name in names}, len(results)
-
-
-def _bar(total: int) -> Any:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    bar = Progress("simulating", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar.add_task("simulate", total=total)
-    bar.start()
-    return bar
 
 
 def measured(model: Model) -> tuple[str, ...]:

@@ -76,6 +76,8 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
+    # at rest the loss is least; where it only approaches that, far out, as far as can be told
+    rest = model.loss.rest[1] if scale < np.inf else -700.0 * (model.loss.scale or 1.0)
     distance = _distance(model, points[zero], fitted)
     choices = (
         (distance > ON_THE_LINE, fitted),
@@ -88,7 +90,8 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
             index, some = zero[chosen], points[zero[chosen]]
             if loss := STAND_INS.get(phase):
                 some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
-                yield Part(index, stand_in, some, model.loss, phase, scale, _least(model.loss))
+                least_loss = float(model.loss.value(np.array([rest]))[0])
+                yield Part(index, stand_in, some, model.loss, phase, scale, least_loss)
             else:
                 yield Part(index, model, some.standing_in(TINY), model.loss, phase)
 
@@ -118,13 +121,6 @@ def _exponential(loss: Loss) -> bool:
         t *= 0.5
     slopes = np.log(loss.derivative(-t * np.array([1.0, 2.0, 4.0])))
     return bool(slopes[1] - slopes[2] > 1.5 * (slopes[0] - slopes[1]))
-
-
-def _least(loss: Loss) -> float:
-    """The least value of a loss, as far as it can be told where it is only approached."""
-    low, high = loss.rest
-    at = high if np.isfinite(high) else -700.0 * (loss.scale or 1.0)
-    return float(loss.value(np.array([at]))[0]) if np.isfinite(high) or low == high else 0.0
 
 
 def _distance(model: Model, points: Points, fitted: Phase) -> Array:

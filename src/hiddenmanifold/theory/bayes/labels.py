@@ -246,10 +246,9 @@ class BinaryLabels(Labels):
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         q, V0 = self.moments(ell)
-        clean = self.teacher.clean
-        noisy_error = least_error(self.teacher, np.sqrt(q), V0)
-        same = clean == self.teacher
-        return noisy_error, noisy_error if same else least_error(clean, np.sqrt(q), V0)
+        k, clean = np.sqrt(q), self.teacher.clean
+        noisy = least_error(self.teacher, k, V0)
+        return noisy, noisy if clean == self.teacher else least_error(clean, k, V0)
 
 
 @np.errstate(divide="ignore")  # a derivative may vanish

@@ -239,13 +239,15 @@ def _best(equations: Equations, table: Table) -> Fixed:
 
 def _columns(labels: Labels, found: Fixed) -> Columns:
     """Named results; a point that did not converge is NaN throughout."""
-    noisy, clean, overlap = np.full((3, len(found.ell)), np.nan)
-    good = np.flatnonzero(found.status == Status.CONVERGED)
-    noisy[good], clean[good] = labels.errors(found.ell[good])
-    overlap[good] = labels.moments(found.ell[good])[0]
-    unsettled = good[np.isnan(noisy[good]) | np.isnan(clean[good])]
-    found.status[unsettled] = Status.QUADRATURE
-    for values in (noisy, clean, overlap):
-        values[unsettled] = np.nan
-    errors = {"generalisation_error": noisy, "clean_error": clean}
-    return {**errors, "overlap": overlap, **found.columns}
+    values, good = np.full((3, len(found.ell)), np.nan), found.status == Status.CONVERGED
+    ell = found.ell[good]
+    values[:, good] = *labels.errors(ell), labels.moments(ell)[0]
+    lost = np.isnan(values).any(0)
+    values[:, lost], found.status[good & lost] = np.nan, Status.QUADRATURE
+    noisy, clean, overlap = values
+    return {
+        "generalisation_error": noisy,
+        "clean_error": clean,
+        "overlap": overlap,
+        **found.columns,
+    }
