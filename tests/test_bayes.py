@@ -324,6 +324,7 @@ def test_scale_of_the_teacher_does_not_matter_to_noiseless_signs():
     assert float(large.overlap) == pytest.approx(1e4 * float(small.overlap), rel=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore::hiddenmanifold.BlindFeaturesWarning")
 def test_features_without_a_linear_part_tell_nothing():
     activation = hm.activations.Custom(np.abs, kinks=(0.0,))
     for teacher, error in (

@@ -417,6 +417,29 @@ def test_unusable_loss_is_refused(case):
     assert caught.value.argument in {"value", "derivative", "second_derivative"}
 
 
+@pytest.mark.parametrize("of", ["margin", "residual"])
+def test_complaints_are_about_what_the_user_wrote_a_function_of(of):
+    def spike(m):
+        return np.abs(m - 5.0) < 0.01
+
+    with pytest.raises(InvalidArgumentError, match=f"off by 0.3 at {of} 30"):
+        Custom(half_square, lambda m: m + 0.01 * np.maximum(m, 0.0), np.ones_like, of=of)
+    with pytest.raises(InvalidArgumentError, match=f"-1 at {of} 5"):
+        Custom(half_square, identity, lambda m: np.where(spike(m), -1.0, 1.0), of=of)
+    with pytest.raises(InvalidArgumentError, match=f"finite: at {of} 5"):
+        Custom(lambda m: np.where(spike(m), np.nan, m), np.ones_like, np.zeros_like, of=of)
+
+
+def test_an_undeclared_kink_between_the_points_of_the_check_is_hinted_at():
+    """At 5/16 the check does not see it; the equations then have no solution to iterate to."""
+    kinked = Custom(
+        lambda m: np.maximum(0.3125 - m, 0.0), lambda m: -1.0 * (m < 0.3125), np.zeros_like
+    )
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss=kinked)
+    with pytest.raises(hm.ConvergenceError, match="kink that is not declared"):
+        hm.predict(model, n_over_d=3.0, p_over_n=1.0, regularisation=0.1)
+
+
 def test_decent_loss_is_accepted():
     Custom(half_square, identity, np.ones_like)  # or the cases above would prove nothing
 

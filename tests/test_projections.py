@@ -403,6 +403,7 @@ BAD_MATRICES = {
     "three axes": (NORMAL[None], r"shape \(1, 200, 50\)"),
     "no columns": (NORMAL[:, :0], r"shape \(200, 0\)"),
     "no rows": (NORMAL[:0], r"shape \(0, 50\)"),
+    "zeros": (np.zeros((4, 4)), "nothing but zeros"),
 }
 
 

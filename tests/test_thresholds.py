@@ -229,6 +229,7 @@ def test_too_few_features_separate_noisy_labels_at_no_n_over_d():
     assert 0 < found[1] < np.inf
 
 
+@pytest.mark.filterwarnings("ignore::hiddenmanifold.BlindFeaturesWarning")
 def test_even_activations_make_labels_random():
     even = model(hm.activations.Custom(np.cos))
     assert separability_threshold(even, n_over_d=[0.1, 1e6]).values == pytest.approx([0.5, 0.5])

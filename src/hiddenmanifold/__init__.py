@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from . import activations, features, losses, projections, teachers
     from .arguments import Optimal
     from .bayes import bayes_optimal
+    from .conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
     from .errors import (
+        BlindFeaturesWarning,
         ConvergenceError,
         HiddenManifoldError,
         IncompatibleIngredientsError,
@@ -20,14 +22,18 @@ if TYPE_CHECKING:
     )
     from .experiments import compare, simulate
     from .margin_law import margins
-    from .model import Model, to_ridge_alpha, to_sklearn_C
-    from .needs import features_needed
+    from .model import Model
+    from .needs import features_needed, samples_needed
     from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
     from .thresholds import interpolation_peak, separability_threshold
+    from .versions import show_versions
+
+    __version__: str
 
 __all__ = [
+    "BlindFeaturesWarning",
     "ConvergenceError",
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
@@ -35,19 +41,24 @@ __all__ = [
     "Model",
     "Optimal",
     "Status",
+    "__version__",
     "activations",
     "bayes_optimal",
     "compare",
     "features",
     "features_needed",
+    "from_ridge_alpha",
+    "from_sklearn_C",
     "interpolation_peak",
     "losses",
     "margins",
     "plot",
     "predict",
     "projections",
+    "samples_needed",
     "sensitivity",
     "separability_threshold",
+    "show_versions",
     "simulate",
     "summary",
     "teachers",
@@ -59,7 +70,9 @@ __all__ = [
 _HOME = {
     "arguments": ("Optimal",),
     "bayes": ("bayes_optimal",),
+    "conversions": ("from_ridge_alpha", "from_sklearn_C", "to_ridge_alpha", "to_sklearn_C"),
     "errors": (
+        "BlindFeaturesWarning",
         "ConvergenceError",
         "HiddenManifoldError",
         "IncompatibleIngredientsError",
@@ -68,16 +81,19 @@ _HOME = {
     ),
     "experiments": ("compare", "simulate"),
     "margin_law": ("margins",),
-    "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
-    "needs": ("features_needed",),
+    "model": ("Model",),
+    "needs": ("features_needed", "samples_needed"),
     "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
     "thresholds": ("interpolation_peak", "separability_threshold"),
+    "versions": ("show_versions",),
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version(__name__)
     for home, names in _HOME.items():
         if name in names:
             value = getattr(import_module(f"{__name__}.{home}"), name)
@@ -89,4 +105,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

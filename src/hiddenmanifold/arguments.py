@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Array
+from .counts import COUNTS, completed, ratio_of, ratios_of
 from .errors import ConvergenceError, InvalidArgumentError, Status
+from .ingredients import check_unmasked
 from .model import Model
 from .observables import OBSERVABLES
 from .points import HUGE, RATIOS, Points, exponents
@@ -30,7 +32,7 @@ Answer = TypeVar("Answer", bound=Callable[..., Any])
 
 
 class Ratios(TypedDict, total=False):
-    """Ratios of the numbers of samples n, features p and latent dimensions d."""
+    """Ratios of the numbers of samples n, features p and latent dimensions d, or these numbers."""
 
     n_over_d: ArrayLike | xr.DataArray
     d_over_n: ArrayLike | xr.DataArray
@@ -38,12 +40,15 @@ class Ratios(TypedDict, total=False):
     n_over_p: ArrayLike | xr.DataArray
     p_over_d: ArrayLike | xr.DataArray
     d_over_p: ArrayLike | xr.DataArray
+    n: ArrayLike | xr.DataArray
+    p: ArrayLike | xr.DataArray
+    d: ArrayLike | xr.DataArray
 
 
 def with_ratios(function: Answer) -> Answer:
-    """Spell out the six ratios in the signature that help and completion show."""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    ratios = [inspect.Parameter(n, keyword, default=None, annotation=Values) for n in RATIOS]
+    """Spell out ratios and sizes in the signature that help and completion show."""
+    keyword, names = inspect.Parameter.KEYWORD_ONLY, Ratios.__annotations__
+    ratios = [inspect.Parameter(n, keyword, default=None, annotation=Values) for n in names]
     return _spelled_out(function, ratios)
 
 
@@ -104,9 +109,10 @@ class Optimal:
 
 @dataclass(frozen=True)
 class Grid:
-    """Labelled points: coordinates as they were given, and an array with all their dimensions."""
+    """Labelled points: ratios, coordinates as they were given, an array with all dimensions."""
 
     model: Model
+    ratios: dict[str, xr.DataArray]
     coordinates: dict[str, xr.DataArray]
     template: xr.DataArray
     on_failure: str
@@ -125,28 +131,31 @@ class Grid:
         """The points that ratios and regularisation, if there is one, span.
 
         Two ratios are asked for, or one if the features fix d/p; if `one_of` has any, one of these,
-        or none. With `limits` a ratio, of two, or λ may be infinite; with `memory` all points are
-        to be held at once.
+        or none. Instead of ratios the numbers may be given. With `limits` a ratio, of two, or λ may
+        be infinite; with `memory` all points are to be held at once.
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
         check_on_failure(on_failure)
-        if unknown := set(ratios).difference(RATIOS):
-            allowed = "ratios among " + ", ".join(RATIOS)
+        if unknown := set(ratios).difference(RATIOS, COUNTS):
+            allowed = "ratios among " + ", ".join(RATIOS) + ", or the sizes n, p, d"
             if unknown <= {"minimise", "bounds"}:
                 allowed = "carried by regularisation=Optimal(minimise=..., bounds=...)"
             raise InvalidArgumentError("arguments", ", ".join(sorted(unknown)), allowed)
         given = {name: ratios[name] for name in RATIOS if ratios.get(name) is not None}
+        if counts := _counts(ratios, given):
+            counts = counts if one_of else completed(counts, model.features)
+            given = ratio_of(counts) if one_of else ratios_of(counts, model.features)
         if one_of:
             _check_one(model, given, one_of)
         infinite = limits and not one_of
-        coordinates = {name: labelled(name, v, infinite=infinite) for name, v in given.items()}
+        used = {name: labelled(name, v, infinite=infinite) for name, v in given.items()}
         if not one_of:
             exponents(tuple(given), model.features.fixed_ratio)
+        coordinates = counts or used
         for values in regularisation:
-            coordinates["regularisation"] = labelled(
-                "regularisation", values, zero=True, infinite=infinite
-            )
+            lam = labelled("regularisation", values, zero=True, infinite=infinite)
+            coordinates = {**coordinates, "regularisation": lam}
         template = spanned(coordinates)
         if memory and (need := BYTES * template.size) > MEMORY_LIMIT:
             raise InvalidArgumentError(
@@ -155,18 +164,17 @@ class Grid:
                 f"fewer: they would need about {need / 1e9:.3g} GB. Where predict(chunks=...) "
                 "computes them piece by piece, they need not be held at once",
             )
-        if sum(bool(np.isinf(coordinates[name]).any()) for name in given) > 1:
+        if sum(bool(np.isinf(values).any()) for values in used.values()) > 1:
             raise InvalidArgumentError(
                 "ratios", " and ".join(given), "infinite in one of them only"
             )
-        return cls(model, coordinates, template, on_failure)
+        return cls(model, used, coordinates, template, on_failure)
 
     @property
     def ratio(self) -> tuple[str, Array]:
         """Name and values of the one ratio that the user or the features give."""
-        for name, values in self.coordinates.items():
-            if name in RATIOS:
-                return name, self.flat(values)
+        for name, values in self.ratios.items():
+            return name, self.flat(values)
         return "d_over_p", np.full(self.template.size, self.model.features.fixed_ratio)
 
     def flat(self, values: xr.DataArray) -> Array:
@@ -180,12 +188,11 @@ class Grid:
         import xarray as xr
 
         fixed = self.model.features.fixed_ratio
-        given = {name: v for name, v in self.coordinates.items() if name in RATIOS}
-        factors = [values.where(values < np.inf, HUGE) for values in given.values()]
+        factors = [values.where(values < np.inf, HUGE) for values in self.ratios.values()]
         factors += [xr.DataArray(fixed)] if fixed is not None else []
         alpha, gamma = (
             math.prod((f**k for f, k in zip(factors, powers, strict=True)), start=xr.DataArray(1.0))
-            for powers in exponents(tuple(given), fixed)
+            for powers in exponents(tuple(self.ratios), fixed)
         )
         return alpha, gamma
 
@@ -195,8 +202,8 @@ class Grid:
         import xarray as xr
 
         infinite = np.zeros(self.template.size, dtype=bool)
-        for name, values in self.coordinates.items():
-            infinite |= np.isinf(self.flat(values)) & (name in RATIOS)
+        for values in self.ratios.values():
+            infinite |= np.isinf(self.flat(values))
         lam = self.coordinates.get("regularisation", xr.DataArray(np.nan))
         alpha, gamma = self.sizes()
         points = Points.of(self.flat(alpha), self.flat(gamma), self.flat(lam), infinite)
@@ -222,6 +229,19 @@ class Grid:
             self.model, self.coordinates, self.template, columns, source=source, meanings=meanings
         )
         return checked(ds, self.on_failure)
+
+
+def _counts(arguments: Mapping[str, Any], ratios: Collection[str]) -> dict[str, xr.DataArray]:
+    """The numbers n, p and d that are given; raise if ratios are given too."""
+    given = {name: arguments[name] for name in COUNTS if arguments.get(name) is not None}
+    if given and ratios:
+        raise InvalidArgumentError(
+            "ratios", ", ".join(ratios), f"left out where {' and '.join(given)} are given"
+        )
+    counts = {name: counted(name, values) for name, values in given.items()}
+    if counts:
+        spanned(counts)  # before they are divided by one another
+    return counts
 
 
 def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) -> None:
@@ -251,6 +271,7 @@ def labelled(
     """
     import xarray as xr
 
+    check_unmasked(name, values)
     array = values if isinstance(values, xr.DataArray) else None
     try:
         plain = np.asarray(values if array is None else array.values)
@@ -279,6 +300,16 @@ def labelled(
     if not flat.size:
         raise InvalidArgumentError(name, [], "at least one number")
     return array
+
+
+def counted(name: str, values: ArrayLike | xr.DataArray) -> xr.DataArray:
+    """A number of samples, features or latent dimensions as a labelled array of whole numbers."""
+    array = labelled(name, values)
+    if (parts := array.values[array.values % 1 != 0]).size:
+        raise InvalidArgumentError(name, float(parts[0]), "a whole number")
+    if others := set(COUNTS).intersection(map(str, array.dims)) - {name}:
+        raise InvalidArgumentError(name, f"with a dimension {others.pop()!r}", "named otherwise")
+    return array.astype(int)
 
 
 def spanned(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:

@@ -55,7 +55,7 @@ def bayes_optimal(
     workers, executor, progress
         As in `predict`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
-        The ratios, as in `predict`; one of them may be infinite.
+        The ratios, as in `predict`; one of them may be infinite. Or the numbers n, p, d.
 
     Returns
     -------

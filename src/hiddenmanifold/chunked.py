@@ -71,7 +71,8 @@ def chunked(
         for i, name in enumerate(columns)
     }
     attrs = {name: value for name, value in first.attrs.items() if name != "workers"}
-    return xr.Dataset(data, coords=dict(coordinates), attrs=attrs)
+    coords = {name: a.assign_attrs(first[name].attrs) for name, a in coordinates.items()}
+    return xr.Dataset(data, coords=coords, attrs=attrs)
 
 
 def _block(

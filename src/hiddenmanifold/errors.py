@@ -38,6 +38,10 @@ class IncompatibleIngredientsError(HiddenManifoldError, ValueError):
     """Two ingredients of a model make no sense together."""
 
 
+class BlindFeaturesWarning(UserWarning):
+    """The features of a model see nothing of the teacher's field: there is nothing to learn."""
+
+
 class ConvergenceError(HiddenManifoldError, RuntimeError):
     """Some points did not converge; ``partial`` holds the dataset with those points as NaN."""
 
@@ -92,7 +96,8 @@ CERTIFICATES = ("status", "residual", "quadrature_error", "iterations")
 """Names of what every prediction says of its solve."""
 _SENTENCES = {
     Status.CONVERGED: "converged: the residual and the quadrature error are within tolerance",
-    Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance",
+    Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance; a "
+    "custom loss with a kink that is not declared by kinks= does this",
     Status.NON_FINITE: "the equations gave a value that is not finite, so the iteration stopped",
     Status.QUADRATURE: "the integrals did not settle when the quadrature was refined; a function "
     "with undeclared kinks or a very short length scale does this",

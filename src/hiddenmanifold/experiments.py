@@ -7,6 +7,7 @@ import sys
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
@@ -22,6 +23,7 @@ from .arguments import (
     with_options_of,
     with_ratios,
 )
+from .counts import COUNTS
 from .errors import ConvergenceError, InvalidArgumentError
 from .execution import Crew
 from .ingredients import check_count
@@ -29,7 +31,7 @@ from .model import Model
 from .observables import REGISTRY, Observable, chosen
 from .points import RATIOS
 from .prediction import predict
-from .results import ACCEPTED, MEANINGS, dataset, summary
+from .results import ACCEPTED, MEANINGS, dataset, explained, summary
 from .simulation.data import Sizes
 from .simulation.experiment import Trial, check_memory, seconds_needed
 from .simulation.fit import ONLY_SQUARE
@@ -60,7 +62,6 @@ def simulate(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
-    d: int | None = None,
     seeds: int = 30,
     n_test: int = 4000,
     data: Literal["original", "equivalent"] = "original",
@@ -81,9 +82,6 @@ def simulate(
     regularisation : array_like or DataArray
         The λ of the objective, positive. All values of a vector share the same data. For the
         square loss 0 means the shortest least squares solution.
-    d : int
-        Latent dimension, by default 256, or that of F for a `Matrix`; n and p follow from the
-        ratios, rounded to whole numbers.
     seeds : int
         Independent draws of F, the teacher and the samples.
     n_test : int
@@ -107,8 +105,13 @@ def simulate(
         if there is none; several processes may share it.
     progress : bool, optional
         Whether to show how far it is; by default on a terminal.
-    **ratios
-        As in `predict`.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        Ratios as in `predict`, finite.
+    d : int
+        With ratios the latent dimension, by default 256, or that of F for a `Matrix`; n and p
+        follow from the ratios, rounded to whole numbers.
+    n, p, d : whole numbers, array_like or DataArray
+        The sizes themselves, instead of ratios.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def simulate(
     StoreError
         If the store cannot be used; what it holds stays.
     """
-    plan = Plan.of(model, regularisation, ratios, d=d, seeds=seeds)
+    plan = Plan.of(model, regularisation, ratios, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
     crew, kept = Crew(workers, executor, progress), None if store is None else Store(store)
@@ -185,35 +188,36 @@ class Plan:
         regularisation: ArrayLike | xr.DataArray,
         ratios: Mapping[str, Any],
         *,
-        d: int | None,
         seeds: int,
     ) -> Plan:
         """The plan that arguments of `simulate` ask for, if they make sense."""
         import xarray as xr
 
-        grid = Grid.of(model, ratios, regularisation, limits=False)
-        rows = model.features.fixed_dimension
-        d, seeds = check_count("d", rows or 256 if d is None else d), check_count("seeds", seeds)
-        if rows not in (None, d):
-            raise InvalidArgumentError("d", d, f"{rows}, which the features fix")
+        given = {name: value for name, value in ratios.items() if value is not None}
+        sized = _sized(given)
+        d = None if sized else given.pop("d", None)
+        grid = Grid.of(model, given, regularisation, limits=False)
+        d, seeds = _dimension(model, d), check_count("seeds", seeds)
         coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
         if not model.loss.quadratic and not lam.values.all():
             raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
+        dimensions = {name for name, values in coordinates.items() if values.dims == (name,)}
         for name, values in coordinates.items():
-            if own := {"seed", "n", "p", "d"}.intersection(map(str, values.dims)):
+            if own := {"seed", *COUNTS}.difference(dimensions).intersection(map(str, values.dims)):
                 raise InvalidArgumentError(
                     name, f"with a dimension {own.pop()!r}", "named otherwise"
                 )
-        alpha, gamma = xr.broadcast(*grid.sizes())
-        shared = not set(lam.dims).intersection(alpha.dims)
+        columns = [coordinates[name] for name in COUNTS] if sized else grid.sizes()
+        columns = xr.broadcast(*columns)
+        shared = not set(lam.dims).intersection(columns[0].dims)
         if shared:
-            lams = [tuple(lam.values.ravel().tolist())] * alpha.size
+            lams = [tuple(lam.values.ravel().tolist())] * columns[0].size
         else:  # λ varies with the point: one value per fit
-            alpha, gamma, lam = xr.broadcast(alpha, gamma, lam)
+            *columns, lam = xr.broadcast(*columns, lam)
             lams = [(value,) for value in lam.values.ravel().tolist()]
-        flat = zip(alpha.values.flat, gamma.values.flat, strict=True)
-        sizes = [Sizes.nearest(a, g, d) for a, g in flat]
-        return cls(model, coordinates, alpha, lam.dims if shared else (), sizes, lams, seeds)
+        flat = [column.values.ravel().tolist() for column in columns]
+        sizes = list(map(Sizes, *flat) if sized else map(partial(Sizes.nearest, d=d), *flat))
+        return cls(model, coordinates, columns[0], lam.dims if shared else (), sizes, lams, seeds)
 
     def trials(
         self, seed: int, n_test: int, *, equivalent: bool, observables: Sequence[Observable] = ()
@@ -243,10 +247,27 @@ class Plan:
         ds = dataset(self.model, self.coordinates, template, flat, source=source)
         points = self.points
         used = {
-            name: (points.dims, np.reshape([getattr(s, name) for s in self.sizes], points.shape))
-            for name in ("n", "p", "d")
+            name: xr.DataArray(
+                np.reshape([getattr(s, name) for s in self.sizes], points.shape), dims=points.dims
+            )
+            for name in COUNTS
+            if name not in ds.coords
         }
-        return ds.assign_coords(used)
+        return ds.assign_coords(explained(used))
+
+
+def _sized(arguments: Mapping[str, Any]) -> bool:
+    """Whether the sizes are given, not ratios and perhaps the latent dimension."""
+    return any(arguments.get(name) is not None for name in ("n", "p"))
+
+
+def _dimension(model: Model, d: Any) -> int:
+    """The latent dimension that goes with ratios."""
+    rows = model.features.fixed_dimension
+    whole = check_count("d", rows or 256 if d is None else d)
+    if rows not in (None, whole):
+        raise InvalidArgumentError("d", d, f"{rows}, which the features fix")
+    return whole
 
 
 @with_options_of(simulate)
@@ -290,7 +311,8 @@ def compare(
     crew: dict[str, Any] = {n: options[n] for n in ("workers", "executor") if n in options}
     optimal = Optimal.asked_for(regularisation)
     if optimal is not None:
-        ratios = {name: options[name] for name in RATIOS if name in options}
+        names = COUNTS if _sized(options) else RATIOS
+        ratios = {name: options[name] for name in names if name in options}
         regularisation = _best(model, optimal, **ratios, **crew)
     out = summary(simulate(model, regularisation=regularisation, **options))  # type: ignore[arg-type]
     lam = labelled("regularisation", regularisation, zero=True)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
@@ -81,8 +81,17 @@ def check_count(name: str, value: object, low: int = 1) -> int:
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
+def check_unmasked(name: str, values: object) -> None:
+    """Raise if some values are masked: their numbers would be taken for good ones."""
+    if hidden := int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0:
+        raise InvalidArgumentError(
+            name, f"with {hidden} masked entries", "free of masked entries: leave them out"
+        )
+
+
 def finite_vector(name: str, values: ArrayLike) -> Array:
     """The values as an array; raise unless they are a sequence of finite numbers."""
+    check_unmasked(name, values)
     try:
         vector = np.asarray(values, dtype=float)
     except (TypeError, ValueError):  # words, or ragged
@@ -103,8 +112,13 @@ def check_kinks(kinks: object) -> tuple[float, ...]:
     return found
 
 
-def sampled(name: str, function: object, points: Array) -> Array:
-    """Values of a user's function; raise unless it is vectorised and finite at all points."""
+def sampled(
+    name: str, function: object, points: Array, spoken: Callable[[float], str] = "{:.4g}".format
+) -> Array:
+    """Values of a user's function; raise unless it is vectorised and finite at all points.
+
+    `spoken` says where a point is.
+    """
     if not callable(function):
         raise InvalidArgumentError(name, function, "callable")
     try:
@@ -119,5 +133,5 @@ def sampled(name: str, function: object, points: Array) -> Array:
         )
     if not np.isfinite(values).all():
         bad = points[~np.isfinite(values)][0]
-        raise InvalidArgumentError(name, function, f"finite: at {bad:.4g} it is not")
+        raise InvalidArgumentError(name, function, f"finite: at {spoken(bad)} it is not")
     return values

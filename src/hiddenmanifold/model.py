@@ -12,17 +12,19 @@ This is the one place where normalisations are stated:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import activations, losses, projections, teachers
 from .arrays import Array
-from .errors import IncompatibleIngredientsError, InvalidArgumentError
+from .errors import BlindFeaturesWarning, IncompatibleIngredientsError, InvalidArgumentError
 from .features import Features, RandomFeatures
-from .ingredients import Task, check_count, check_number, resolve
+from .ingredients import Task, resolve
 
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
@@ -60,6 +62,11 @@ class Model:
         If the loss makes no sense for the teacher's labels, or features and teacher disagree about
         the variance of the teacher's field.
 
+    Warns
+    -----
+    BlindFeaturesWarning
+        If the features see nothing of the teacher's field, as those of an even activation.
+
     Examples
     --------
     >>> import hiddenmanifold as hm
@@ -92,6 +99,18 @@ class Model:
         if not isinstance(intercept, bool | np.bool_):
             raise InvalidArgumentError("intercept", intercept, "True or False")
         object.__setattr__(self, "intercept", bool(intercept))
+        self._check()
+        if self.features.blind:
+            warnings.warn(
+                f"{self.features} see nothing of the teacher's field (κ1 = E[zσ(z)] = 0 of an "
+                "activation, or features that are not correlated with the field): in the limit "
+                "no fit predicts better than a constant",
+                BlindFeaturesWarning,
+                stacklevel=2,
+            )
+
+    def _check(self) -> None:
+        """Raise unless the ingredients fit together."""
         if self.task not in self.loss.tasks:
             raise IncompatibleIngredientsError(
                 f"loss {self.loss} and teacher {self.teacher} do not fit together: the teacher "
@@ -113,9 +132,12 @@ class Model:
         }
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
-    def with_loss(self, loss: losses.Loss) -> Model:
+    def with_loss(self, loss: str | losses.Loss) -> Model:
         """The same problem with another loss."""
-        return replace(self, loss=loss)
+        other = copy(self)  # whoever made this one was already warned of blind features
+        object.__setattr__(other, "loss", resolve("loss", loss, losses.Loss, losses.REGISTRY))
+        other._check()
+        return other
 
     @property
     def activation(self) -> activations.Activation:
@@ -159,39 +181,3 @@ def _features(
         raise InvalidArgumentError("features", features, "a hiddenmanifold.features.Features")
     _ = features.variance  # a constant or non-finite activation is refused here
     return features
-
-
-def to_sklearn_C(regularisation: float, p: int) -> float:
-    """The `C` of scikit-learn's classifiers that fits the same model on the features x.
-
-    scikit-learn minimises C Σ loss(y, x·v) + ½|v|²; with v = w/√p that is ours for C = 1/(λp).
-    For logistic and hinge loss; halve it for the squared hinge of `LinearSVC`, which lacks our ½.
-    `LinearSVC` also penalises its intercept: with one, use `LogisticRegression` or `SVC`.
-
-    Parameters
-    ----------
-    regularisation : float
-        Our λ, positive.
-    p : int
-        Number of features.
-    """
-    check_number("regularisation", regularisation, 0.0, open_low=True)
-    check_count("p", p)
-    return 1.0 / (regularisation * p)
-
-
-def to_ridge_alpha(regularisation: float, p: int) -> float:
-    """The `alpha` of scikit-learn's `Ridge` that fits the same model on the features x.
-
-    scikit-learn minimises Σ(y - x·v)² + alpha |v|²; with v = w/√p that is ours for alpha = λp.
-
-    Parameters
-    ----------
-    regularisation : float
-        Our λ, not negative.
-    p : int
-        Number of features.
-    """
-    check_number("regularisation", regularisation, 0.0)
-    check_count("p", p)
-    return regularisation * p

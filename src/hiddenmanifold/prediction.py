@@ -81,6 +81,9 @@ def predict(
         (several span their outer product); DataArrays broadcast by the names of their dimensions.
         One of them may be infinite: ``p_over_n=np.inf`` with n/d is the kernel limit,
         ``n_over_p=np.inf`` with d/p that of infinite data.
+    n, p, d : whole numbers, array_like or DataArray
+        These numbers themselves, all that the features do not fix, instead of ratios; the answer is
+        still that of the limit at their ratios.
 
     Returns
     -------

@@ -15,7 +15,7 @@ import numpy as np
 
 from .arrays import Array, Integers
 from .errors import InvalidArgumentError
-from .ingredients import check_number, finite_vector
+from .ingredients import check_number, check_unmasked, finite_vector
 from .numerics.matrices import Dense, Kind, LinearMap, haar_orthogonal, random_orthogonal
 from .numerics.roots import increasing_root
 from .numerics.special import positive_root
@@ -293,12 +293,17 @@ class Matrix(Discrete):
     shape: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        check_unmasked("F", self.F)
         F = np.array(self.F, dtype=float)
         if F.ndim != 2 or 0 in F.shape:
             raise InvalidArgumentError("F", f"of shape {F.shape}", "a d × p matrix")
         if not np.isfinite(F).all():
             raise InvalidArgumentError(
                 "F", f"with {np.sum(~np.isfinite(F))} entries NaN or infinite", "finite"
+            )
+        if not F.any():
+            raise InvalidArgumentError(
+                "F", f"of shape {F.shape} with nothing but zeros", "other than zero"
             )
         d = F.shape[0]
         norms = (F**2).sum(0) / d
@@ -315,6 +320,12 @@ class Matrix(Discrete):
         object.__setattr__(self, "shape", F.shape)
         object.__setattr__(self, "fixed_ratio", d / F.shape[1])
         object.__setattr__(self, "fixed_dimension", d)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Matrix) and np.array_equal(self.F, other.F)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, *self.F[0].tolist()))
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(d * p)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import version
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,14 @@ MEANINGS = {
     "generalisation_error_test_stderr": "standard error left by the finite number of test samples",
     "clean_error_test_stderr": "standard error left by the finite number of test samples",
 }
+COUNTED = {"n": "samples", "p": "features", "d": "latent dimensions"}
+COORDINATES = {
+    **{f"{a}_over_{b}": f"{COUNTED[a]} per {COUNTED[b][:-1]}" for a, b in permutations(COUNTED, 2)},
+    **{name: f"number of {counted}" for name, counted in COUNTED.items()},
+    "regularisation": "regularisation λ of the objective; 0 and inf mean the limits",
+    "target_error": "generalisation error to reach",
+    "seed": "number of the draw of features, teacher and samples",
+}
 
 
 def dataset(
@@ -81,9 +90,8 @@ def dataset(
         name: (template.dims, values.reshape(template.shape), {"long_name": meanings[name]})
         for name, values in columns.items()
     }
-    ds = xr.Dataset(
-        data, coords={**template.coords, **coordinates}, attrs=provenance(model, source)
-    )
+    coords = explained({**template.coords, **coordinates})
+    ds = xr.Dataset(data, coords=coords, attrs=provenance(model, source))
     if "status" in ds:
         ds["status"].attrs.update(
             flag_values=[int(s) for s in Status],
@@ -91,6 +99,15 @@ def dataset(
             sentences="; ".join(f"{int(s)}: {s.sentence}" for s in Status),
         )
     return ds
+
+
+def explained(coordinates: Mapping[Any, xr.DataArray]) -> dict[Any, xr.DataArray]:
+    """Coordinates with their meaning, unless who gave one said what it means."""
+    known = {name: {"long_name": COORDINATES[name]} for name in coordinates if name in COORDINATES}
+    return {
+        name: values.assign_attrs({**known.get(name, {}), **values.attrs})
+        for name, values in coordinates.items()
+    }
 
 
 def provenance(model: Model, source: Mapping[str, Any]) -> dict[str, Any]:

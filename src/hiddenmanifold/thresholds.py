@@ -15,7 +15,7 @@ from .ingredients import Task
 from .model import Model
 from .points import RATIOS
 from .prediction import THEORY
-from .results import provenance
+from .results import explained, provenance
 from .theory.peak import ErrorByFeatures, peaks
 from .theory.separability.line import Line, thresholds
 
@@ -59,7 +59,8 @@ def separability_threshold(
         As in `predict`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly one ratio of the numbers of samples n, features p and latent dimensions d; none, if
-        the features fix d/p. A sequence becomes a dimension of that name.
+        the features fix d/p. A sequence becomes a dimension of that name. Or two of the numbers
+        n, p, d themselves.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def separability_threshold(
     found, good = thresholds(Line.of(model), name, ratio, crew)
     sought = "p_over_n" if RATIOS[name][1] else "n_over_d"
     array = grid.template.copy(data=np.where(good, found, np.nan).reshape(grid.template.shape))
-    array = array.rename(sought).assign_coords(grid.coordinates)
+    array = array.rename(sought).assign_coords(explained(grid.coordinates))
     source = {**SEPARABILITY, "workers": crew.used}
     array.attrs = {"long_name": MEANINGS[sought], **provenance(model, source)}
     if on_failure == "raise" and not good.all():
@@ -139,7 +140,8 @@ def interpolation_peak(
     workers, executor, progress
         As in `predict`.
     n_over_d, d_over_p : array_like or DataArray
-        What is held fixed along the curve, one of the two; none, if the features fix d/p.
+        What is held fixed along the curve, one of the two; none, if the features fix d/p. Or the
+        two numbers themselves, n and d or d and p.
 
     Returns
     -------

@@ -282,6 +282,7 @@ def test_bayes_optimal_error_of_one_teacher_is_refused():
         hm.bayes_optimal(model, n_over_p=1.0)
 
 
+@pytest.mark.filterwarnings("ignore::hiddenmanifold.BlindFeaturesWarning")
 def test_bayes_optimal_error_of_blind_features_is_that_of_guessing():
     model = hm.Model(features=Covariance([1.0, 0.5], [0.0, 0.0]), teacher="sign", loss="logistic")
     assert float(hm.bayes_optimal(model, n_over_p=1.0).generalisation_error) == 0.5

@@ -426,6 +426,7 @@ def test_bayes_optimal_error_is_that_of_drawn_networks(network, teacher):
     np.testing.assert_allclose(found.overlap, expected, rtol=4e-3)
 
 
+@pytest.mark.filterwarnings("ignore::hiddenmanifold.BlindFeaturesWarning")
 def test_a_blind_layer_hides_everything_above_it():
     network = (("erf", N, 1.2), ("blind", H, 0.7), ("tanh", N, None))
     scaled = [Layer("sign", width=1.2), *layers_of(*network[1:])]  # of variance 1, or it had a mean

@@ -95,7 +95,7 @@ VALUES = {
     "notebook class": lambda: of_class("class Rule:\n def __call__(self, x): return np.tanh(x)"),
     "edited class": lambda: of_class("class Rule:\n def __call__(self, x): return np.sin(x)"),
     "special": lambda: model(activation=special.erf),
-    "other special": lambda: model(activation=special.i0e),
+    "other special": lambda: model(activation=special.i1e),
     "vectorised": lambda: np.vectorize(lambda x: np.tanh(x) + 0.0),
     "other vectorised": lambda: np.vectorize(lambda x: np.sin(x) + 0.0),
     "vectorised by name": lambda: np.vectorize(scaled),

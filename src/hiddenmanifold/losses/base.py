@@ -61,6 +61,10 @@ class Loss:
         r""":math:`\rho''(s)`, without the Dirac masses at kinks."""
         raise NotImplementedError
 
+    def spoken(self, s: float) -> str:
+        """A shortfall in the words of whoever wrote the loss."""
+        return f"shortfall {s:.4g}"
+
     @cached_property
     def knots(self) -> tuple[Array, Array, Array, Array]:
         r"""Shortfalls that cut the line into pieces, :math:`\rho'` below and above, :math:`\rho''`.
@@ -178,13 +182,13 @@ def check_loss(loss: Loss) -> None:
     s = width * np.linspace(-30.0, 30.0, 2401)
     s = s[np.abs(s[:, None] - np.array([*loss.kinks, np.inf])).min(1) > 2 * step]
     value, slope, bend = (
-        sampled(name, getattr(loss, name), s)
+        sampled(name, getattr(loss, name), s, loss.spoken)
         for name in ("value", "derivative", "second_derivative")
     )
     if bend.min() < 0 or np.diff(slope).min() < -1e-12 * (1.0 + np.abs(slope).max()):
         raise InvalidArgumentError(
             "second_derivative",
-            f"{bend.min():g} at shortfall {s[np.argmin(bend)]:.4g}",
+            f"{bend.min():g} at {loss.spoken(s[np.argmin(bend)])}",
             "non-negative everywhere: the theory needs a convex loss, whose slope never falls",
         )
     for name, of, derivative in (
@@ -198,7 +202,7 @@ def check_loss(loss: Loss) -> None:
             worst = s[np.argmax(error - allowed)]
             raise InvalidArgumentError(
                 name,
-                f"off by {error.max():.3g} at shortfall {worst:.4g}",
+                f"off by {error.max():.3g} at {loss.spoken(worst)}",
                 f"the derivative of {of} (declare kinks, if there are any)",
             )
     if loss.quadratic and not np.allclose(slope, s, rtol=1e-12, atol=0.0):

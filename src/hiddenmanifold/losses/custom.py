@@ -65,6 +65,9 @@ class Custom(Loss):
             object.__setattr__(self, name, content)
         check_loss(self)
 
+    def spoken(self, s: float) -> str:
+        return f"{self.of} {self.sign * s + 0.0:.4g}"
+
     @property
     def sign(self) -> float:
         """-1 if the functions are of the margin, which the shortfall runs against."""

@@ -125,7 +125,7 @@ def peaks(curve: ErrorByFeatures) -> tuple[Array, Array, Booleans]:
     """Place and height at each point: the threshold where λ vanishes, else near it or anywhere."""
     zero = curve.lam == 0
     separating = fitted_phase(curve.model)[0] in (Phase.SEPARATED, Phase.DIVERGING)
-    place, height = _threshold(curve, separating), np.full(len(zero), np.nan)
+    place, height = threshold(curve, separating), np.full(len(zero), np.nan)
     unsolved = np.zeros(len(zero), dtype=bool)
     if zero.any():
         height[zero], unsolved[zero] = at_threshold(curve[zero], place[zero], separating)
@@ -134,7 +134,7 @@ def peaks(curve: ErrorByFeatures) -> tuple[Array, Array, Booleans]:
     return np.where(np.isnan(height), np.nan, place), height, unsolved
 
 
-def _threshold(curve: ErrorByFeatures, separating: bool) -> Array:
+def threshold(curve: ErrorByFeatures, separating: bool) -> Array:
     """Logarithm of the p/n from which on all samples can be fitted; NaN if there is none."""
     model, ratio = curve.model, curve.ratio
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,0 +1,97 @@
+"""Penalties of scikit-learn and ours, for features of any scale."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import hiddenmanifold as hm
+from hiddenmanifold.ingredients import Task
+from hiddenmanifold.losses import Logistic, Square
+from hiddenmanifold.simulation.fit import fit_path
+
+N, P, LAM = 120, 64, 0.3
+CONVERSIONS = (hm.to_sklearn_C, hm.from_sklearn_C, hm.to_ridge_alpha, hm.from_ridge_alpha)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    rng = np.random.default_rng(3)
+    data = rng.standard_normal((N, 10))
+    return data, np.sign(data[:, 0] + 0.3 * rng.standard_normal(N))
+
+
+def mapped(kind, data):
+    """Features as scikit-learn is given them, and the model's own, of order one."""
+    if kind == "raw":
+        X = np.tanh(data @ np.random.default_rng(4).standard_normal((10, P)))
+        return X, X
+    sampler = {"RBFSampler": RBFSampler, "Nystroem": Nystroem}[kind]
+    X = sampler(gamma=0.02, n_components=P, random_state=0).fit_transform(data)
+    return X, np.sqrt(P) * X
+
+
+@pytest.mark.parametrize("kind", ["raw", "RBFSampler", "Nystroem"])
+def test_fits_agree_whatever_the_scale_of_the_features(inputs, kind):
+    data, y = inputs
+    X, x = mapped(kind, data)
+    ours = fit_path(Logistic(), Task.CLASSIFICATION, x, y, np.array([LAM]))[0]
+    C = hm.to_sklearn_C(LAM, features=X)
+    theirs = LogisticRegression(C=C, tol=1e-12, solver="newton-cholesky", fit_intercept=False)
+    assert_allclose(X @ theirs.fit(X, y).coef_[0], x @ ours.w / np.sqrt(P), rtol=1e-6, atol=1e-8)
+    ours = fit_path(Square(), Task.REGRESSION, x, y, np.array([LAM]))[0]
+    theirs = Ridge(alpha=hm.to_ridge_alpha(LAM, features=X), fit_intercept=False).fit(X, y)
+    assert_allclose(X @ theirs.coef_, x @ ours.w / np.sqrt(P), rtol=1e-6, atol=1e-8)
+
+
+def test_a_scale_can_be_stated():
+    X = np.random.default_rng(5).standard_normal((20, P))
+    assert hm.to_ridge_alpha(LAM, P, scale=0.5) == LAM * P / 4
+    assert hm.to_ridge_alpha(LAM, features=X, scale=0.5) == LAM * P / 4
+    assert hm.to_ridge_alpha(LAM, features=X) == hm.to_ridge_alpha(LAM, P) == LAM * P
+    assert hm.to_ridge_alpha(LAM, features=X / np.sqrt(P)) == pytest.approx(LAM)
+
+
+@pytest.mark.parametrize("there", ["sklearn_C", "ridge_alpha"])
+@pytest.mark.parametrize("arguments", [{"p": P}, {"p": P, "scale": 0.2}])
+def test_there_and_back(there, arguments):
+    to, back = (getattr(hm, f"{way}_{there}") for way in ("to", "from"))
+    lam = xr.DataArray([0.1, 2.0], dims="k", coords={"k": ["a", "b"]})
+    assert back(to(0.3, **arguments), **arguments) == pytest.approx(0.3)
+    assert_allclose(back(to([0.3, 4.0], **arguments), **arguments), [0.3, 4.0])
+    xr.testing.assert_allclose(back(to(lam, **arguments), **arguments), lam)
+    assert to(lam, **arguments).sel(k="b") == pytest.approx(to(2.0, **arguments))
+
+
+def test_sizes_of_a_simulation_are_converted_all_at_once():
+    p = xr.DataArray([10, 20], dims="p_over_n")
+    lam = xr.DataArray([0.1, 1.0, 2.0], dims="regularisation")
+    assert hm.to_sklearn_C(lam, p).shape == (3, 2)
+    assert hm.to_sklearn_C(lam, p)[1, 1] == pytest.approx(1 / 20)
+
+
+ONES = np.ones((5, P))
+REFUSED = {
+    "neither": ({}, "p", "unless `features`"),
+    "part of a feature": ({"p": 2.5}, "p", "whole"),
+    "another p": ({"p": 3, "features": ONES}, "p", f"{P} as in"),
+    "a vector": ({"features": ONES[0]}, "features", r"matrix \(n, p\)"),
+    "not finite": ({"features": ONES * np.nan}, "features", "finite"),
+    "masked": ({"features": np.ma.masked_equal(np.eye(5), 1.0)}, "features", "masked"),
+    "words": ({"features": [["a"]]}, "features", "finite"),
+    "between the two": ({"features": ONES / P**0.25}, "features", "scale=p"),
+    "too large": ({"features": 5 * ONES}, "features", "scale=p"),
+    "too few": ({"features": np.ones((5, 9))}, "features", "scale=p"),
+    "no scale": ({"p": P, "scale": 0.0}, "scale", "above 0"),
+}
+
+
+@pytest.mark.parametrize("convert", CONVERSIONS)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_tell_the_scale_is_refused(convert, case):
+    arguments, name, sentence = REFUSED[case]
+    with pytest.raises(hm.InvalidArgumentError, match=sentence) as caught:
+        convert(1.0, **arguments)
+    assert caught.value.argument == name
