@@ -29,6 +29,15 @@ def test_the_readme_prints_what_it_shows(capsys):
 
 
 @pytest.mark.slow
+def test_the_examples_of_big_sweeps_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in python_blocks("docs/sweeps.md"):
+        exec(block, names)
+    assert "{'computed': 12, 'reused': 24, 'failed': 0}" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_the_examples_of_the_guide_run_one_after_another():
     blocks = python_blocks("docs/guide.md")
     assert len(blocks) >= 3

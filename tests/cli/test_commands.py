@@ -693,3 +693,12 @@ def test_observables_can_be_asked_for(command):
     refused = CliRunner().invoke(app, [*command.split(), *ratios[:-3], "nonsense"])
     assert refused.exit_code == 2
     assert "nonsense" in refused.stderr
+
+
+def test_samples_needed():
+    arguments = ["samples", "--p-over-d", "3", "--target", "0.2,0.05", "--loss", "square"]
+    done = CliRunner().invoke(app, [*arguments, "--activation", "erf", "--json", "-", "-q"])
+    assert done.exit_code == 0, done.stderr
+    few, none = json.loads(done.stdout)["points"]
+    assert few["n_over_d"] == pytest.approx(2.324, abs=1e-3)
+    assert none["n_over_d"] in (None, "inf", np.inf)

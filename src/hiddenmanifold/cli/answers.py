@@ -16,6 +16,9 @@ from hiddenmanifold.cli.options import (
     PeakRatioOptions,
     PeakRegularisation,
     RatioOptions,
+    RegularisationOrOptimal,
+    SampleRatioOptions,
+    SearchOptions,
     spread,
 )
 from hiddenmanifold.errors import ConvergenceError
@@ -97,6 +100,33 @@ def needed(
     call = partial(features_needed, model.model(), within=within, on_failure="keep", **crew.given())
     # a single point takes seconds, and its quantities are known
     compute("needed", call, ratios, output, names=lambda: (*MEANINGS, "status"))
+
+
+@command()
+@spread
+def samples(
+    *,
+    model: ModelOptions,
+    ratios: SampleRatioOptions,
+    target: Annotated[
+        str, typer.Option(metavar="VALUES", help="Test errors to come down to, for good.")
+    ],
+    regularisation: RegularisationOrOptimal = "optimal",
+    search: SearchOptions,
+    output: OutputOptions,
+    crew: CrewOptions,
+) -> None:
+    """Find the fewest samples that bring the test error down to a target, for good.
+
+    Give one ratio, e.g.: hiddenmanifold samples --p-over-d 3 --target 0.2,0.1 --loss square
+    """
+    from hiddenmanifold.cli.values import values
+    from hiddenmanifold.needs import OF_SAMPLES, samples_needed
+
+    lam = search.regularisation(regularisation)
+    call = partial(samples_needed, model.model(), on_failure="keep", **crew.given())
+    goal = {"target_error": values("--target", target), "regularisation": lam}
+    compute("needed", call, ratios, output, names=lambda: (*OF_SAMPLES, "status"), **goal)
 
 
 @command()

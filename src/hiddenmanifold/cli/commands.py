@@ -22,6 +22,7 @@ from hiddenmanifold.cli.options import (
     RatioOptions,
     Regularisation,
     RegularisationOrOptimal,
+    SampleRatioOptions,
     SearchOptions,
     SimulationOptions,
     WithIngredients,
@@ -94,7 +95,7 @@ def _root(
 def compute(
     step: str,
     call: Callable[..., xr.Dataset],
-    ratios: RatioOptions | PeakRatioOptions | NeedRatioOptions,
+    ratios: RatioOptions | PeakRatioOptions | NeedRatioOptions | SampleRatioOptions,
     output: OutputOptions,
     *,
     names: Callable[[], Iterable[Hashable]] | None = None,

@@ -165,6 +165,14 @@ class NeedRatioOptions(_Ratios):
 
 
 @dataclass(frozen=True)
+class SampleRatioOptions(_Ratios):
+    """What is held fixed while samples are added."""
+
+    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    d_over_p: DimensionsPerFeature = None
+
+
+@dataclass(frozen=True)
 class SearchOptions:
     """How the optimal regularisation is sought."""
 
