@@ -205,6 +205,29 @@ def test_dips_beside_plateaus_are_found():
     assert ds.clean_error < 0.005298
 
 
+@pytest.mark.parametrize(
+    ("loss", "n_over_p", "lam", "error"),
+    [
+        ("square", 0.575, 2.414, 0.341367),
+        ("square", 2.54, 1.426, 0.320576),
+        ("logistic", 0.575, 0.5729, 0.341391),
+        ("huber", 2.54, 1.0517, 0.321047),
+    ],
+)
+def test_the_plateau_of_constant_predictions_hides_no_better_one(loss, n_over_p, lam, error):
+    """With a free intercept and unbalanced labels the error is flat from moderate λ on."""
+    model = hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=Sign(threshold=0.7, noise=2.0),
+        loss=loss,
+        intercept=True,
+    )
+    ds = hm.predict(model, d_over_p=0.5, n_over_p=n_over_p, regularisation="optimal")
+    assert_allclose(ds.optimal_regularisation, lam, rtol=1e-3)
+    assert_allclose(ds.generalisation_error, error, atol=1e-6)
+
+
 def test_derivatives_by_features_stay_on_their_side_of_a_corner():
     model = hm.Model(
         activation="erf", projection="orthogonal", teacher=Sign(noise=0.3), loss="square"

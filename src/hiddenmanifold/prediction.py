@@ -11,7 +11,7 @@ from .arguments import Grid, Optimal, Ratios, with_ratios
 from .execution import Crew
 from .model import Model
 from .theory.asymptotics import asymptotics
-from .theory.optimal import ErrorByLambda, optimal_regularisation
+from .theory.optimal import ErrorByLambda, optimum
 from .theory.sensitivity import PARAMETERS
 
 if TYPE_CHECKING:
@@ -83,10 +83,8 @@ def predict(
         columns = asymptotics(model, grid.points, crew)
     else:
         grid = Grid.of(model, ratios, on_failure=on_failure)
-        points = grid.points
-        errors = ErrorByLambda(model, points, optimal.minimise, crew)
-        lam = optimal_regularisation(errors, *optimal.bounds)
-        columns = asymptotics(model, points.at(lam), crew)
+        errors = ErrorByLambda(model, grid.points, optimal.minimise, crew)
+        lam, columns = optimum(errors, *optimal.bounds)
         columns = {"optimal_regularisation": lam, **columns}
     return grid.answer(columns, {**THEORY, "workers": crew.used})
 

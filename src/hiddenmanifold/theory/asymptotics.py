@@ -129,7 +129,8 @@ def _slopes(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) -
     """Derivatives of the test errors by the logarithm of each parameter."""
     found: Columns = {}
     with np.errstate(all="ignore"):
-        for parameter, along in tangents(problem, outcome, parameters).items():
+        moved = tangents(problem, outcome.e, outcome.matrix, parameters)
+        for parameter, along in moved.items():
             for name, values in slope_along(problem.channel.test_errors, outcome.x, along).items():
                 found[f"{name}_by_log_{parameter}"] = values
     return found

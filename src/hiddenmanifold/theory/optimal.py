@@ -1,21 +1,29 @@
 r"""The regularisation of least error, per point of a batch.
 
-The error and its exact derivative by :math:`t = \log\lambda` are scanned over many decades, all
-minima between are refined, and the lowest wins, the limits :math:`0^+` and :math:`\infty` included.
+The solution is followed from :math:`\lambda = \infty` down, and the least error along the path is
+found (``path``, ``descent``, ``gaps``). Where that fails, and below λ = 1e-8 where the error may
+still fall, certified errors and their derivatives by :math:`t = \log\lambda` are scanned. The
+limits :math:`0^+` and :math:`\infty` compete.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
+from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.points import HUGE, Points
+from hiddenmanifold.theory.asymptotics import asymptotics, channel_of
+from hiddenmanifold.theory.descent import walk
+from hiddenmanifold.theory.gaps import least
+from hiddenmanifold.theory.path import Path
+from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
 """Values of log λ that are tried first."""
@@ -29,6 +37,14 @@ ABOVE = np.log(10.0) * np.array([7.0, 11.0, 16.0, 24.0, 32.0])
 """Tried where the error does not plainly rise from the last of the scan to its limit at ∞."""
 TIE = 1e-10
 """Relative difference of two errors that does not speak against the limit."""
+EDGE = 1e-8
+"""The least λ to which solutions are followed: below, logarithms of it lose to rounding."""
+TAIL = 3.0
+"""How much more than by its law 1/log(1/λ) the error might still fall below."""
+NEAR = 1e-6
+"""Relative distance from the best at which the error below counts as equal until it is computed."""
+TOGETHER = 512
+"""Points that are followed together."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,9 @@ class ErrorByLambda:
     points: Points
     target: str
     crew: Crew
+
+    def __getitem__(self, some: Integers | Booleans) -> ErrorByLambda:
+        return replace(self, points=self.points[some])
 
     def slope(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Error and its slope by t = log λ at some of the points; NaN where the solve fails."""
@@ -53,8 +72,95 @@ class ErrorByLambda:
         return error
 
 
-def optimal_regularisation(errors: ErrorByLambda, low: float, high: float) -> Array:
-    """The λ in [low, high] of least error at every point; 0 and inf stand for the limits.
+@dataclass(frozen=True)
+class Descent:
+    """The search along the path, from one λ down to another, of some points: work for a crew."""
+
+    model: Model
+    points: Points
+    target: str
+    low: float
+
+    def run(self) -> Columns:
+        """The best λ, and the error at the ``top``, where the path begins.
+
+        ``tail`` says where the error may still fall below its end, ``lost`` where the path could
+        not be followed.
+        """
+        channel = channel_of(self.model)
+        problem = SaddlePoint(channel, self.model.features, self.points)
+        path = Path(problem, lambda x: channel.test_errors(x)[self.target])
+        outcome = solve(problem)
+        start = path.start(outcome)
+        nodes, gaps, lost = walk(path, start, np.log(self.low))
+        order = np.lexsort((nodes.t, nodes.point))
+        bottom = path.sloped(nodes[order[np.unique(nodes.point[order], return_index=True)[1]]])
+        t, error, failed = least(path, nodes, gaps)
+        law = bottom.slope * bottom.t  # what is left to rise, if the error goes like 1/log(1/λ)
+        remaining = np.maximum(-TAIL * law, 0.5 * law) + NEAR * np.abs(error)
+        return {
+            "lam": np.exp(t),
+            "top": start.value,
+            "tail": ~(bottom.value - remaining > error),
+            "lost": lost | failed | (outcome.status != Status.CONVERGED),
+        }
+
+
+def optimum(
+    errors: ErrorByLambda, low: float, high: float, slopes: Sequence[str] = ()
+) -> tuple[Array, Columns]:
+    """The λ in [low, high] of least error at every point, and all that is predicted there.
+
+    0 and inf stand for the limits, NaN for no solution. Slopes are those of `asymptotics`.
+    """
+    points = errors.points
+    lam, top, tail, lost = _followed(errors, low, high)
+    found = asymptotics(errors.model, points.at(lam), errors.crew, slopes=slopes)
+    error = np.where(lost, np.nan, found[errors.target])
+    lost |= np.isnan(error)
+    moved = np.zeros(len(points), dtype=bool)
+
+    def compete(some: Booleans, other: Array | float, value: Array) -> None:
+        wins = ~(error[some] <= value) & ~np.isnan(value)
+        i = np.flatnonzero(some)[wins]
+        lam[i], error[i] = np.broadcast_to(other, wins.shape)[wins], value[wins]
+        moved[i] = True
+
+    if high == np.inf:
+        compete(~lost, np.inf, top[~lost] * (1.0 - TIE))
+    if low < EDGE and (tail & ~lost).any():
+        compete(tail & ~lost, *scanned(errors[tail & ~lost], low, EDGE))
+    if lost.any():
+        lam[lost] = np.nan
+        compete(lost, *scanned(errors[lost], low, high))
+    moved |= lost
+    if moved.any():
+        again = asymptotics(errors.model, points[moved].at(lam[moved]), errors.crew, slopes=slopes)
+        for name, values in again.items():
+            found[name][moved] = values
+    return lam, found
+
+
+def _followed(
+    errors: ErrorByLambda, low: float, high: float
+) -> tuple[Array, Array, Booleans, Booleans]:
+    """What `Descent` says of all points: any λ, and lost, where there is nothing to follow."""
+    count, bottom = len(errors.points), max(low, EDGE)
+    if high <= EDGE:
+        nothing = np.zeros(count, dtype=bool)
+        return np.full(count, high), np.full(count, np.nan), nothing, ~nothing
+    starts = errors.points.at(np.full(count, min(high, HUGE)))
+    chunks = np.array_split(np.arange(count), -(-count // TOGETHER))
+    parts = errors.crew.run(
+        [Descent(errors.model, starts[chunk], errors.target, bottom) for chunk in chunks]
+    )
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    tail, lost = found["tail"].astype(bool), found["lost"].astype(bool)
+    return np.clip(np.where(lost, bottom, found["lam"]), low, high), found["top"], tail, lost
+
+
+def scanned(errors: ErrorByLambda, low: float, high: float) -> tuple[Array, Array]:
+    """The λ in [low, high] of least error at every point, and the error, by certified samples.
 
     NaN where no λ could be solved for. Between 0⁺ and the least λ of the scan nothing is tried:
     only the logistic loss still moves there, like 1/log(1/λ).
@@ -88,4 +194,4 @@ def optimal_regularisation(errors: ErrorByLambda, low: float, high: float) -> Ar
     point, lam, error = (np.concatenate(part) for part in zip(*candidates, strict=True))
     order = np.lexsort((error, point))  # NaN comes last
     best = order[np.unique(point[order], return_index=True)[1]]
-    return np.where(np.isnan(error[best]), np.nan, lam[best])
+    return np.where(np.isnan(error[best]), np.nan, lam[best]), error[best]
