@@ -34,7 +34,7 @@ class Walk:
     def __init__(self, path: Path, start: Nodes, low: float) -> None:
         self.path, self.low, self.nodes = path, low, start
         self.here, self.before = start[start.point], start[start.point]
-        self.number = start.point.copy()
+        self.number, self.gap = start.point.copy(), np.full(len(start.t), -1)
         self.lost = np.zeros(len(start.t), dtype=bool)
         self.gaps = Gaps(self.number[:0], self.number[:0], start.t[:0])
         self.target, self.off = np.full((2, len(start.t)), np.nan)
@@ -80,6 +80,10 @@ class Walk:
         nodes.doubt[:] += QUADRATURE * np.abs(nodes.value)
         error = np.abs(nodes.value - self.path.valued(self.guess[some])) / 16.0
         number = len(self.nodes.t) + np.arange(len(some))
+        above = self.gap[some]  # whose cubic the guess was
+        judged = above[above >= 0]
+        self.gaps.error[judged] = np.maximum(self.gaps.error[judged], error[above >= 0])
+        self.gap[some] = len(self.gaps.error) + np.arange(len(some))
         self.gaps += Gaps(number, self.number[some], error)
         self.nodes, self.number[some] = self.nodes + nodes, number
         self.before[some], self.here[some] = before, nodes

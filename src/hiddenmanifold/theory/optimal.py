@@ -22,6 +22,7 @@ from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory.asymptotics import asymptotics, channel_of
 from hiddenmanifold.theory.descent import walk
 from hiddenmanifold.theory.gaps import least
+from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.path import Path
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
 
@@ -97,13 +98,33 @@ class Descent:
         bottom = path.sloped(nodes[order[np.unique(nodes.point[order], return_index=True)[1]]])
         t, error, failed = least(path, nodes, gaps)
         law = bottom.slope * bottom.t  # what is left to rise, if the error goes like 1/log(1/λ)
-        remaining = np.maximum(-TAIL * law, 0.5 * law) + NEAR * np.abs(error)
+        remaining = np.maximum(-TAIL * law, 0.5 * law) + bottom.doubt + NEAR * np.abs(error)
+        tail = ~(bottom.value - remaining > error)
+        bottom[tail] = path.tight(bottom.point[tail], bottom.t[tail], bottom.x[tail])
         return {
             "lam": np.exp(t),
             "top": start.value,
-            "tail": ~(bottom.value - remaining > error),
+            "tail": tail,
+            "bottom": bottom.value,
+            "slope": bottom.slope,
             "lost": lost | failed | (outcome.status != Status.CONVERGED),
         }
+
+
+def regular(model: Model, rest: Array, slope: Array) -> Booleans:
+    r"""Whether the error has no minimum between `EDGE`, where it has a slope, and its limit at 0⁺.
+
+    `rest` is what it still falls by. It goes like a power of λ, and is then `slope` divided by that
+    power, or, if the weights of separable data diverge, like :math:`c/T + c'/T^2` with
+    :math:`T = \log(1/\lambda)`. That falls all the way if and only if `rest` exceeds half of
+    `slope` times T. An error that rises towards 0⁺ has risen for good or comes down to the limit.
+    """
+    ratio = np.divide(rest, slope, out=np.zeros_like(rest), where=slope != 0)
+    T = -np.log(EDGE)
+    diverging = fitted_phase(model)[0] is Phase.DIVERGING
+    shortest, longest = (0.6 * T, TAIL * T) if diverging else (0.3, TAIL)
+    falls: Booleans = (slope > 0) & (ratio > shortest) & (ratio < longest)
+    return falls | (slope < 0)
 
 
 def optimum(
@@ -113,11 +134,12 @@ def optimum(
 
     0 and inf stand for the limits, NaN for no solution. Slopes are those of `asymptotics`.
     """
-    points = errors.points
-    lam, top, tail, lost = _followed(errors, low, high)
+    points, path = errors.points, _followed(errors, low, high)
+    lam, lost, top = path["lam"], path["lost"].astype(bool), path["top"]
     found = asymptotics(errors.model, points.at(lam), errors.crew, slopes=slopes)
     error = np.where(lost, np.nan, found[errors.target])
     lost |= np.isnan(error)
+    tail = path["tail"].astype(bool) & ~lost
     moved = np.zeros(len(points), dtype=bool)
 
     def compete(some: Booleans, other: Array | float, value: Array) -> None:
@@ -128,8 +150,13 @@ def optimum(
 
     if high == np.inf:
         compete(~lost, np.inf, top[~lost] * (1.0 - TIE))
-    if low < EDGE and (tail & ~lost).any():
-        compete(tail & ~lost, *scanned(errors[tail & ~lost], low, EDGE))
+    if low == 0.0 and tail.any():
+        zero = errors[tail].limit(0.0)
+        compete(tail, 0.0, zero * (1.0 - TIE))
+        rest = path["bottom"][tail] - zero
+        tail[tail] = ~regular(errors.model, rest, path["slope"][tail])
+    if low < EDGE and tail.any():
+        compete(tail, *scanned(errors[tail], low, EDGE))
     if lost.any():
         lam[lost] = np.nan
         compete(lost, *scanned(errors[lost], low, high))
@@ -141,22 +168,22 @@ def optimum(
     return lam, found
 
 
-def _followed(
-    errors: ErrorByLambda, low: float, high: float
-) -> tuple[Array, Array, Booleans, Booleans]:
+def _followed(errors: ErrorByLambda, low: float, high: float) -> Columns:
     """What `Descent` says of all points: any λ, and lost, where there is nothing to follow."""
     count, bottom = len(errors.points), max(low, EDGE)
     if high <= EDGE:
-        nothing = np.zeros(count, dtype=bool)
-        return np.full(count, high), np.full(count, np.nan), nothing, ~nothing
+        names = ("lam", "top", "tail", "bottom", "slope", "lost")
+        return dict(
+            zip(names, np.multiply.outer([high, 0, 0, 0, 0, 1], np.ones(count)), strict=True)
+        )
     starts = errors.points.at(np.full(count, min(high, HUGE)))
     chunks = np.array_split(np.arange(count), -(-count // TOGETHER))
     parts = errors.crew.run(
         [Descent(errors.model, starts[chunk], errors.target, bottom) for chunk in chunks]
     )
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    tail, lost = found["tail"].astype(bool), found["lost"].astype(bool)
-    return np.clip(np.where(lost, bottom, found["lam"]), low, high), found["top"], tail, lost
+    found["lam"] = np.clip(np.where(found["lost"], bottom, found["lam"]), low, high)
+    return found
 
 
 def scanned(errors: ErrorByLambda, low: float, high: float) -> tuple[Array, Array]:
