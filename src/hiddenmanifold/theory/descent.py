@@ -14,11 +14,13 @@ from hiddenmanifold.theory.path import FAR, Nodes, Path, cubic
 
 ROUGH = 1
 """Level of quadrature of the walk."""
-QUADRATURE = 1e-6
+AHEAD = 4.0
+"""By how much a cubic is better inside its gap than one step ahead, at least."""
+QUADRATURE = 3e-6
 """Relative error of a function on this level."""
 ASYMPTOTIC = 1e3
 """λ, in units of the larger of 1 and n/p, above which the unknowns keep their tangents."""
-FIRST, SHORTEST, LONGEST = 3.0, 1e-3, 20.0
+FIRST, SHORTEST, LONGEST = 2.0, 1e-3, 20.0
 """Step in t to begin with, one at which the walk ends, and one that is no measure of the next."""
 SHRINK, GROWTH = 0.3, 2.0
 """Most by which a step is shortened and lengthened after one that went well."""
@@ -78,7 +80,9 @@ class Walk:
         """Add nodes, with the gaps above them, and go on."""
         some, before = nodes.point, self.here[nodes.point]
         nodes.doubt[:] += QUADRATURE * np.abs(nodes.value)
-        error = np.abs(nodes.value - self.path.valued(self.guess[some])) / 16.0
+        error = np.abs(nodes.value - self.path.valued(self.guess[some])) / AHEAD
+        long = np.flatnonzero(before.t - nodes.t > LONGEST)
+        error[long] = np.maximum(error[long], self.swing(nodes[long], before[long]))
         number = len(self.nodes.t) + np.arange(len(some))
         above = self.gap[some]  # whose cubic the guess was
         judged = above[above >= 0]
@@ -90,6 +94,14 @@ class Walk:
         step = np.where(before.t - nodes.t > LONGEST, FIRST, before.t - nodes.t)
         ratio = (CLOSE / np.maximum(self.off[some], 1e-12)) ** 0.25
         self.aim(some, step * np.clip(ratio, SHRINK, GROWTH))
+
+    def swing(self, nodes: Nodes, before: Nodes) -> Array:
+        """How far the cubics of long gaps are from the asymptote above them."""
+        middle = 0.5 * (before.t + nodes.t)
+        asymptote = before.x + before.dx * (middle - before.t)[:, None]
+        curved = cubic(nodes, before, middle[:, None])[:, 0]
+        distance: Array = np.abs(self.path.valued(curved) - self.path.valued(asymptote))
+        return distance
 
 
 def walk(path: Path, start: Nodes, low: float) -> tuple[Nodes, Gaps, Booleans]:

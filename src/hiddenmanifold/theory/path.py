@@ -102,7 +102,7 @@ class Path:
         """The nodes that a Newton turn from x leads to; they are off by its square."""
         step, size, dx = newton
         value = self.valued(x + step)
-        doubt = 2.0 * size * np.abs(value - self.valued(x))
+        doubt = 4.0 * size * np.abs(value - self.valued(x))
         return Nodes(point, t, x + step, dx, value, doubt, np.full_like(t, np.nan))
 
     def sloped(self, nodes: Nodes) -> Nodes:
