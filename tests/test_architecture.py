@@ -22,18 +22,21 @@ SOURCE = ROOT / "src" / PACKAGE
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
     ("errors", "arrays"),
-    ("ingredients", "points"),
+    ("ingredients", "points", "progress", "storage"),
     ("numerics", "spectra", "execution"),
     ("activations", "projections", "teachers", "losses"),
     ("features",),
     ("model",),
     ("theory", "simulation"),  # strangers to each other: their agreement is the evidence
+    ("observables",),
     ("results",),
+    ("chunked",),
     ("plotting", "arguments"),
     ("prediction", "bayes"),
-    ("thresholds", "needs", "experiments"),
+    ("thresholds", "needs", "experiments", "margin_law"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted
+    ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
 

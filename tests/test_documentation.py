@@ -18,8 +18,19 @@ def python_blocks(page):
 
 
 @pytest.mark.slow
-def test_the_readme_examples_run_one_after_another():
-    blocks = python_blocks("README.md")
+def test_the_readme_prints_what_it_shows(capsys):
+    text = (ROOT / "README.md").read_text()
+    shown = re.findall(r"```python\n(.*?)```\s*```\n(.*?)```", text, flags=re.DOTALL)
+    assert len(shown) == len(python_blocks("README.md")) == 2
+    names = {}
+    for block, printed in shown:
+        exec(block, names)
+        assert capsys.readouterr().out == printed
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_guide_run_one_after_another():
+    blocks = python_blocks("docs/guide.md")
     assert len(blocks) >= 3
     names = {}
     for block in blocks:
@@ -29,14 +40,25 @@ def test_the_readme_examples_run_one_after_another():
     assert np.abs(names["ds"].generalisation_error_z).max() < 5
 
 
-def test_the_readme_starts_with_the_two_commands():
+def test_the_readme_says_what_it_is_before_the_two_commands():
     text = (ROOT / "README.md").read_text()
-    assert text.index("make demo") < text.index("make test") < 300
+    assert 500 < text.index("make demo") < text.index("make test") < 1500
+
+
+def test_links_between_pages_lead_somewhere():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module", ["model", "prediction", "needs", "thresholds", "bayes", "features.deep"]
+    "module",
+    [
+        *("model", "prediction", "needs", "thresholds", "bayes", "margin_law", "features.layers"),
+        "plotting.figure",
+    ],
 )
 def test_docstring_examples_give_what_they_show(module):
     results = doctest.testmod(
@@ -47,8 +69,8 @@ def test_docstring_examples_give_what_they_show(module):
     assert results.failed == 0
 
 
-def test_the_readme_names_every_registered_ingredient():
-    text = (ROOT / "README.md").read_text()
+def test_the_guide_names_every_registered_ingredient():
+    text = (ROOT / "docs/guide.md").read_text()
     for module in (hm.activations, hm.projections, hm.teachers, hm.losses):
         for name in module.REGISTRY:
             assert name in text, f"{module.__name__}: {name}"

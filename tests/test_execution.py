@@ -23,12 +23,13 @@ from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.points import Points
 from hiddenmanifold.simulation.data import Sizes, World
 from hiddenmanifold.simulation.experiment import Trial
-from hiddenmanifold.theory.asymptotics import Batch
+from hiddenmanifold.theory.asymptotics import Batch, Request
 from hiddenmanifold.theory.bayes import optimum as bayes
 from hiddenmanifold.theory.bayes.labels import Table, labels_of
 from hiddenmanifold.theory.channel import BinaryChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel
 from hiddenmanifold.theory.saddle_point import rescue, solve
+from hiddenmanifold.theory.scores import auc
 from hiddenmanifold.theory.separability import line
 
 pytestmark = pytest.mark.slow
@@ -232,7 +233,7 @@ EQUATIONS = bayes.Equations(
 )
 POINTS = Points.of(np.array([0.5, 2.0]), np.array([1.0, 0.3]), np.array([1e-2, 1.0]))
 JOBS = {
-    "solve": Batch(MODEL, POINTS, solve, ("n", "p")),
+    "solve": Batch(MODEL, POINTS, solve, Request(("n", "p"), {"auc": auc})),
     "rescue": Batch(MODEL, POINTS, rescue),
     "bayes": bayes.Batch(EQUATIONS, Table.of(EQUATIONS.labels, 0.25 * np.arange(-96.0, 40.0))),
     "threshold": line.Stretch(line.Line.of(MODEL), "n_over_d", np.array([0.1, 3.0])),

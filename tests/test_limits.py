@@ -217,6 +217,21 @@ def test_square_loss_is_a_scalar_equation(labels, projection, lam, rho):
             np.testing.assert_allclose(at.generalisation_error, error, rtol=1e-9)
 
 
+@pytest.mark.parametrize("rho", [0.3, 6.0])
+def test_the_unit_of_the_field_is_for_the_teacher_alone(rho):
+    """sign(ν + t) of a field in another unit is the same label, also if almost learned."""
+
+    def at(unit):
+        teacher = hm.teachers.Sign(threshold=0.8 * np.sqrt(unit), rho=unit)
+        model = model_of("erf", teacher=teacher, loss="hinge", intercept=True)
+        return hm.predict(model, n_over_d=1e4, p_over_n=1.0, regularisation=1e-3)
+
+    here, there = at(1.0), at(rho)
+    for name in ("generalisation_error", "training_loss", "Q", "intercept", "alignment"):
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-9, err_msg=name)
+    np.testing.assert_allclose(there.M, np.sqrt(rho) * here.M, rtol=1e-9)
+
+
 # --- the ends of the axes ------------------------------------------------------------------------
 
 

@@ -132,7 +132,7 @@ def test_class_instead_of_an_object_is_refused(kind):
 
 
 def test_loss_is_no_activation():
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(InvalidArgumentError, match="or an Activation object"):
         model(activation=losses.Hinge())
 
 

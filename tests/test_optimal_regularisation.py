@@ -71,6 +71,17 @@ def test_optimum_of_ridge_regression_is_known():
     assert_allclose(ds.optimal_regularisation, 0.6 / 1.5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1e4, 1e8])
+def test_optimum_follows_the_unit_of_the_features(unit):
+    """Features in another unit are fitted by weights in its inverse: λ goes with its square."""
+    teacher = Linear(noise=0.6, rho=1.5)
+    model = hm.Model(
+        activation=lambda x: unit * x, projection="orthogonal", teacher=teacher, loss="square"
+    )
+    ds = hm.predict(model, p_over_d=1.0, n_over_p=2.0, regularisation="optimal")
+    assert_allclose(ds.optimal_regularisation, unit**2 * 0.6 / 1.5, rtol=1e-5)
+
+
 def test_optimum_in_a_limit_is_said_to_be_there():
     noiseless = hm.Model(
         activation="identity", projection="orthogonal", teacher="linear", loss="square"

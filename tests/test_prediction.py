@@ -645,6 +645,12 @@ def test_undeclared_jump_of_a_teacher_is_found_where_it_changes_the_label(loss):
     assert_same_numbers(found, right)
 
 
+def test_samples_of_a_rule_given_as_a_function_can_all_be_fitted():
+    teacher = CustomTeacher(lambda nu: np.where(nu > 0.0, 1.0, 0.0), kinks=(0.0,))
+    found = at(model(teacher=teacher, loss="hinge"), regularisation=1e-6)
+    assert float(found.training_error) == 0.0
+
+
 @pytest.mark.parametrize("level", [0.3, 0.7])
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_teacher_that_always_prefers_one_label_has_an_answer(loss, level):

@@ -205,6 +205,16 @@ def test_the_two_directions_invert_each_other(chosen):
     np.testing.assert_allclose(separability_threshold(chosen, d_over_n=1 / n_over_d), p_over_n)
 
 
+@pytest.mark.slow
+def test_a_rule_learned_to_its_last_digits_has_a_threshold():
+    """Rounding hides more of a change of label away from zero than of one at zero."""
+    biased, p_over_n = model("erf", teacher=BIASED, intercept=True), np.array([1e-7, 1e-6])
+    n_over_d = separability_threshold(biased, p_over_n=p_over_n)
+    np.testing.assert_allclose(*n_over_d * p_over_n**3, rtol=1e-5)
+    back = separability_threshold(biased, d_over_p=1 / (n_over_d.values * p_over_n))
+    np.testing.assert_allclose(back, p_over_n, rtol=1e-7)
+
+
 def test_enough_features_separate_at_every_n_over_d():
     found = separability_threshold(model(), p_over_n=[0.4, 0.5, 3.0])
     assert 0 < found[0] < np.inf

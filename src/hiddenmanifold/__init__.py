@@ -19,8 +19,10 @@ if TYPE_CHECKING:
         Status,
     )
     from .experiments import compare, simulate
+    from .margin_law import margins
     from .model import Model, to_ridge_alpha, to_sklearn_C
     from .needs import features_needed
+    from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
     from .thresholds import interpolation_peak, separability_threshold
@@ -40,6 +42,8 @@ __all__ = [
     "features_needed",
     "interpolation_peak",
     "losses",
+    "margins",
+    "plot",
     "predict",
     "projections",
     "sensitivity",
@@ -63,8 +67,10 @@ _HOME = {
         "Status",
     ),
     "experiments": ("compare", "simulate"),
+    "margin_law": ("margins",),
     "model": ("Model", "to_ridge_alpha", "to_sklearn_C"),
     "needs": ("features_needed",),
+    "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
     "thresholds": ("interpolation_peak", "separability_threshold"),

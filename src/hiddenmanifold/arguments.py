@@ -14,12 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from .arrays import Array
 from .errors import ConvergenceError, InvalidArgumentError, Status
 from .model import Model
+from .observables import OBSERVABLES
 from .points import HUGE, RATIOS, Points, exponents
 from .results import MEANINGS, dataset
 
 if TYPE_CHECKING:
     import xarray as xr
 
+MEMORY_LIMIT = 16e9
+"""Bytes that results, and what they are computed from, may need by estimate."""
+BYTES = 500
+"""What one point needs, at the peak."""
 Values = "ArrayLike | xr.DataArray"
 Answer = TypeVar("Answer", bound=Callable[..., Any])
 
@@ -61,19 +66,23 @@ class Optimal:
 
     Parameters
     ----------
-    minimise : {"generalisation_error", "clean_error"}
-        The error to make least.
+    minimise : {"generalisation_error", "clean_error", "test_loss", "calibration_error"}
+        The error, or the observable, to make least.
     bounds : pair of float
         The λ among which to choose; 0 and inf include the limits.
     """
 
-    minimise: Literal["generalisation_error", "clean_error"] = "generalisation_error"
+    minimise: Literal["generalisation_error", "clean_error", "test_loss", "calibration_error"] = (
+        "generalisation_error"
+    )
     bounds: tuple[float, float] = (0.0, math.inf)
 
     def __post_init__(self) -> None:
-        if self.minimise not in ("generalisation_error", "clean_error"):
+        observables = [o.name for o in OBSERVABLES if o.less_is_better]
+        if self.minimise not in ("generalisation_error", "clean_error", *observables):
+            errors = "'generalisation_error' or 'clean_error', or an observable of which less is "
             raise InvalidArgumentError(
-                "minimise", self.minimise, "'generalisation_error' or 'clean_error'"
+                "minimise", self.minimise, errors + f"better: {', '.join(map(repr, observables))}"
             )
         try:
             low, high = (float(bound) for bound in self.bounds)
@@ -110,12 +119,14 @@ class Grid:
         *regularisation: ArrayLike | xr.DataArray,
         one_of: Collection[str] = (),
         limits: bool = True,
+        memory: bool = True,
         on_failure: str = "raise",
     ) -> Grid:
         """The points that ratios and regularisation, if there is one, span.
 
         Two ratios are asked for, or one if the features fix d/p; if `one_of` has any, one of these,
-        or none. With `limits` a ratio, of two, or λ may be infinite.
+        or none. With `limits` a ratio, of two, or λ may be infinite; with `memory` all points are
+        to be held at once.
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
@@ -137,6 +148,13 @@ class Grid:
                 "regularisation", values, zero=True, infinite=infinite
             )
         template = spanned(coordinates)
+        if memory and (need := BYTES * template.size) > MEMORY_LIMIT:
+            raise InvalidArgumentError(
+                "ratios",
+                f"with {template.size:.3g} points",
+                f"fewer: they would need about {need / 1e9:.3g} GB. Where predict(chunks=...) "
+                "computes them piece by piece, they need not be held at once",
+            )
         if sum(bool(np.isinf(coordinates[name]).any()) for name in given) > 1:
             raise InvalidArgumentError(
                 "ratios", " and ".join(given), "infinite in one of them only"
@@ -207,20 +225,16 @@ class Grid:
 
 def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) -> None:
     """Raise unless one of some ratios is given, or none where the features fix d/p."""
-    names, fixed = tuple(given), model.features.fixed_ratio
-    if fixed is not None and "d_over_p" not in one_of:
+    names, fixed = ", ".join(given) or "none", model.features.fixed_ratio
+    if fixed is None:
+        if names not in one_of:
+            allowed = "exactly one ratio among " + ", ".join(one_of)
+            raise InvalidArgumentError("ratios", names, allowed)
+    elif "d_over_p" not in one_of:
         raise InvalidArgumentError("model", model, "one whose features leave d/p free")
-    if fixed is not None:
-        if names:
-            raise InvalidArgumentError(
-                "ratios",
-                ", ".join(names),
-                f"left out: the features fix d/p = {fixed:.6g} themselves",
-            )
-    elif len(names) != 1 or names[0] not in one_of:
-        raise InvalidArgumentError(
-            "ratios", ", ".join(names) or "none", "exactly one ratio among " + ", ".join(one_of)
-        )
+    elif given:
+        allowed = f"left out: the features fix d/p = {fixed:.6g} themselves"
+        raise InvalidArgumentError("ratios", names, allowed)
 
 
 def labelled(
@@ -258,9 +272,8 @@ def labelled(
     flat = array.values.ravel()
     good = (flat > 0) & (flat < np.inf) | (flat == 0) & zero | (flat == np.inf) & infinite
     if not good.all():
-        allowed = ("not negative" if zero else "positive") + (
-            ", or inf" if infinite else " and finite"
-        )
+        sign = "not negative" if zero else "positive"
+        allowed = sign + (", or inf" if infinite else " and finite")
         raise InvalidArgumentError(name, float(flat[~good][0]), allowed)
     if not flat.size:
         raise InvalidArgumentError(name, [], "at least one number")
@@ -275,12 +288,8 @@ def spanned(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
         xr.align(*arrays.values(), join="exact")
         return xr.broadcast(*arrays.values(), xr.DataArray(0.0))[0]
     except ValueError as error:
-        names = ", ".join(arrays)
-        raise InvalidArgumentError(
-            names,
-            "arrays that do not match",
-            f"of the same labels along shared dimensions: {error}",
-        ) from None
+        names, allowed = ", ".join(arrays), f"of the same labels along shared dimensions: {error}"
+        raise InvalidArgumentError(names, "arrays that do not match", allowed) from None
 
 
 def check_on_failure(on_failure: object) -> None:
@@ -292,19 +301,15 @@ def check_on_failure(on_failure: object) -> None:
 def checked(ds: xr.Dataset, on_failure: str) -> xr.Dataset:
     """The dataset, unless a point failed and failures are to be raised."""
     failed = ds["status"].values != Status.CONVERGED
-    if on_failure == "raise" and failed.any():
-        raise ConvergenceError(_complaint(ds, failed), partial=ds)
-    return ds
-
-
-def _complaint(ds: xr.Dataset, failed: NDArray[np.bool_]) -> str:
-    """What went wrong, at how many points, and where first."""
+    if on_failure == "keep" or not failed.any():
+        return ds
     first = {dim: int(i) for dim, i in zip(ds["status"].dims, np.argwhere(failed)[0], strict=True)}
     point = ds.isel(first)
     where = ", ".join(f"{name} = {float(c):.6g}" for name, c in point.coords.items() if c.ndim == 0)
     sentence = Status(int(point["status"])).sentence
-    return (
+    raise ConvergenceError(
         f"{int(failed.sum())} of {failed.size} points did not converge; the first is at {where}: "
         f"{sentence}. The partial dataset is in the `partial` attribute of this exception; "
-        "on_failure='keep' returns it instead, with these points as NaN"
+        "on_failure='keep' returns it instead, with these points as NaN",
+        partial=ds,
     )

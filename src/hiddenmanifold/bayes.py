@@ -32,6 +32,7 @@ def bayes_optimal(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """The least error that any predictor can reach on a model's data, as n, p, d → ∞.
@@ -51,7 +52,7 @@ def bayes_optimal(
         Features and label rule; its loss and intercept play no role.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
-    workers, executor
+    workers, executor, progress
         As in `predict`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         The ratios, as in `predict`; one of them may be infinite.
@@ -77,7 +78,7 @@ def bayes_optimal(
     >>> ds.generalisation_error.values.round(4)
     array([0.2285, 0.1299])
     """
-    crew, grid = Crew(workers, executor), Grid.of(model, ratios, on_failure=on_failure)
+    crew, grid = Crew(workers, executor, progress), Grid.of(model, ratios, on_failure=on_failure)
     points = grid.points
     columns = optimum.bayes_optimal(model, points.alpha, points.gamma, crew)
     return grid.answer(columns, {**SOURCE, "workers": crew.used}, MEANINGS)

@@ -46,6 +46,20 @@ class ConvergenceError(HiddenManifoldError, RuntimeError):
         super().__init__(message)
 
 
+class MissingExtraError(HiddenManifoldError, ImportError):
+    """An optional library is not installed."""
+
+    def __init__(self, purpose: str, library: str, extra: str) -> None:
+        self.arguments = purpose, library, extra
+        super().__init__(
+            f"{purpose} needs {library}, which is not installed: "
+            f"pip install 'hiddenmanifold[{extra}]'"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.arguments
+
+
 class _Shown(str):
     """A value that was already turned into text, and is shown as it is."""
 

@@ -8,9 +8,18 @@ import platform
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+)
+from concurrent.futures import wait as wait_for
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from inspect import isroutine
@@ -20,7 +29,12 @@ from typing import Any, Protocol, TypeVar
 
 from .errors import HiddenManifoldError, InvalidArgumentError
 from .ingredients import check_count
+from .progress import Progress
 
+AHEAD = 3
+"""Bundles of jobs on their way to an executor, per job that it runs at once."""
+BUNDLE = 0.2
+"""Seconds that a bundle of jobs takes, at least."""
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -44,8 +58,10 @@ class Crew:
     ----------
     workers : int, optional
         How many jobs run at once on this machine, at most; by default one per core.
-    executor : concurrent.futures.Executor, optional
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Where to run them instead; it stays open.
+    progress : bool, optional
+        Whether to show how far they are; by default on a terminal.
 
     Attributes
     ----------
@@ -61,14 +77,20 @@ class Crew:
     """
 
     workers: int | None = None
-    executor: Executor | None = None
+    executor: Any = None
+    progress: bool | None = False
     used: int = field(default=1, init=False)
+    shown: Progress = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.workers is not None:
             self.workers = check_count("workers", self.workers)
+        if hasattr(self.executor, "get_executor"):  # a client of Dask
+            self.executor = self.executor.get_executor(pure=False)
         if self.executor is not None and not isinstance(self.executor, Executor):
-            raise InvalidArgumentError("executor", self.executor, "a concurrent.futures.Executor")
+            allowed = "a concurrent.futures.Executor or a dask.distributed.Client"
+            raise InvalidArgumentError("executor", self.executor, allowed)
+        self.shown = Progress(self.progress)
 
     def run(self, jobs: Sequence[Job[R]]) -> list[R]:
         """The results of all jobs, in their order."""
@@ -84,20 +106,25 @@ class Crew:
         hold the interpreter's lock most of the time.
         """
         places = set()
-        with closing(self._outcomes(jobs, threads)) as outcomes:
-            for number, outcome in outcomes:
-                places.add(outcome.place)
-                self.used = max(self.used, len(places))
-                if outcome.error is not None:
-                    raise outcome.error
-                yield number, outcome.result
+        self.shown.expect(len(jobs))
+        try:
+            with closing(self._outcomes(jobs, threads)) as outcomes:
+                for number, outcome in outcomes:
+                    places.add(outcome.place)
+                    self.used = max(self.used, len(places))
+                    if outcome.error is not None:
+                        raise outcome.error
+                    self.shown.advance()
+                    yield number, outcome.result
+        finally:
+            self.shown.rest()
 
     def at_once(self, jobs: int, *, threads: bool = False) -> int:
         """How many of so many jobs this process would run at once; one, in a worker of a pool."""
         divided = can_fork() or (threads and not current_process().daemon)
         if self.executor is not None or not divided:
             return 1
-        return min(self.workers or os.cpu_count() or 1, jobs)
+        return max(1, min(self.workers or os.cpu_count() or 1, jobs))
 
     def _outcomes(self, jobs: Jobs, threads: bool) -> Outcomes:
         if self.executor is not None:
@@ -125,10 +152,11 @@ class _Outcome:
     place: tuple[str, int, int]
     result: Any = None
     error: BaseException | None = None
+    seconds: float = 0.0
 
     def __reduce__(self) -> tuple[object, ...]:  # on its way to another process
         error = None if self.error is None else _portable(self.error)
-        return _Outcome, (self.place, self.result, error)
+        return _Outcome, (self.place, self.result, error, self.seconds)
 
 
 Jobs = Sequence[Job[Any]]
@@ -137,10 +165,16 @@ Outcomes = Generator[tuple[int, _Outcome], None, None]
 
 def _attempt(job: Job[Any]) -> _Outcome:
     place = platform.node(), os.getpid(), threading.get_ident()
+    begun = time.perf_counter()
     try:
-        return _Outcome(place, job.run())
+        result = job.run()
     except BaseException as error:
         return _Outcome(place, error=error)
+    return _Outcome(place, result, seconds=time.perf_counter() - begun)
+
+
+def _attempt_all(jobs: Jobs) -> list[_Outcome]:
+    return [_attempt(job) for job in jobs]
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -157,30 +191,63 @@ def _portable(error: BaseException) -> BaseException:
 
 
 def _submitted(jobs: Jobs, executor: Executor) -> Outcomes:
-    """Outcomes from an executor; whatever its futures raise has to do with it, not with a job."""
-    numbers = {}
+    """Outcomes from an executor; whatever its futures raise has to do with it, not with a job.
+
+    Short jobs travel together, and only a few more than the workers can hold are on their way: a
+    million jobs fill no memory.
+    """
+    travelling: dict[Future[list[_Outcome]], range] = {}
+    first, together = 0, 1
     try:
-        for number, job in enumerate(jobs):
-            numbers[executor.submit(_attempt, job)] = number
-        for future in as_completed(numbers):
-            yield numbers[future], future.result()
+        while first < len(jobs) or travelling:
+            places = _places(executor)
+            while first < len(jobs) and len(travelling) < AHEAD * places:
+                numbers = range(first, min(first + together, len(jobs)))
+                sent = executor.submit(_attempt_all, [jobs[number] for number in numbers])
+                travelling[sent] = numbers
+                first = numbers.stop
+            for future in wait_for(travelling, return_when=FIRST_COMPLETED).done:
+                outcomes = future.result()
+                numbers = travelling.pop(future)
+                yield from zip(numbers, outcomes, strict=True)
+                seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
+                share = (len(jobs) - first) // (AHEAD * places)  # none waits for one long bundle
+                together = max(1, min(int(BUNDLE / max(seconds, 1e-9)), share))
     except Exception as error:
-        sent = not isinstance(executor, ThreadPoolExecutor)
-        if sent and (culprit := _unpicklable("job", jobs[0])):
-            raise InvalidArgumentError(
-                *culprit,
-                "made of functions defined at the top level of a module, for this executor to "
-                "send it to other processes; workers= or a ThreadPoolExecutor take it as it is",
-            ) from error
-        if isinstance(error, BrokenExecutor):
-            raise LostWorkerError(
-                f"the executor broke: {error} It may have run out of memory, or its processes "
-                "cannot import what they were sent"
-            ) from error
+        _explain(error, jobs, executor)
         raise
     finally:
-        for future in numbers:
+        for future in travelling:
             future.cancel()
+
+
+def _places(executor: Executor) -> int:
+    """How many jobs an executor runs at once, as far as it says."""
+    client = getattr(executor, "_client", None)
+    if client is not None:
+        return max(1, int(sum(client.nthreads().values())))
+    count: int = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+    return count
+
+
+def _explain(error: Exception, jobs: Jobs, executor: Executor) -> None:
+    """Raise a sentence, if there is one for what went wrong on an executor."""
+    sent = not isinstance(executor, ThreadPoolExecutor)
+    if sent and (culprit := _unpicklable("job", jobs[0])):
+        raise InvalidArgumentError(
+            *culprit,
+            "made of functions defined at the top level of a module, for this executor to "
+            "send it to other processes; workers= or a ThreadPoolExecutor take it as it is",
+        ) from error
+    # those of Dask, which is not imported here: a worker that died again and again, a scheduler
+    # that is gone
+    lost = ("KilledWorker", "CommClosedError", "FutureCancelledError", "ClosedClientError")
+    broken = isinstance(error, BrokenExecutor | CancelledError | TimeoutError)
+    if broken or type(error).__name__ in lost:
+        raise LostWorkerError(
+            f"the executor broke: {error} It may have run out of memory, its processes cannot "
+            "import what they were sent, or the scheduler of the cluster is gone"
+        ) from error
 
 
 def _unpicklable(name: str, value: object) -> tuple[str, object] | None:

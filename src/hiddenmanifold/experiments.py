@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import os
+import sys
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arguments import (
     Grid,
+    Optimal,
     Ratios,
     check_on_failure,
     checked,
@@ -23,11 +26,15 @@ from .errors import ConvergenceError, InvalidArgumentError
 from .execution import Crew
 from .ingredients import check_count
 from .model import Model
+from .observables import REGISTRY, Observable, chosen
+from .points import RATIOS
 from .prediction import predict
-from .results import dataset, summary
+from .results import ACCEPTED, MEANINGS, dataset, summary
 from .simulation.data import Sizes
-from .simulation.experiment import Trial, check_memory, collect
+from .simulation.experiment import Trial, check_memory
 from .simulation.fit import ONLY_SQUARE
+from .simulation.memory import collect
+from .storage import Store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,10 +64,12 @@ def simulate(
     seeds: int = 30,
     n_test: int = 4000,
     data: Literal["original", "equivalent"] = "original",
+    observables: str | Sequence[str] = (),
     seed: int = 0,
     workers: int | None = None,
     executor: Executor | None = None,
-    progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Fit a model exactly on drawn data, for many seeds, and measure it.
@@ -81,15 +90,23 @@ def simulate(
         Fresh samples on which the test errors are measured, per seed.
     data : {"original", "equivalent"}
         The model's own features, or their Gaussian-equivalent twin.
+    observables : sequence of str
+        More to measure on the fresh samples: names as in `predict`. The probability in a
+        `calibration_error` is that of a teacher's field which is normal given the score, with the
+        covariance of the fitted weights; this is so for d → ∞.
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
         Processes; by default one per core. Beside other threads none can be forked safely, and
         threads take their place. The attribute `workers` says how many took part.
-    executor : concurrent.futures.Executor, optional
-        Where to run instead: a ProcessPoolExecutor, or that of a cluster.
-    progress : bool
-        Whether to show a progress bar.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to run instead: a ProcessPoolExecutor, or a cluster.
+    store : path, optional
+        A file to keep every fit in, as soon as it is made. Fits that it has are not made again: a
+        run that was cut short goes on, a finished one grows with more seeds or points. It is made
+        if there is none; several processes may share it.
+    progress : bool, optional
+        Whether to show how far it is; by default on a terminal.
     **ratios
         As in `predict`.
 
@@ -99,27 +116,40 @@ def simulate(
         The names of `predict` with a dimension `seed`, plus `optimality` (a bound on each fit's
         relative distance from its minimum), the sizes `n`, `p`, `d` used, and `seconds`. After a
         Ctrl-C the attribute `interrupted` is 1, the attributes `done` and `asked` count trials
-        (a seed of a point each), and those that were not finished are NaN. So are draws without a
+        (a seed of a point each), and those that were not finished are NaN. With a
+        store the attributes `computed`, `reused` and `failed` count fits: made now, known to the
+        store, and of both those farther than 1e-7 from their optimum. NaN are also draws without a
         minimum (a single class, an intercept and a loss that only falls), of infinite
         `optimality`.
 
     Raises
     ------
     InvalidArgumentError
-        If an argument makes no sense, a size rounds to zero, or the data do not fit in memory.
+        If an argument makes no sense, a size rounds to zero, the data do not fit in memory, or a
+        custom function cannot be told from others by its content, for the store.
+    StoreError
+        If the store cannot be used; what it holds stays.
     """
     plan = Plan.of(model, regularisation, ratios, d=d, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    crew = Crew(workers, executor)
+    crew, kept = Crew(workers, executor, progress), None if store is None else Store(store)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
-    trials = plan.trials(seed, n_test, equivalent=data == "equivalent")
-    check_memory(model, plan.sizes, n_test, crew.at_once(len(trials), threads=True))
-    columns, done = collect(trials, crew, progress=progress)
+    asked_for = chosen(model, observables)
+    trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
+    at_once = crew.at_once(len(trials), threads=True)
+    check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
+    found, asked = collect(trials, crew, kept), len(trials)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
-    asked = len(trials)
-    ended = {"interrupted": int(done < asked), "done": done, "asked": asked}
-    return plan.dataset(columns, {**source, "workers": crew.used, **ended})
+    ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}
+    if kept is not None:
+        failed = int((found.columns["optimality"] > ACCEPTED).sum())
+        fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
+        ended |= fits
+        if crew.shown.shown:
+            told = ", ".join(f"{count} {what}" for what, count in fits.items())
+            print(f"{kept.path}: {told}", file=sys.stderr)
+    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended})
 
 
 @dataclass(frozen=True)
@@ -181,12 +211,15 @@ class Plan:
         sizes = [Sizes.nearest(a, g, d) for a, g in flat]
         return cls(model, coordinates, alpha, lam.dims if shared else (), sizes, lams, seeds)
 
-    def trials(self, seed: int, n_test: int, *, equivalent: bool) -> list[Trial]:
+    def trials(
+        self, seed: int, n_test: int, *, equivalent: bool, observables: Sequence[Observable] = ()
+    ) -> list[Trial]:
         """All seeds of the first point, then of the next."""
+        measures = {observable.name: observable.measured for observable in observables}
 
         def trial(number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
             sequence = np.random.SeedSequence(seed, spawn_key=(number, size.n, size.p, size.d))
-            return Trial(self.model, size, lams, sequence, n_test, equivalent)
+            return Trial(self.model, size, lams, sequence, n_test, equivalent, measures)
 
         points = list(zip(self.sizes, self.lams, strict=True))
         return [trial(i, size, lams) for size, lams in points for i in range(self.seeds)]
@@ -216,7 +249,7 @@ class Plan:
 def compare(
     model: Model,
     *,
-    regularisation: ArrayLike | xr.DataArray,
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Any,
 ) -> xr.Dataset:
@@ -226,8 +259,9 @@ def compare(
     ----------
     model : Model
         What is learned.
-    regularisation : array_like or DataArray
-        The λ of the objective.
+    regularisation : array_like, DataArray, Optimal or "optimal"
+        The λ of the objective, or the one of least predicted error at the given ratios, which is
+        then in the dataset as `optimal_regularisation`.
     on_failure : {"raise", "keep"}
         Whether a point at which the theory does not converge raises, with the simulation in the
         exception's ``partial``, or is kept, its theory NaN.
@@ -249,15 +283,22 @@ def compare(
     import xarray as xr
 
     check_on_failure(on_failure)
-    out = summary(simulate(model, regularisation=regularisation, **options))
-    lam = labelled("regularisation", regularisation, zero=True)
+    crew: dict[str, Any] = {n: options[n] for n in ("workers", "executor") if n in options}
+    optimal = Optimal.asked_for(regularisation)
+    if optimal is not None:
+        ratios = {name: options[name] for name in RATIOS if name in options}
+        regularisation = _best(model, optimal, **ratios, **crew)
+    out = summary(simulate(model, regularisation=regularisation, **options))  # type: ignore[arg-type]
+    lam = labelled("regularisation", regularisation, zero=True)  # type: ignore[arg-type]
     used = {"n_over_p": out.n / out.p, "d_over_p": out.d / out.p, "regularisation": lam}
     if model.features.fixed_ratio is not None:
         del used["d_over_p"]
     bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
-    crew = {name: options[name] for name in ("workers", "executor") if name in options}
+    if "observables" in options:
+        crew["observables"] = options["observables"]
     theory = predict(model, **bare, **crew, on_failure="keep")
-    for name in (*COMPARED, *(("intercept",) if model.free_intercept else ())):
+    intercept = ("intercept",) if model.free_intercept else ()
+    for name in (*COMPARED, *intercept, *REGISTRY):
         if name in out:
             expected = theory[name].drop_vars(list(theory[name].coords))
             error = out[f"{name}_stderr"]
@@ -266,9 +307,28 @@ def compare(
             out[f"{name}_theory"] = expected
             out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
     out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
+    if optimal is not None:
+        out = out.reset_coords("regularisation").rename(regularisation="optimal_regularisation")
+        out.optimal_regularisation.attrs["long_name"] = MEANINGS["optimal_regularisation"]
     try:
         checked(theory, on_failure)
     except ConvergenceError as error:
         error.partial = out
         raise
     return out
+
+
+def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:
+    """The regularisation of least predicted error, if a fit can have it."""
+    import xarray as xr
+
+    found = predict(model, regularisation=optimal, **options).optimal_regularisation
+    lam = found.values
+    limits = lam[np.isinf(lam) | ((lam == 0) & (not model.loss.quadratic))]
+    if limits.size:
+        raise InvalidArgumentError(
+            "bounds",
+            optimal.bounds,
+            f"narrower: the best regularisation is the limit {limits[0]:g}, which no fit can have",
+        )
+    return xr.DataArray(lam, dims=found.dims)

@@ -60,7 +60,8 @@ def resolve(
         near = difflib.get_close_matches(given.lower().replace("-", "_"), registry, n=2)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise InvalidArgumentError(kind, given, f"one of {names}{hint}")
-    raise InvalidArgumentError(kind, given, f"one of {names}, or a {base.__name__} object")
+    article = "an" if base.__name__[0] in "AEIOU" else "a"
+    raise InvalidArgumentError(kind, given, f"one of {names}, or {article} {base.__name__} object")
 
 
 def check_count(name: str, value: object, low: int = 1) -> int:

@@ -13,7 +13,7 @@ This is the one place where normalisations are stated:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,9 +115,7 @@ class Model:
 
     def with_loss(self, loss: losses.Loss) -> Model:
         """The same problem with another loss."""
-        return Model(
-            features=self.features, teacher=self.teacher, loss=loss, intercept=self.intercept
-        )
+        return replace(self, loss=loss)
 
     @property
     def activation(self) -> activations.Activation:
@@ -152,8 +150,7 @@ def _features(
 ) -> Features:
     """The features that are given, or made of an activation and a projection."""
     if features is None:
-        chosen = resolve("projection", projection, projections.Projection, projections.REGISTRY)
-        features = RandomFeatures(activations.resolved(activation), chosen)  # type: ignore[arg-type]
+        features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
     elif activation is not None or projection is not None:
         raise InvalidArgumentError(
             "features", features, "left out where activation and projection are given"

@@ -33,6 +33,7 @@ def features_needed(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """The fewest features per sample whose error comes close to that of infinitely many.
@@ -47,7 +48,7 @@ def features_needed(
         How close, relative to the error of the kernel limit; positive.
     on_failure : {"raise", "keep"}
         Whether a search that does not converge raises, or is kept with its `status`.
-    workers, executor
+    workers, executor, progress
         As in `predict`.
     n_over_d : array_like or DataArray
         Samples per latent dimension.
@@ -64,7 +65,7 @@ def features_needed(
     >>> float(hm.features_needed(model, n_over_d=3.0).p_over_n.round(2))
     29.14
     """
-    crew = Crew(workers, executor)
+    crew = Crew(workers, executor, progress)
     grid = Grid.of(model, ratios, one_of=("n_over_d",), on_failure=on_failure)
     check_number("within", within, 0.0, open_low=True)
     columns, missed = fewest_features(model, grid.ratio[1], within, crew)

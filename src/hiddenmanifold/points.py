@@ -91,19 +91,17 @@ def exponents(
     InvalidArgumentError
         If the ratios do not determine n/p and d/p, or say too much.
     """
-    all_names = (*names, *(("d_over_p",) if fixed_ratio is not None else ()))
-    text = ", ".join(names) or "none"
+    all_names, text = names, ", ".join(names) or "none"
     need = "exactly two independent ratios among " + ", ".join(RATIOS)
     if fixed_ratio is not None:
-        need = (
-            f"exactly one ratio other than d/p: the features fix d/p = {fixed_ratio:.6g} themselves"
-        )
+        all_names = (*names, "d_over_p")
+        fixed = f"the features fix d/p = {fixed_ratio:.6g} themselves"
+        need = f"exactly one ratio other than d/p: {fixed}"
     if len(all_names) != 2:
         raise InvalidArgumentError("ratios", text, need)
     (a, b), (c, d) = (RATIOS[name] for name in all_names)
     determinant = a * d - b * c
     if determinant == 0:
-        raise InvalidArgumentError(
-            "ratios", text, need + f"; {' and '.join(all_names)} say the same thing twice"
-        )
+        twice = f"{' and '.join(all_names)} say the same thing twice"
+        raise InvalidArgumentError("ratios", text, f"{need}; {twice}")
     return (d // determinant, -b // determinant), (-c // determinant, a // determinant)

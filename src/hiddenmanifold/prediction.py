@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Literal, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
 from .arguments import Grid, Optimal, Ratios, with_ratios
+from .chunked import Chunks, chunked
+from .errors import InvalidArgumentError
 from .execution import Crew
 from .model import Model
+from .observables import REGISTRY, Observable, chosen
 from .theory.asymptotics import asymptotics
 from .theory.optimal import ErrorByLambda, optimum
+from .theory.scores import Observed
 from .theory.sensitivity import PARAMETERS
 
 if TYPE_CHECKING:
@@ -25,9 +31,12 @@ def predict(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
+    observables: str | Sequence[str] = (),
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    chunks: Chunks | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Exact test and training errors of a model in the limit n, p, d → ∞.
@@ -41,14 +50,26 @@ def predict(
         minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
         in which w vanishes. "optimal", or an `Optimal` with its own options, is the λ of least
         error at every point, which is then in the dataset as `optimal_regularisation`.
+    observables : sequence of str
+        More to predict, of new samples: "test_loss", the mean loss; and for labels ±1 "auc", the
+        area under the ROC curve, "calibration_error", the mean of |σ(f) - P(y = +1 | f)| with
+        the logistic function σ whatever the loss, and "best_temperature", the T at which σ(f/T)
+        has the least log-loss.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional
         Processes used for large grids; by default one per core. Beside other threads (in a server,
         in a notebook) none can be forked safely, and this one does it all: the attribute `workers`
         of the result says how many took part.
-    executor : concurrent.futures.Executor, optional
-        Where to compute instead: a ProcessPoolExecutor, or that of a cluster.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to compute instead: a ProcessPoolExecutor, or a cluster.
+    chunks : mapping or "auto", optional
+        How many points along each dimension are computed together, when they are asked for: the
+        dataset then holds dask arrays, for ``.compute()``, ``.to_zarr()`` and the like, on the
+        threads, processes or cluster that dask is told to use. Nothing but the first point is
+        computed before.
+    progress : bool, optional
+        Whether to show how far it is; by default on a terminal.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly two independent ratios of the numbers of samples n, features p and latent
         dimensions d; one, if the features fix d/p. A sequence becomes a dimension of that name
@@ -77,16 +98,33 @@ def predict(
     >>> ds.generalisation_error.values.round(4)
     array([0.3345, 0.1949])
     """
-    crew, optimal = Crew(workers, executor), Optimal.asked_for(regularisation)
+    crew, optimal = Crew(workers, executor, progress), Optimal.asked_for(regularisation)
+    if chunks is not None:
+        if executor is not None or workers is not None:
+            raise InvalidArgumentError("chunks", chunks, "left to the workers that dask has")
+        given: dict[str, Any] = {"on_failure": on_failure, "workers": 1, "progress": False}
+        numbers: tuple[Any, ...] = () if optimal else (regularisation,)
+        given |= {"regularisation": optimal} if optimal else {}
+        grid = Grid.of(model, ratios, *numbers, on_failure=on_failure, memory=False)
+        return chunked(partial(predict, model, **given), grid.coordinates, chunks)
     if optimal is None:
         grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)  # type: ignore[arg-type]
-        columns = asymptotics(model, grid.points, crew)
+        asked = _expected(chosen(model, observables))
+        columns = asymptotics(model, grid.points, crew, observables=asked)
     else:
         grid = Grid.of(model, ratios, on_failure=on_failure)
-        errors = ErrorByLambda(model, grid.points, optimal.minimise, crew)
-        lam, columns = optimum(errors, *optimal.bounds)
+        target = optimal.minimise
+        least = _expected(chosen(model, [target] if target in REGISTRY else []))
+        asked = least | _expected(chosen(model, observables))
+        errors = ErrorByLambda(model, grid.points, target, crew, least)
+        lam, columns = optimum(errors, *optimal.bounds, observables=asked)
         columns = {"optimal_regularisation": lam, **columns}
     return grid.answer(columns, {**THEORY, "workers": crew.used})
+
+
+def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
+    """What the theory computes of each observable."""
+    return {observable.name: observable.expected for observable in observables}
 
 
 @with_ratios
@@ -94,12 +132,14 @@ def sensitivity(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
+    observables: str | Sequence[str] = (),
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
-    """How the errors respond to more regularisation, samples or features.
+    """How the errors, and observables, respond to more regularisation, samples or features.
 
     The derivatives come from the linear system of the last Newton step, not from differences of
     solutions. By which factor must n grow to halve the error? Roughly by 2 to the power of minus
@@ -107,14 +147,15 @@ def sensitivity(
 
     Parameters
     ----------
-    model, regularisation, on_failure, workers, executor, **ratios
+    model, regularisation, observables, on_failure, workers, executor, progress, **ratios
         As in `predict`.
 
     Returns
     -------
     xarray.Dataset
         What `predict` returns, and ``generalisation_error_by_log_regularisation``, ``..._by_log_n``
-        and ``..._by_log_p`` (the others of λ, n, p and d held fixed), and those of `clean_error`.
+        and ``..._by_log_p`` (the others of λ, n, p and d held fixed), and those of `clean_error`
+        and of each observable.
 
     Examples
     --------
@@ -124,7 +165,8 @@ def sensitivity(
     >>> float(ds.generalisation_error_by_log_n.round(4))
     -0.067
     """
-    crew = Crew(workers, executor)
+    crew = Crew(workers, executor, progress)
     grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
-    columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS)
+    asked = _expected(chosen(model, observables))
+    columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS, observables=asked)
     return grid.answer(columns, {**THEORY, "workers": crew.used})

@@ -13,17 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array
+from .arrays import Array, Integers
 from .errors import InvalidArgumentError
 from .ingredients import check_number, finite_vector
-from .numerics.matrices import (
-    Dense,
-    LinearMap,
-    haar_orthogonal,
-    numbers_of_transform,
-    random_orthogonal,
-)
+from .numerics.matrices import Dense, Kind, LinearMap, haar_orthogonal, random_orthogonal
 from .numerics.roots import increasing_root
+from .numerics.special import positive_root
 from .spectra import Kernel, Sums, discrete, projected, white
 
 ROUNDING = 4e-15
@@ -40,15 +35,10 @@ class Projection:
     stacks: ClassVar[bool] = False
     """Whether it can also project the features of a layer below, see `of_kernel`."""
 
-    @property
-    def fixed_ratio(self) -> float | None:
-        """The ratio d/p if the projection fixes it, else None."""
-        return None
-
-    @property
-    def fixed_dimension(self) -> int | None:
-        """The dimension d of the input if the projection fixes it, else None."""
-        return None
+    fixed_ratio: float | None = None
+    """The ratio d/p if the projection fixes it."""
+    fixed_dimension: int | None = None
+    """The dimension d of the input if the projection fixes it."""
 
     def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
         """A d × p matrix F of this kind; its columns have squared norm d, for p > d on average."""
@@ -81,20 +71,15 @@ class Gaussian(Projection):
 
     def linear(self, k: Array, gamma: Array) -> Sums:
         # k = u (1 - D1(u)) for the argument u of white data: a quadratic equation
-        B = 1.0 - gamma - k * gamma
-        R = np.sqrt(B**2 + 4.0 * gamma * k)
-        positive = B > 0
-        u = np.where(positive, 2.0 * k, R - B) / np.where(positive, B + R, 2.0 * gamma)
+        u = positive_root(gamma, 1.0 - gamma - k * gamma, k)
         return self._seen(white(u, gamma), k / u)
 
     def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
-        def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
-            some = index.astype(np.intp)
-            inner = kernel(np.exp(log_u), some)
+        def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
             left = _left(inner, p[some])
-            return log_u + _log(left / p[some]), 1.0 + inner.D11 / left
+            return np.log(np.fmax(left, 0.0) / p[some]), 1.0 + inner.D11 / left
 
-        u = _argument(stretched, k, _variance(kernel, k) / p)
+        u = _argument(kernel, stretching, k, p)
         return self._seen(kernel(u, np.arange(len(k))), p * k / u)
 
     @staticmethod
@@ -104,29 +89,30 @@ class Gaussian(Projection):
 
 
 def _argument(
-    stretched: Callable[[Array, Array], tuple[Array, Array]], k: Array, most: Array
+    kernel: Kernel,
+    stretching: Callable[[Sums, Integers], tuple[Array, Array]],
+    k: Array,
+    p: Array,
 ) -> Array:
-    """The argument of a kernel at which linear features of it have the given k.
+    """The argument of a kernel at which p linear features of it have the given k.
 
-    The logarithm of k and its slope by that of the argument are `stretched`; the argument is no
-    smaller than k, and larger by at most the variance of a feature over their number, `most`.
+    The logarithm of k over the argument, and the slope of log k by that of the argument, are the
+    `stretching`. The argument is no smaller than k, and larger by at most the variance of a feature
+    over p; that variance, on average, is the limit of the kernel's argument times D1.
     """
 
     def distance(log_u: Array, index: Array) -> tuple[Array, Array]:
         """How far the argument is from the one sought: rounding is magnified by the slope."""
-        value, slope = stretched(log_u, index)
-        left = (value - log_k[index.astype(np.intp)]) / slope
-        return np.where(value > -np.inf, left, -np.inf), np.ones_like(slope)
+        some = index.astype(np.intp)
+        stretch, slope = stretching(kernel(np.exp(log_u), some), some)
+        left = (log_u + stretch - log_k[some]) / slope
+        return np.where(stretch > -np.inf, left, -np.inf), np.ones_like(slope)
 
     with np.errstate(all="ignore"):
-        log_k, index = np.log(k), np.arange(len(k), dtype=float)
-        bracket = log_k, np.log(k + most)
-        return np.exp(increasing_root(distance, np.zeros_like(k), bracket, index, ROUNDING))
-
-
-def _variance(kernel: Kernel, k: Array) -> Array:
-    """Variance of a feature of a kernel, on average: the limit of its argument times D1."""
-    return FAR * kernel(np.full_like(k, FAR), np.arange(len(k))).D1
+        log_k, index = np.log(k), np.arange(len(k))
+        most = FAR * kernel(np.full_like(k, FAR), index).D1 / p
+        bracket, which = (log_k, np.log(k + most)), index.astype(float)
+        return np.exp(increasing_root(distance, np.zeros_like(k), bracket, which, ROUNDING))
 
 
 def _left(inner: Sums, p: Array) -> Array:
@@ -134,14 +120,9 @@ def _left(inner: Sums, p: Array) -> Array:
 
     Where D1 is almost p that difference has no digits; what is left below has them.
     """
-    more = p - inner.rank
+    more = p - (inner.D1 + inner.left)
     more = np.where(np.abs(more) < 1e-14 * p, 0.0, more)  # rounding is no feature
     return np.where(inner.left < inner.D1, more + inner.left, p - inner.D1)
-
-
-def _log(x: Array) -> Array:
-    """Logarithm, minus infinity where there is none."""
-    return np.log(x, where=x > 0, out=np.full_like(x, -np.inf))
 
 
 class Discrete(Projection):
@@ -189,16 +170,15 @@ class Orthogonal(Discrete):
         return 1.0 / weight, weight
 
     def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
-        def stretched(log_u: Array, index: Array) -> tuple[Array, Array]:
-            some = index.astype(np.intp)
-            inner, size = kernel(np.exp(log_u), some), np.minimum(p, d)[some]
+        def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
+            size = np.minimum(p, d)[some]
             left = _left(inner, size)
-            stretching = _log(left / size) - np.log(inner.rest / d[some])
-            return log_u + stretching, 1.0 + inner.D11 * (1.0 / left - 1.0 / inner.rest)
+            stretch = np.log(np.fmax(left, 0.0) / size) - np.log(inner.rest / d[some])
+            return stretch, 1.0 + inner.D11 * (1.0 / left - 1.0 / inner.rest)
 
         # as many features as there are below show all of it: only fewer stretch the argument
         fewer = p < d
-        u = _argument(stretched, k, np.where(fewer, _variance(kernel, k) / p, 0.0))
+        u = _argument(kernel, stretching, k, np.where(fewer, p, np.inf))
         inner = kernel(u, np.arange(len(k)))
         rest = np.where(fewer, (k / u) * inner.rest * p / d, 1.0)
         b = np.where(fewer, inner.D11 / inner.rest, 0.0)
@@ -207,29 +187,34 @@ class Orthogonal(Discrete):
         return projected(inner, D02, g, b)
 
 
+class Transform(Orthogonal):
+    """Base of randomised transforms: in the limit, the law of `Orthogonal`."""
+
+    kind: ClassVar[Kind]
+
+    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
+        return random_orthogonal(d, p, self.kind, rng)
+
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        size = max(d, p)
+        return 5.0 * min(d * size, 2**22) + 2.0 * rows * size  # written down only if it is small
+
+
 @dataclass(frozen=True)
-class Hadamard(Orthogonal):
-    """Randomised Hadamard features: in the limit, the law of `Orthogonal`.
+class Hadamard(Transform):
+    """Randomised Hadamard features.
 
     If max(d, p) is no power of two, blocks of powers of two are mixed in three layers.
     """
 
-    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        return random_orthogonal(d, p, "hadamard", rng)
-
-    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
-        return numbers_of_transform(rows, d, p)
+    kind = "hadamard"
 
 
 @dataclass(frozen=True)
-class DCT(Orthogonal):
-    """Randomised discrete-cosine features: in the limit, the law of `Orthogonal`."""
+class DCT(Transform):
+    """Randomised discrete-cosine features."""
 
-    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        return random_orthogonal(d, p, "dct", rng)
-
-    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
-        return numbers_of_transform(rows, d, p)
+    kind = "dct"
 
 
 @dataclass(frozen=True)
@@ -254,11 +239,7 @@ class Spectrum(Discrete):
 
     def __post_init__(self) -> None:
         s = finite_vector("eigenvalues", self.eigenvalues)
-        w = (
-            np.full(len(s), 1.0 / len(s))
-            if self.weights is None
-            else finite_vector("weights", self.weights)
-        )
+        w = np.ones_like(s) if self.weights is None else finite_vector("weights", self.weights)
         gamma = self.d_over_p
         check_number("d_over_p", gamma, 0.0, open_low=True)
         if s.min() < -1e-12 * s.max():
@@ -289,10 +270,7 @@ class Spectrum(Discrete):
         object.__setattr__(self, "_positive", (values, np.bincount(first, weights=w[keep])))
         object.__setattr__(self, "eigenvalues", tuple(s.tolist()))
         object.__setattr__(self, "weights", tuple(w.tolist()))
-
-    @property
-    def fixed_ratio(self) -> float:
-        return self.d_over_p
+        object.__setattr__(self, "fixed_ratio", gamma)
 
     def atoms(self, gamma: Array) -> tuple[Array, Array]:
         return self._positive
@@ -337,15 +315,8 @@ class Matrix(Discrete):
         F.flags.writeable = False
         object.__setattr__(self, "F", F)
         object.__setattr__(self, "shape", F.shape)
-
-    @property
-    def fixed_ratio(self) -> float:
-        d, p = self.shape
-        return d / p
-
-    @property
-    def fixed_dimension(self) -> int:
-        return self.shape[0]
+        object.__setattr__(self, "fixed_ratio", d / F.shape[1])
+        object.__setattr__(self, "fixed_dimension", d)
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(d * p)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import InvalidArgumentError, Status
 from .model import OBJECTIVE, Model
+from .observables import OBSERVABLES
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,9 +38,10 @@ MEANINGS = {
     "m_s_normalised": "m_s/√q_w, finite where w grows without bound",
     "intercept_normalised": "b/√q_w, finite where w grows without bound",
     "optimal_regularisation": "the regularisation of least error; 0 and inf mean the limits",
+    **{observable.name: observable.long_name for observable in OBSERVABLES},
     **{
-        f"{error}_by_log_{parameter}": f"derivative of {error} by log {symbol}"
-        for error in ("generalisation_error", "clean_error")
+        f"{name}_by_log_{parameter}": f"derivative of {name} by log {symbol}"
+        for name in ("generalisation_error", "clean_error", *(o.name for o in OBSERVABLES))
         for parameter, symbol in (("regularisation", "λ"), ("n", "n"), ("p", "p"))
     },
     "q_s": "|F w/√p|²/d",

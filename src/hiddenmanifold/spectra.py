@@ -82,11 +82,6 @@ class Sums:
         return self.D02 + self.D11
 
     @property
-    def rank(self) -> Array:
-        """Directions of positive eigenvalue."""
-        return self.D1 + self.left
-
-    @property
     def T1(self) -> Array:
         """Part of the teacher's field that is seen."""
         return self.T20 + self.T11
@@ -198,12 +193,11 @@ def activated(
     _, kappa_1, kappa_star = kappas
     noise = kappa_star**2 / p
     phi, bar = k / (k + noise), noise / (k + noise)
-    if kappa_1 == 0.0:  # nothing but noise
-        one, zero = p * np.ones_like(k), np.zeros_like(k)
-        D = (one * bar * bar, one * phi * phi, one * bar * bar * phi, one * bar * phi * phi)
-        T = (zero, zero + 1.0, zero, zero)
-        return Sums(*D, *T, W=zero, dW=zero, B=zero, A=zero, S=zero, left=one * phi)
-    m = inner((k + noise) / kappa_1**2)
+    if kappa_1 == 0.0:  # nothing of h is seen
+        zero, one = np.zeros_like(k), np.ones_like(k)
+        m = Sums(zero, p * one, zero, zero, zero, one, *[zero] * 8)
+    else:
+        m = inner((k + noise) / kappa_1**2)
     E, C, T1, U1 = m.D11, m.T11, m.T1, m.U1
     return Sums(
         D20=bar * bar * p + 2.0 * phi * bar * m.D1 + phi * phi * m.D20,

@@ -40,6 +40,7 @@ def separability_threshold(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.DataArray:
     """Where the training data become linearly separable, in the limit n, p, d → ∞.
@@ -54,7 +55,7 @@ def separability_threshold(
         Its features and its label rule; labels must be ±1.
     on_failure : {"raise", "keep"}
         Whether a threshold that is not found raises, or is kept as NaN.
-    workers, executor
+    workers, executor, progress
         As in `predict`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly one ratio of the numbers of samples n, features p and latent dimensions d; none, if
@@ -89,7 +90,7 @@ def separability_threshold(
     >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).values.round(4)
     array([0.4994, 0.3677])
     """
-    crew = Crew(workers, executor)
+    crew = Crew(workers, executor, progress)
     grid = Grid.of(model, ratios, one_of=tuple(RATIOS), on_failure=on_failure)
     if model.task is not Task.CLASSIFICATION:
         raise IncompatibleIngredientsError(
@@ -120,6 +121,7 @@ def interpolation_peak(
     on_failure: Literal["raise", "keep"] = "raise",
     workers: int | None = None,
     executor: Executor | None = None,
+    progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
     """Place and height of the peak of the test error between too few and many features.
@@ -134,7 +136,7 @@ def interpolation_peak(
     on_failure : {"raise", "keep"}
         Whether a curve that shows no peak, and could not be solved everywhere, raises, or is kept
         as NaN with its `status`.
-    workers, executor
+    workers, executor, progress
         As in `predict`.
     n_over_d, d_over_p : array_like or DataArray
         What is held fixed along the curve, one of the two; none, if the features fix d/p.
@@ -158,7 +160,7 @@ def interpolation_peak(
     >>> peak.p_over_n.values.round(4)
     array([0.3677, 0.3772])
     """
-    crew = Crew(workers, executor)
+    crew = Crew(workers, executor, progress)
     held = ("n_over_d", "d_over_p")
     grid = Grid.of(model, ratios, regularisation, one_of=held, on_failure=on_failure)
     name, ratio = grid.ratio

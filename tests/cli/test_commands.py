@@ -1,20 +1,24 @@
 """Every command gives the numbers of the library, in every format, and ends with the right code."""
 
 import csv
+import io
 import json
 import re
 import signal
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
 from typer.testing import CliRunner
 
 import hiddenmanifold as hm
 from hiddenmanifold.bayes import bayes_optimal
 from hiddenmanifold.cli import app, commands, tables, work
+from hiddenmanifold.cli.letters import legible
 from hiddenmanifold.cli.outcome import Code
 from hiddenmanifold.simulation.experiment import Trial
 
@@ -113,18 +117,148 @@ def test_the_table_shows_what_is_asked_for(tmp_path):
     assert "generalisation" not in drawing
 
 
-def test_an_unknown_quantity_costs_neither_the_files_nor_the_table(tmp_path):
+@pytest.fixture
+def idle(monkeypatch):
+    """Whatever is refused must be refused before the work."""
+    for name in ("in_pieces", "with_bar"):
+        monkeypatch.setattr(f"hiddenmanifold.cli.work.{name}", lambda *_: pytest.fail("worked"))
+
+
+EVERY = {  # command: what it needs
+    "predict": (*GRID, "--lam", "0.1,1"),
+    "optimal": (*GRID, "--loss", "square"),
+    "sensitivity": (*GRID, "--lam", "0.1,1"),
+    "simulate": (*GRID, "--lam", "0.1,1", "--d", 20),
+    "compare": (*GRID, "--lam", "0.1,1", "--d", 20),
+    "threshold": ("--n-over-d", "1,2"),
+    "peak": ("--n-over-d", "1,2", "--lam", 1e-2),
+    "needed": ("--n-over-d", "1,2"),
+    "bayes": GRID,
+}
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("command", EVERY)
+def test_an_unknown_quantity_is_refused_before_the_work(tmp_path, command):
     path = tmp_path / "out.csv"
-    result = run("predict", *GRID, "--lam", 1, "--show", "q_v", "--csv", path, code=Code.BAD_INPUT)
-    assert "did you mean 'q_w'" in complaint(result) or "'q_s'" in complaint(result)
-    assert len(path.read_text().splitlines()) == 4
-    assert "generalisation" in result.stdout
+    args = (command, *EVERY[command], "--show", "eror", "--csv", path)
+    result = run(*args, code=Code.BAD_INPUT)
+    assert "--show = 'eror' is not allowed: it must be among " in complaint(result)
+    assert not path.exists()
+    assert not result.stdout
 
 
-def test_a_long_table_is_shortened_and_says_so():
-    result = run("predict", "--n-over-d", 3, "--p-over-n", "0.1:3:200", "--lam", 1)
-    assert f"{tables.ROWS} of 200 points" in result.stdout
-    assert len(re.findall(r"^ *[\d.]+ +0\.\d+", result.stdout, flags=re.MULTILINE)) == tables.ROWS
+@pytest.mark.usefixtures("idle")
+def test_a_near_name_is_suggested():
+    result = run("predict", *GRID, "--lam", 1, "--show", "V, q_v", code=Code.BAD_INPUT)
+    assert "did you mean 'q_w' or 'q_s'?" in complaint(result)
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--p-over-n", 1), "results of a single point cannot be drawn, only those of at least"),
+        (("--p-over-n", "1,2", "--n-over-d", "1,2", "--lam", "1,2"), "at most two that vary"),
+        (("--p-over-n", "1,2", "--x", "lam"), "--x = 'lam' is not allowed: it must be a dim"),
+    ],
+)
+@pytest.mark.parametrize("command", ["predict", "simulate"])
+def test_what_cannot_be_drawn_is_refused_before_the_work(tmp_path, command, more, sentence):
+    args = (command, "--n-over-d", 3, "--lam", 1, "--plot", tmp_path / "a.png", *more)
+    result = run(*args, code=Code.BAD_INPUT)
+    assert sentence in complaint(result)
+    assert not result.stdout
+
+
+@pytest.mark.usefixtures("idle")
+def test_an_axis_without_a_plot_is_refused():
+    result = run("predict", *GRID, "--lam", 1, "--x", "p_over_n", code=Code.BAD_INPUT)
+    assert "left out without --plot" in complaint(result)
+
+
+LONG = ("predict", "--n-over-d", 3, "--p-over-n", "0.1:3:200", "--lam", 1)
+
+
+def screen(monkeypatch, width, encoding="utf-8"):
+    """What follows is printed on a terminal."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=file, force_terminal=True, highlight=False, width=width)
+    monkeypatch.setattr(tables, "_console", lambda: console)
+
+    def text():
+        file.flush()
+        return re.sub(r"\x1b\[[\d;]*m", "", file.buffer.getvalue().decode(encoding))
+
+    return text
+
+
+def points_of(text):
+    return re.findall(r"^ *[\d.]+ +0\.\d+", text, flags=re.MULTILINE)
+
+
+def test_a_long_table_is_shortened_on_a_terminal_alone(monkeypatch):
+    assert len(points_of(run(*LONG).stdout)) == 200
+    text = screen(monkeypatch, 80)
+    run(*LONG)
+    assert f"{tables.ROWS} of 200 points" in text()
+    assert len(points_of(text())) == tables.ROWS
+
+
+def test_a_narrow_terminal_gets_several_tables(monkeypatch):
+    args = ("predict", *GRID, "--lam", "0.1,1", "--show", "generalisation_error,q_w,V,status")
+    assert max(map(len, run(*args).stdout.splitlines())) > 60  # a file has room
+    text = screen(monkeypatch, 40)
+    run(*args)
+    lines = text().splitlines()
+    assert max(map(len, lines)) <= 40
+    assert sum(line.split()[:2] == ["p/n", "λ"] for line in lines) == 2
+    ds = hm.predict(MODEL, **RATIOS, regularisation=[0.1, 1.0])
+    for name in ("generalisation_error", "q_w", "V"):
+        assert f"{float(ds[name][2, 1]):.6g}" in text()
+    assert "q_w" in text()  # symbols stay as they are
+
+
+def test_what_is_wider_than_a_terminal_is_not_cut(monkeypatch):
+    text = screen(monkeypatch, 16)
+    run("compare", *GRID, "--lam", 1, *SMALL)
+    ds = hm.compare(MODEL, **RATIOS, regularisation=1.0, **SIZES)
+    assert f"{float(ds.generalisation_error_theory[1]):.6g}" in text()
+
+
+def test_letters_that_a_terminal_lacks_are_spelt(monkeypatch):
+    text = screen(monkeypatch, 80, "ascii")
+    run("predict", "--n-over-d", 3, "--p-over-n", "1,inf", "--lam", "0.5,1")
+    assert "?" not in text()
+    rows = [line for line in text().splitlines() if line.startswith("|")]
+    assert len({len(line) for line in rows}) == 1  # aligned
+    assert "lambda" in rows[1]
+    assert rows[-1].split()[0] == "|inf"
+    assert legible("|w|² → κ⋆ ⌘", "latin-1") == "|w|² -> kappa* ?"
+
+
+def test_a_status_is_a_word():
+    shown = run("predict", *GRID, "--lam", 1, "--show", "status").stdout
+    assert shown.count("converged") == 3
+    assert shown.count("status") == 1
+
+
+def test_warnings_are_sentences(monkeypatch):
+    from hiddenmanifold import prediction
+
+    def warning(*args, **given):
+        warnings.warn("so many points take long", stacklevel=2)
+        np.log(np.zeros(1))
+        return predict(*args, **given)
+
+    predict = prediction.predict
+    monkeypatch.setattr(prediction, "predict", warning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        result = run("predict", *GRID, "--lam", 1)
+        assert result.stderr == "warning: so many points take long\n"
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        np.log(np.zeros(1))
 
 
 def test_noisy_labels_have_a_clean_error_as_well():
@@ -192,13 +326,66 @@ def test_optimal_is_predict_with_an_optimal_regularisation():
     assert "optimal" in run("optimal", *GRID, *options).stdout
 
 
-def test_threshold_and_bayes_give_the_numbers_of_the_library():
+def test_answers_are_the_numbers_of_the_library():
     found = read_csv(run("threshold", "--n-over-d", "0.5,3", "--csv", "-").stdout)
     expected = hm.separability_threshold(MODEL, n_over_d=[0.5, 3.0])
     np.testing.assert_array_equal([float(v) for v in found["p_over_n"]], expected.values)
-    assert f"{expected.values[1]:.6g}" in run("threshold", "--n-over-d", "0.5,3").stdout
+    shown = run("threshold", "--n-over-d", "0.5,3").stdout
+    assert f"{expected.values[1]:.6g}" in shown
+    assert "threshold" in shown
     table = read_csv(run("bayes", *GRID, "--csv", "-").stdout)
     assert_same_numbers(table, bayes_optimal(MODEL, **RATIOS))
+    slopes = ("sensitivity", *GRID, "--lam", "0.1,1")
+    ds = hm.sensitivity(MODEL, **RATIOS, regularisation=[0.1, 1.0])
+    assert_same_numbers(read_csv(run(*slopes, "--csv", "-").stdout), ds)
+    shown = run(*slopes).stdout
+    assert f"{float(ds.generalisation_error_by_log_n[1, 1]):.6g}" in shown
+    assert "by log λ" in shown
+
+
+@pytest.mark.slow
+def test_the_peak_has_a_place_and_a_height():
+    args = ("peak", "--n-over-d", "1,3", "--lam", "0,1e-4")
+    ds = hm.interpolation_peak(MODEL, n_over_d=[1.0, 3.0], regularisation=[0.0, 1e-4])
+    assert_same_numbers(read_csv(run(*args, "--csv", "-").stdout), ds)
+    shown = run(*args).stdout
+    assert "peak" in shown
+    for name in ("p_over_n", "generalisation_error"):
+        assert f"{float(ds[name][1, 1]):.6g}" in shown
+    assert "no peak" not in shown
+    assert "—: the curve has no peak" in run("peak", "--n-over-d", 3, "--lam", 1).stdout
+
+
+@pytest.mark.slow
+def test_the_features_needed_are_found():
+    args = ("needed", "--n-over-d", 1, "--loss", "square", "--within", 0.2)
+    ds = hm.features_needed(SQUARE, n_over_d=1.0, within=0.2)
+    assert_same_numbers(read_csv(run(*args, "--csv", "-").stdout), ds)
+    shown = run(*args).stdout
+    for name in ("p_over_n", "generalisation_error", "kernel_limit"):
+        assert f"{float(ds[name]):.6g}" in shown
+    assert "needed" in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        ("threshold", "thresholds.separability_threshold"),
+        ("peak", "thresholds.interpolation_peak"),
+        ("needed", "needs.features_needed"),
+        ("bayes", "bayes.bayes_optimal"),
+        ("sensitivity", "prediction.sensitivity"),
+        ("predict", "prediction.predict"),
+        ("optimal", "prediction.predict"),
+    ],
+)
+def test_workers_arrive(monkeypatch, command, function):
+    def told(*_, workers, **__):
+        raise KeyboardInterrupt(f"with {workers} workers")
+
+    monkeypatch.setattr(f"hiddenmanifold.{function}", told)
+    result = run(command, *EVERY[command], "--workers", 3, code=Code.INTERRUPTED)
+    assert complaint(result) == "error: with 3 workers"
 
 
 def test_simulate_prints_means_and_writes_fits_if_asked(tmp_path):
@@ -222,6 +409,24 @@ def test_compare_prints_theory_and_z(tmp_path):
     assert f"{ds.generalisation_error_z.values[0]:+.1f}" in result.stdout
     assert f"{ds.generalisation_error_theory.values[0]:.6g}" in result.stdout
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_compare_can_be_made_at_the_best_regularisation(tmp_path):
+    args = ("compare", *GRID, "--loss", "square", "--lam", "optimal", "--bounds", "0.02:0.9")
+    result = run(*args, *SMALL, "--csv", tmp_path / "out.csv", "--plot", tmp_path / "out.svg")
+    best = hm.Optimal(bounds=(0.02, 0.9))
+    ds = hm.compare(SQUARE, **RATIOS, regularisation=best, **SIZES)
+    assert_same_numbers(read_csv((tmp_path / "out.csv").read_text()), ds)
+    for lam in ds.optimal_regularisation.values:
+        assert f"{lam:.6g}" in result.stdout
+    assert "lambda_{" in (tmp_path / "out.svg").read_text()
+
+
+def test_a_regularisation_of_zero_has_its_place_in_the_plot_of_a_comparison(tmp_path):
+    args = ("--n-over-d", 3, "--p-over-n", 2, "--lam", "0,0.01,1", "--loss", "square")
+    run("compare", *args, *SMALL, "--plot", tmp_path / "out.svg", "-q")
+    assert r"0^+" in (tmp_path / "out.svg").read_text()
 
 
 @pytest.mark.slow
@@ -329,13 +534,6 @@ def test_unknown_commands_are_guessed():
     assert "one of 1, " in complaint(run("figure", "99", code=Code.BAD_INPUT))
 
 
-def test_a_plot_of_one_point_is_refused_after_the_table(tmp_path):
-    args = ("predict", "--n-over-d", 3, "--p-over-n", 1, "--lam", 1, "--plot", tmp_path / "a.png")
-    result = run(*args, code=Code.BAD_INPUT)
-    assert "a single point" in complaint(result)
-    assert "0.258003" in result.stdout
-
-
 @pytest.mark.parametrize("option", ["--csv", "--json", "--nc", "--plot"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path, option, monkeypatch):
     monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: pytest.fail("ran"))
@@ -414,8 +612,8 @@ def test_help_names_every_command_option_and_exit_code():
         assert re.search(rf"\b{code.value}\b", text)
     names = [command.callback.__name__ for command in app.registered_commands]
     assert names == [
-        *("predict", "optimal", "simulate", "compare"),
-        *("threshold", "bayes", "figure", "claims"),
+        *("predict", "optimal", "sensitivity", "simulate", "compare"),
+        *("threshold", "peak", "needed", "bayes", "figure", "claims"),
     ]
     for name in names:
         assert name in text
@@ -479,3 +677,19 @@ def test_figures_are_drawn_one_or_all(tmp_path, monkeypatch):
     assert "one of 1, 2, 3, 4, 5, 6, 7, or all" in complaint(
         run("figure", "8", code=Code.BAD_INPUT)
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["predict --lam 0.1", "sensitivity --lam 0.1", "optimal --minimise test_loss"]
+    + [f"{name} --lam 0.1 --d 12 --seeds 3 --n-test 30" for name in ("simulate", "compare")],
+)
+def test_observables_can_be_asked_for(command):
+    ratios = ["--n-over-d", "2", "--p-over-n", "1", "--observables", "test_loss,auc", "--json", "-"]
+    done = CliRunner().invoke(app, [*command.split(), *ratios, "-q"])
+    assert done.exit_code == 0, done.stderr
+    for name in ("test_loss", "auc"):
+        assert name in done.stdout
+    refused = CliRunner().invoke(app, [*command.split(), *ratios[:-3], "nonsense"])
+    assert refused.exit_code == 2
+    assert "nonsense" in refused.stderr

@@ -46,6 +46,45 @@ def test_the_script_refuses_in_one_sentence():
     assert "did you mean 'hinge'" in done.stderr
 
 
+def test_the_package_is_a_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "hiddenmanifold", "predikt"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    expected = "error: No such command 'predikt'. Did you mean 'predict'? See hiddenmanifold --help"
+    assert done.stderr.strip() == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("args", [("--help",), ("predict", *GRID, "--csv", "-")])
+def test_a_reader_that_leaves_is_no_failure(tmp_path, args):
+    picture = ("--plot", tmp_path / "a.svg") if "predict" in args else ()
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [SCRIPT, *args, *picture], check=False, stdout=theirs, stderr=subprocess.PIPE, timeout=120
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (141, b"")
+    assert all(path.exists() for path in picture[1:])  # and costs nothing
+
+
+@pytest.mark.slow
+def test_a_terminal_without_letters_gets_words():
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for args in (("predict", *GRID), ("predict", "--help")):
+        done = subprocess.run(
+            [SCRIPT, *args], check=True, capture_output=True, env={**os.environ, **plain}
+        )
+        text = done.stdout.decode("ascii")
+        assert "lambda" in text
+        assert "?" not in text
+
+
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_and_version_load_nothing_heavy(option):
     program = (

@@ -1,9 +1,14 @@
 """Ingredients with parameters as they are typed."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hiddenmanifold as hm
+from hiddenmanifold.cli import app
 from hiddenmanifold.cli.ingredients import families, ingredient
 
 MODULES = {
@@ -81,3 +86,17 @@ def test_what_is_offered_can_be_built():
     for kind, (base, classes) in families().items():
         for name, cls in classes.items():
             assert issubclass(cls, base), f"{kind} {name}"
+
+
+@pytest.mark.parametrize("command", ["predict", "compare", "needed"])
+def test_the_help_page_names_every_ingredient_and_its_keys(command):
+    environment = {"COLUMNS": "300", "TERMINAL_WIDTH": "300"}
+    for _ in range(2):  # the second time it says the same
+        text = CliRunner().invoke(app, [command, "--help"], env=environment).stdout
+        for kind, (_, classes) in families().items():
+            assert f" --{kind} " in text
+            for name, cls in classes.items():
+                assert re.search(rf"\b{name}\b", text)
+                assert all(field.name in text for field in dataclasses.fields(cls) if field.init)
+        assert "sign (noise, flip, threshold, rho)" in text
+        assert text.count("Names") == 4

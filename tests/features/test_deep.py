@@ -554,3 +554,9 @@ def test_equal_layers_are_equal():
     assert Deep([Layer("erf", width=2.0), ERF]) == Deep((Layer("erf", width=2.0), Layer("erf")))
     assert Deep([Layer("erf", width=2.0), ERF]) != Deep([Layer("erf", width=3.0), ERF])
     assert "width=2.0" in repr(Deep([Layer("erf", width=2.0), ERF]))
+
+
+def test_names_make_random_features_as_they_make_layers():
+    features = RandomFeatures("erf", "gaussian")
+    assert features == RandomFeatures(ERF.activation, ERF.projection)
+    assert repr(features) == "RandomFeatures(activation=Erf(), projection=Gaussian())"

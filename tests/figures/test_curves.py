@@ -8,8 +8,16 @@ import xarray as xr
 
 import hiddenmanifold as hm
 from hiddenmanifold.figures import curves, store
-from hiddenmanifold.figures.curves import predicted, scores, side_by_side, simulated, used_ratio
+from hiddenmanifold.figures.curves import (
+    predicted,
+    scores,
+    side_by_side,
+    simulated,
+    stacked,
+    used_ratio,
+)
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.storage import Store
 
 SQUARE, HINGE = paper_model(loss="square"), paper_model(loss="hinge")
 SIZE = Size(d=12, seeds=3, n_test=20)
@@ -23,7 +31,8 @@ def test_axes_include_their_ends():
 
 def test_models_lie_side_by_side():
     error = ("generalisation_error",)
-    ds = predicted({"square": SQUARE, "hinge": HINGE}, "loss", error, **POINTS)
+    models = {"square": SQUARE, "hinge": HINGE}
+    ds = side_by_side({name: predicted(m, error, **POINTS) for name, m in models.items()}, "loss")
     assert ds.generalisation_error.dims == ("loss", "p_over_n")
     for name, model in (("square", SQUARE), ("hinge", HINGE)):
         alone = hm.predict(model, **POINTS)
@@ -37,25 +46,26 @@ def test_models_lie_side_by_side():
 def test_each_model_keeps_its_own_regularisation():
     error = ("generalisation_error",)
     parts = {
-        str(lam): predicted(
-            {"a": SQUARE, "b": HINGE}, "loss", error, **POINTS | {"regularisation": lam}
-        )
+        str(lam): {
+            name: {"theory": predicted(model, error, **POINTS | {"regularisation": lam})}
+            for name, model in (("a", SQUARE), ("b", HINGE))
+        }
         for lam in (0.1, 0.2)
     }
-    ds = side_by_side(parts, "strength")
+    ds = stacked({lam: stacked(of, "loss") for lam, of in parts.items()}, "strength")["theory"]
     assert ds.regularisation.values.tolist() == [[0.1, 0.1], [0.2, 0.2]]
 
 
 @pytest.fixture(scope="module")
 def simulation():
-    return simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+    return simulated(SQUARE, ("training_loss",), size=SIZE, **POINTS)
 
 
 def test_simulations_are_those_of_compare(simulation):
     alone = hm.compare(SQUARE, d=12, seeds=3, n_test=20, seed=0, **POINTS)
     for end in ("", "_stderr", "_theory", "_z"):
         np.testing.assert_array_equal(
-            simulation[f"training_loss{end}"].sel(loss="square"), alone[f"training_loss{end}"]
+            simulation[f"training_loss{end}"], alone[f"training_loss{end}"]
         )
     assert used_ratio(simulation, "p_over_n").values.tolist() == [0.5, 2.0]
 
@@ -73,13 +83,13 @@ def changed(monkeypatch, interrupted=0, **columns):
 def test_an_interrupted_simulation_is_no_result(monkeypatch):
     changed(monkeypatch, interrupted=1)
     with pytest.raises(KeyboardInterrupt):
-        simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+        simulated(SQUARE, ("training_loss",), size=SIZE, **POINTS)
 
 
 def test_fits_that_were_left_out_are_reported(monkeypatch):
     changed(monkeypatch, seeds=("p_over_n", [3, 2]), dropped=("p_over_n", [0, 1]))
     with pytest.warns(UserWarning, match="1 simulated fits of Model"):
-        simulated({"square": SQUARE}, "loss", ("training_loss",), size=SIZE, **POINTS)
+        simulated(SQUARE, ("training_loss",), size=SIZE, **POINTS)
 
 
 def test_scores_collect_every_point():
@@ -101,23 +111,41 @@ def test_only_ratios_of_sizes_are_ratios(simulation, name):
 
 def test_datasets_survive_the_disk(tmp_path):
     models = {"square": SQUARE, "hinge": HINGE}
-    data = {
-        "theory": predicted(models, "loss", ("Q",), **POINTS | {"regularisation": "optimal"}),
-        "simulation": simulated(models, "loss", ("Q",), size=SIZE, **POINTS),
+    parts = {
+        name: {
+            "theory": predicted(model, ("Q",), **POINTS | {"regularisation": "optimal"}),
+            "simulation": simulated(model, ("Q",), size=SIZE, **POINTS),
+        }
+        for name, model in models.items()
     }
-    files = store.paths(tmp_path, "figure_9", tuple(data))
+    data = stacked(parts, "loss")
     setting = Setting(at={}, lines={"p_over_n": Axis(0.5, 2.0, 2)}, size=SIZE)
-    key = store.fingerprint(setting, "figure_1")
-    store.save(data, files, key)
-    back = store.load(files, key)
-    assert {path.name for path in tmp_path.iterdir()} == {
+    kept = Store(tmp_path / "results.db")
+    assert store.recalled(kept, setting, "figure_1") is None
+    store.keep(kept, setting, "figure_1", data)
+    files = store.paths(tmp_path, "figure_9", tuple(data))
+    store.export(data, files)
+    assert {path.name for path in files.values()} == {
         "figure_9_theory.nc",
         "figure_9_simulation.nc",
     }
+    back = store.recalled(kept, setting, "figure_1")
     for part, ds in data.items():
         xr.testing.assert_equal(back[part], ds)
         for name, value in ds.attrs.items():
             assert np.array_equal(back[part].attrs[name], value)
-        assert back[part].attrs["made_with"] == key
+        with xr.open_dataset(files[part], engine="scipy") as exported:
+            xr.testing.assert_equal(exported.load(), ds)
+            assert exported.attrs["model"] == ds.attrs["model"]
+    assert store.recalled(kept, setting, "figure_2") is None
     other = replace(setting, size=Size(d=12, seeds=4))
-    assert store.load(files, store.fingerprint(other, "figure_1")) is None
+    assert store.recalled(kept, other, "figure_1") is None
+
+
+def test_an_interrupted_figure_goes_on_where_it_stopped(tmp_path):
+    path = tmp_path / "results.db"
+    asked = {"size": SIZE, **POINTS, "store": path}
+    first, again = (simulated(SQUARE, ("Q",), **asked) for _ in range(2))
+    assert first.drop_attrs().equals(again.drop_attrs())
+    assert (first.attrs["computed"], again.attrs["reused"]) == (6, 6)
+    assert len(list(Store(path).rows())) == 6

@@ -180,7 +180,7 @@ def test_an_optimum_at_zero_is_simulated_at_the_smallest_regularisation():
     assert hm.predict(model, regularisation="optimal", **place).optimal_regularisation == 0
     size = Size(d=10, seeds=2, n_test=10)
     best = {"regularisation": "optimal", **place}
-    ds = simulated({"a": model}, "name", ("training_loss",), size=size, **best)
+    ds = simulated(model, ("training_loss",), size=size, **best)
     assert ds.regularisation.values == SMALLEST
 
 

@@ -11,6 +11,8 @@ from hiddenmanifold import figures
 from hiddenmanifold.figures import figure_4, store
 from hiddenmanifold.figures.setting import Axis
 from hiddenmanifold.plotting import MissingExtraError
+from hiddenmanifold.storage import StoreError
+from hiddenmanifold.storage import store as storage
 
 COMPUTED = {}
 
@@ -20,10 +22,10 @@ def small(monkeypatch):
     calls = []
     compute = figure_4.compute
 
-    def counted(setting, *, progress=False):
+    def counted(setting, **how):
         calls.append(setting)
         if str(setting) not in COMPUTED:
-            COMPUTED[str(setting)] = compute(setting, progress=progress)
+            COMPUTED[str(setting)] = compute(setting, **how)
         return COMPUTED[str(setting)]
 
     monkeypatch.setattr(figure_4, "compute", counted)
@@ -44,7 +46,9 @@ def test_run_writes_figure_and_data_and_computes_once(tmp_path, monkeypatch):
         "figure_4_quick_threshold.nc",
     ]
     assert all(path.stat().st_size > 500 for path in paths)
-    assert sorted(paths) == sorted((tmp_path / "new").iterdir())
+    assert sorted([*paths, tmp_path / "new" / figures.STORE]) == sorted(
+        (tmp_path / "new").iterdir()
+    )
     before = [path.read_bytes() for path in paths]
     figures.run(4, quick=True, directory=tmp_path / "new", progress=False)
     assert len(calls) == 1
@@ -107,34 +111,23 @@ def test_other_parameters_are_computed_anew(tmp_path, monkeypatch):
     assert (data["peak"].regularisation == 1e-3).all()
 
 
-def test_another_version_computes_anew(tmp_path, monkeypatch):
+def test_another_version_is_refused(tmp_path, monkeypatch):
+    small(monkeypatch)
+    figures.datasets(4, quick=True, directory=tmp_path)
+    monkeypatch.setattr(storage, "version", lambda package: "another")
+    with pytest.raises(StoreError, match="and this is another"):
+        figures.datasets(4, quick=True, directory=tmp_path)
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"nonsense"])
+def test_files_are_written_anew_from_the_store(tmp_path, monkeypatch, damage):
     calls = small(monkeypatch)
     figures.datasets(4, quick=True, directory=tmp_path)
-    monkeypatch.setattr(store, "version", lambda package: "another")
-    figures.datasets(4, quick=True, directory=tmp_path)
-    assert len(calls) == 2
-
-
-def test_a_missing_part_is_computed_again(tmp_path, monkeypatch):
-    calls = small(monkeypatch)
-    figures.datasets(4, quick=True, directory=tmp_path)
-    (tmp_path / "figure_4_quick_threshold.nc").unlink()
-    figures.datasets(4, quick=True, directory=tmp_path)
-    assert len(calls) == 2
-    assert (tmp_path / "figure_4_quick_threshold.nc").exists()
-
-
-@pytest.mark.parametrize("damage", [b"", b"nonsense", b"CDF\x01", "half"])
-def test_a_broken_file_is_computed_again_with_a_warning(tmp_path, monkeypatch, damage):
-    calls = small(monkeypatch)
-    first = figures.datasets(4, quick=True, directory=tmp_path)
-    path = tmp_path / "figure_4_quick_peak.nc"
+    path = tmp_path / "figure_4_quick_threshold.nc"
     whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2] if damage == "half" else damage)
-    with pytest.warns(UserWarning, match="figure_4_quick_peak.nc cannot be read"):
-        again = figures.datasets(4, quick=True, directory=tmp_path)
-    assert len(calls) == 2
-    assert again["peak"].equals(first["peak"])
+    path.unlink() if damage is None else path.write_bytes(damage)
+    figures.datasets(4, quick=True, directory=tmp_path)
+    assert len(calls) == 1
     assert path.read_bytes() == whole
 
 

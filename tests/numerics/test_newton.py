@@ -62,6 +62,24 @@ def test_a_bad_start_of_one_point_does_not_disturb_the_others():
     np.testing.assert_array_equal(together.x[0], alone.x[0])
 
 
+def test_plain_iteration_goes_on_where_the_matrix_misleads():
+    """Every step leads away from the fixed point, however short: only G itself leads there."""
+
+    def uphill(x, index):
+        return 0.01 * x - x, np.tile(-np.eye(2), (len(x), 1, 1))
+
+    found = newton(uphill, np.array([[0.9, 0.3], [-0.5, 0.7]]), LONGEST, 1e-12, 60)
+    assert (found.residual <= 1e-12).all()
+
+
+def test_a_point_at_the_tolerance_has_converged():
+    def halved(x, index):
+        return -0.5 * x, np.tile(0.5 * np.eye(2), (len(x), 1, 1))
+
+    found = newton(halved, np.array([[2.0, 1.0], [2.1, 1.0]]), LONGEST, 1.0, 40)
+    assert found.iterations.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("matrix", [np.zeros((1, 2, 2)), np.full((1, 2, 2), np.nan)])
 def test_a_singular_or_broken_matrix_falls_back_without_an_exception(matrix):
     step = newton_step(matrix, np.array([[1.0, 2.0]]))

@@ -8,10 +8,12 @@ import xarray as xr
 
 import hiddenmanifold as hm
 from hiddenmanifold import plotting
+from hiddenmanifold.plotting import curves
 from hiddenmanifold.plotting.style import COLOURS, mathematical
+from hiddenmanifold.plotting.words import caption
 
 MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
-RATIO = [0.5, 1.0, 1.5, 2.0]
+RATIO = [0.5, 0.8, 1.1, 1.4, 1.7, 2.0]  # enough for a line
 LAMS = [0.01, 1.0]
 
 
@@ -49,6 +51,8 @@ def test_predictions_are_lines_through_every_point(prediction):
     assert bottom.get_xlabel() == "features per sample, $p/n$"
     assert "varepsilon_g" in top.get_ylabel()
     assert top.get_title(loc="left") == "$n/d = 3$"
+    words = "sign activation · gaussian projection · sign teacher · logistic loss"
+    assert top.figure.get_suptitle() == words
     texts = [text.get_text() for text in top.get_legend().get_texts()]
     assert texts == [r"$\lambda = 0.01$", r"$\lambda = 1$"]
 
@@ -61,9 +65,17 @@ def test_a_single_curve_needs_no_legend(prediction):
 
 
 def test_points_come_in_the_order_of_the_axis():
-    (axis,) = plotting.plot(grid([0.1, 0.3, 0.2], p_over_n=[1.0, 3.0, 2.0])).axes
+    ratio = np.array([1.0, 3.0, 2.0, 6.0, 5.0, 4.0])
+    (axis,) = plotting.plot(grid(ratio / 10, p_over_n=ratio)).axes
     (line,) = lines_of(axis)
-    np.testing.assert_array_equal(line.get_xydata(), [[1, 0.1], [2, 0.2], [3, 0.3]])
+    np.testing.assert_array_equal(line.get_xydata(), [[k, k / 10] for k in range(1, 7)])
+
+
+def test_a_few_points_are_not_joined():
+    (axis,) = plotting.plot(grid([0.1, 0.3, 0.2], regularisation=[1e-3, 1.0, 0.1])).axes
+    (points,) = axis.lines
+    assert (points.get_linestyle(), points.get_marker()) == ("None", "s")
+    np.testing.assert_array_equal(points.get_xydata(), [[1e-3, 0.1], [0.1, 0.2], [1, 0.3]])
 
 
 def test_simulations_are_points_with_their_standard_errors(comparison):
@@ -127,20 +139,33 @@ def test_what_is_spaced_in_logarithms(values, expected):
 
 
 def test_a_failed_point_is_a_gap():
-    (axis,) = plotting.plot(grid([0.1, np.nan, 0.3], p_over_n=[1.0, 2.0, 3.0])).axes
+    values = [0.1, 0.2, np.nan, 0.3, 0.4, 0.5]
+    (axis,) = plotting.plot(grid(values, p_over_n=np.arange(1.0, 7.0))).axes
     (line,) = lines_of(axis)
-    np.testing.assert_array_equal(line.get_ydata(), [0.1, np.nan, 0.3])
+    np.testing.assert_array_equal(line.get_ydata(), values)
+
+
+def triangles_of(axis):
+    """What lies on the edges, by its marker."""
+    return {line.get_marker(): line for line in axis.lines if line.get_marker() in tuple("<>v^")}
+
+
+def explained(axis):
+    """The legend, by marker."""
+    lines, texts = axis.get_legend().get_lines(), axis.get_legend().get_texts()
+    return {line.get_marker(): t.get_text() for line, t in zip(lines, texts, strict=True)}
 
 
 def test_limits_are_triangles_on_the_edge():
-    lam = [0.0, 1e-3, 1e-1, 10.0, np.inf]
-    (axis,) = plotting.plot(grid([0.5, 0.1, 0.2, 0.3, 0.4], regularisation=lam)).axes
+    lam = [0.0, *np.geomspace(1e-3, 10.0, 6), np.inf]
+    (axis,) = plotting.plot(grid(np.linspace(0.5, 0.4, 8), regularisation=lam)).axes
     np.testing.assert_array_equal(lines_of(axis)[0].get_xdata(), lam[1:-1])
-    triangles = {line.get_marker(): line for line in axis.lines if line.get_linestyle() == "None"}
+    triangles = triangles_of(axis)
     assert set(triangles) == {"<", ">"}
     np.testing.assert_array_equal(triangles["<"].get_xydata(), [[0.0, 0.5]])
     np.testing.assert_array_equal(triangles[">"].get_xydata(), [[1.0, 0.4]])
     assert triangles["<"].get_transform() == axis.get_yaxis_transform()
+    assert explained(axis) == {"<": r"$\lambda \to 0^+$", ">": r"$\lambda \to \infty$"}
     values = [1.0, np.inf, 1e-4, 0.0]
     (axis,) = plotting.plot(grid(values, p_over_n=[1.0, 2.0, 3.0, 4.0])).axes
     found = {
@@ -148,6 +173,44 @@ def test_limits_are_triangles_on_the_edge():
     }
     np.testing.assert_array_equal(found["^"], [2.0])
     np.testing.assert_array_equal(found["v"], [4.0])
+    assert explained(axis) == {"v": "0", "^": "infinite"}
+
+
+def test_a_limit_of_both_axes_is_in_the_corner():
+    ds = grid([1.0, 1e-1, 1e-2, 0.0], p_over_n=[1.0, 10.0, 100.0, np.inf])
+    (axis,) = plotting.plot(ds).axes
+    (corner,) = triangles_of(axis).values()
+    assert corner.get_transform() == axis.transAxes
+    np.testing.assert_array_equal(corner.get_xydata(), [[1.0, 0.0]])
+    assert set(explained(axis).values()) == {r"$p/n \to \infty$", "0"}
+
+
+def test_no_axis_runs_over_dozens_of_decades():
+    values = [1.0, 0.1, 1e-3, 1e-9, 1e-28, 1e-72, 0.0]
+    (axis,) = plotting.plot(grid(values, p_over_n=np.arange(1.0, 8.0))).axes
+    low, high = axis.get_ylim()
+    assert 1e-9 < 10.0**-curves.DECADES < low < 1e-3
+    assert 1.0 < high < 10.0
+    np.testing.assert_array_equal(lines_of(axis)[0].get_ydata()[:6], values[:6])  # falls off it
+    np.testing.assert_array_equal(triangles_of(axis)["v"].get_xdata(), [4.0, 5.0, 6.0, 7.0])
+    assert explained(axis) == {"v": "0 or below the axis"}
+
+
+def test_many_triangles_are_thinned():
+    values = np.concatenate([np.geomspace(1, 1e-3, 10), np.zeros(90)])
+    (axis,) = plotting.plot(grid(values, p_over_n=np.arange(1.0, 101.0))).axes
+    triangles = triangles_of(axis)["v"]
+    assert len(triangles.get_xdata()) == 90
+    assert triangles.get_markevery() == 6
+
+
+def test_a_limit_is_explained_once(prediction):
+    lam = [0.0, *np.geomspace(1e-3, 10.0, 6)]
+    ds = grid(np.linspace(0.5, 0.4, 7), regularisation=lam)
+    ds["training_loss"] = ds.generalisation_error
+    top, bottom = plotting.plot(ds).axes
+    assert explained(top) == {"<": r"$\lambda \to 0^+$"}
+    assert bottom.get_legend() is None
 
 
 def test_many_curves_have_a_scale_of_colours():
@@ -155,18 +218,20 @@ def test_many_curves_have_a_scale_of_colours():
     ds = grid(np.ones((20, 10)), p_over_n=np.linspace(1, 2, 20), regularisation=lam)
     figure = plotting.plot(ds)
     axis, bar = figure.axes
-    assert axis.get_legend() is None
     assert bar.get_ylabel() == r"regularisation, $\lambda$"
     assert bar.get_yscale() == "log"
-    assert len({line.get_color() for line in lines_of(axis)}) == 9  # zero lies at the lower end
+    assert len({line.get_color() for line in lines_of(axis)}) == 10
+    (entry,) = axis.get_legend().get_lines()  # zero has no place on the bar
+    assert entry.get_label() == r"$\lambda \to 0^+$"
+    assert entry.get_color() == lines_of(axis)[0].get_color()
 
 
 def test_the_horizontal_axis_can_be_chosen():
     ds = grid(np.ones((3, 2)), n_over_d=[1.0, 2.0, 3.0], p_over_n=[0.1, 0.2])
-    assert plotting.horizontal(ds) == "n_over_d"
-    assert len(lines_of(plotting.plot(ds).axes[0])) == 2
+    assert plotting.axes_of(ds.sizes) == ("n_over_d", "p_over_n")
+    assert len(plotting.plot(ds).axes[0].lines) == 2
     (axis,) = plotting.plot(ds, x="p_over_n").axes
-    assert len(lines_of(axis)) == 3
+    assert len(axis.lines) == 3
     assert axis.get_xlabel() == "features per sample, $p/n$"
 
 
@@ -182,9 +247,22 @@ def test_optimal_regularisation_and_thresholds_have_their_panels():
     ds["training_loss"] = ("p_over_n", [1.0, 0.5])
     assert "lambda" in plotting.plot(ds).axes[1].get_ylabel()
     found = hm.separability_threshold(MODEL, n_over_d=[1.0, 2.0, 3.0])
-    (axis,) = plotting.plot(found.to_dataset()).axes
-    assert axis.get_ylabel() == "threshold, $p/n$"
-    np.testing.assert_array_equal(lines_of(axis)[0].get_ydata(), found.values)
+    for drawn in (found, found.to_dataset()):
+        (axis,) = plotting.plot(drawn).axes
+        assert axis.get_ylabel() == "threshold, $p/n$"
+        np.testing.assert_array_equal(axis.lines[0].get_ydata(), found.values)
+
+
+def test_what_was_sought_is_said():
+    peak = hm.interpolation_peak(MODEL, n_over_d=[1.0, 3.0], regularisation=1e-2)
+    labels = [axis.get_ylabel() for axis in plotting.plot(peak).axes]
+    assert labels == ["peak, $p/n$", r"peak generalisation error, $\varepsilon_g$"]
+    bayes = hm.bayes_optimal(MODEL, n_over_d=3.0, p_over_n=[1.0, 2.0])
+    figure = plotting.plot(bayes)
+    assert figure.axes[0].get_ylabel().startswith("Bayes-optimal generalisation error")
+    assert figure.get_suptitle() == "sign activation · gaussian projection · sign teacher"
+    slopes = hm.sensitivity(MODEL, n_over_d=3.0, p_over_n=[1.0, 2.0], regularisation=1.0)
+    assert len(plotting.plot(slopes).axes) == 3
 
 
 def test_what_cannot_be_drawn_is_refused(prediction):
@@ -194,9 +272,22 @@ def test_what_cannot_be_drawn_is_refused(prediction):
         (three, {}, "at most two that vary"),
         (prediction, {"x": "n_over_d"}, "p_over_n or regularisation"),
         (prediction, {"y": "error"}, "among generalisation_error"),
+        ("curve", {}, "what predict, simulate and others return"),
     ):
         with pytest.raises(hm.InvalidArgumentError, match=complaint):
             plotting.plot(ds, **options)
+
+
+def test_a_finer_theory_need_not_have_every_quantity(comparison):
+    fine = hm.predict(MODEL, n_over_d=3.0, p_over_n=np.linspace(0.5, 2, 9), regularisation=LAMS)
+    (axis,) = plotting.plot(comparison, y="generalisation_error_z", theory=fine).axes
+    expected = comparison.generalisation_error_z.values[:, 0]
+    np.testing.assert_array_equal(lines_of(axis)[0].get_ydata(), expected)
+
+
+def test_plot_is_a_public_function_whose_figure_a_notebook_shows(prediction):
+    assert hm.plot is plotting.plot
+    assert hm.plot(prediction)._repr_png_().startswith(b"\x89PNG")
 
 
 def test_a_dataset_is_left_as_it_was(prediction):
@@ -205,15 +296,54 @@ def test_a_dataset_is_left_as_it_was(prediction):
     xr.testing.assert_identical(prediction, before)
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (
+            hm.Model(
+                activation=np.tanh,
+                projection="hadamard",
+                teacher=hm.teachers.Sign(flip=0.1),
+                loss="squared_hinge",
+                intercept=True,
+            ),
+            "custom(function=<ufunc 'tanh'>, kinks=()) activation · hadamard projection · "
+            "sign(flip=0.1) teacher · squared_hinge loss · intercept",
+        ),
+        (
+            hm.Model(
+                features=hm.features.Deep(
+                    [hm.features.Layer("tanh", width=2.0), hm.features.Layer("erf")]
+                ),
+                teacher=hm.teachers.Custom(
+                    lambda field: np.where(field > 0, 0.9, 0.1), kinks=(0.0,)
+                ),
+                loss=hm.losses.SmoothedHinge(delta=0.5),
+            ),
+            "deep(…) features · custom(…) teacher · smoothed_hinge(delta=0.5) loss",
+        ),
+    ],
+    ids=["parameters", "long"],
+)
+def test_a_model_is_told_in_few_words(model, words):
+    assert " ".join(caption({"model": repr(model)}).split()) == words
+
+
+def test_a_dataset_that_does_not_know_its_model_is_drawn_without_it():
+    figure = plotting.plot(grid([1.0, 2.0], p_over_n=[1.0, 2.0]))
+    assert not figure.get_suptitle()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg", "PNG"])
-def test_the_same_figure_is_the_same_file(prediction, tmp_path, suffix):
+def test_the_same_figure_is_the_same_file_that_says_what_it_shows(prediction, tmp_path, suffix):
     paths = [tmp_path / f"{k}.{suffix}" for k in range(2)]
-    for path in paths:
-        plotting.save(plotting.plot(prediction), path)
+    for workers, path in enumerate(paths, 1):
+        plotting.save(plotting.plot(prediction), path, {**prediction.attrs, "workers": workers})
     first, second = (path.read_bytes() for path in paths)
     assert len(first) > 1000
     assert first == second
+    assert b"projection=Gaussian" in first.replace(b"\\", b"")  # a PDF hides its brackets
     assert not any(date in first for date in (b"CreationDate", b"dc:date"))  # equal for a second
 
 
@@ -245,9 +375,8 @@ def test_numbers_are_written_as_in_formulas(value, text):
 
 def test_points_without_neighbours_are_marked():
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
-    ds = hm.predict(
-        model, n_over_d=3.0, p_over_n=[0.9, 1.0, 1.1], regularisation=0, on_failure="keep"
-    )
+    ratio = [0.9, 1.0, 1.1, 1.2, 1.3, 1.4]
+    ds = hm.predict(model, n_over_d=3.0, p_over_n=ratio, regularisation=0, on_failure="keep")
     lines = plotting.plot(ds).axes[0].get_lines()
     marked = [line for line in lines if line.get_marker() == "." and len(line.get_xdata())]
-    assert sorted(x for line in marked for x in line.get_xdata()) == [0.9, 1.1]
+    assert [x for line in marked for x in line.get_xdata()] == [0.9]  # 1 is the threshold

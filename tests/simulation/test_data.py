@@ -217,7 +217,7 @@ def test_equivalent_data_have_the_mean_and_covariance_of_the_theory(activation, 
     drawn = world(activation, teacher="linear", sizes=(1, p, d), equivalent=True)
     rows = 100_000
     sample = drawn.sample(rows, np.random.default_rng(1))
-    F = drawn.features.F.left(np.eye(d))
+    F = drawn.features.maps[0].left(np.eye(d))
     k0, k1, ks = drawn.model.activation.kappas
     covariance = k1**2 * F.T @ F / d + ks**2 * np.eye(p)
     scale = np.sqrt(np.diag(covariance))
@@ -237,7 +237,7 @@ def test_original_data_on_orthogonal_features_share_mean_and_covariance(activati
     rows = 100_000
     sample = drawn.sample(rows, np.random.default_rng(1))
     k0, k1, ks = drawn.model.activation.kappas
-    F = drawn.features.F.left(np.eye(12))
+    F = drawn.features.maps[0].left(np.eye(12))
     variance = k1**2 + ks**2
     assert np.abs(sample.X.mean(0) - k0).max() < 5 * np.sqrt(variance / rows)
     assert np.abs(np.cov(sample.X.T) - variance * np.eye(9)).max() < 12 * variance / np.sqrt(rows)
@@ -249,7 +249,7 @@ def test_original_features_are_the_activation_of_the_projected_latents():
     drawn = world("tanh", teacher="linear")
     sample = drawn.sample(7, np.random.default_rng(4))
     c = np.random.default_rng(4).standard_normal((7, 12))
-    F = drawn.features.F.left(np.eye(12))
+    F = drawn.features.maps[0].left(np.eye(12))
     assert np.allclose(sample.X, np.tanh(c @ F / np.sqrt(12)), rtol=1e-13)
     assert np.allclose(sample.clean, c @ drawn.features.theta / np.sqrt(12), rtol=1e-13)
     assert np.array_equal(sample.y, sample.clean)  # no noise

@@ -17,7 +17,7 @@ from hiddenmanifold.results import ACCEPTED
 from hiddenmanifold.simulation import interior_point
 from hiddenmanifold.simulation.fit import fit_path
 from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import GOOD, Shortfalls, certified, relative
+from hiddenmanifold.simulation.problem import GOOD, Shortfalls, certified
 
 CLASSIFICATION, REGRESSION = Task.CLASSIFICATION, Task.REGRESSION
 SHAPES = {"p < n": (90, 40), "p = n": (60, 60), "p > n": (50, 90)}
@@ -388,7 +388,7 @@ def test_tiny_labels_are_judged_by_their_own_size(name):
     (fit,) = fit_path(loss, REGRESSION, X, 1e-9 * y, np.array([lam]), intercept=True)
     assert fit.optimality <= 1e-6
     data = Shortfalls.of(loss, REGRESSION, X, 1e-9 * y, intercept=True)
-    assert relative(fit.objective, fit.objective, data) == pytest.approx(1.0)  # not hidden
+    assert data.relative(fit.objective, fit.objective) == pytest.approx(1.0)  # not hidden
 
 
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge", "smoothed_hinge", "huber"])

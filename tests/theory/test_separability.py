@@ -320,6 +320,25 @@ def test_points_of_a_batch_do_not_touch_one_another():
     assert empty.value.shape == empty.status.shape == (0,)
 
 
+class Unannounced(teachers.Sign):
+    """A rule that does not say where its label changes."""
+
+    def landmarks(self, y, V0):
+        return np.empty((len(V0), 0))
+
+
+def test_a_change_of_label_too_narrow_for_the_panels_gives_no_wrong_number():
+    statuses = []
+    for noise in (1e-2, 1e-4, 1e-6, 1e-8):
+        parameters = {"noise": noise, "flip": 0.3, "threshold": -0.7}
+        found = least(Unannounced(**parameters), np.ones(1), False)
+        statuses.append(found.status[0])
+        if statuses[-1] == hm.Status.CONVERGED:
+            expected = least(teachers.Sign(**parameters), np.ones(1), False).value
+            np.testing.assert_allclose(found.value, expected, rtol=1e-11)
+    assert set(statuses) == {hm.Status.CONVERGED, hm.Status.QUADRATURE}
+
+
 def test_a_minimum_that_was_not_found_says_so(monkeypatch):
     chi = np.array([0.9, nan])
     status = least(TEACHERS["threshold"], chi, True).status
@@ -329,5 +348,5 @@ def test_a_minimum_that_was_not_found_says_so(monkeypatch):
     assert lost.status[0] == hm.Status.MAX_ITERATIONS
     assert np.isnan([lost.value, lost.t, lost.t0, lost.alignment, lost.bias]).all()
     monkeypatch.undo()
-    monkeypatch.setattr(separability, "RULES", ((7, 0), (8, 0)))
+    monkeypatch.setattr(separability, "RULES", (*[(7, 0)] * 3, (8, 0)))
     assert least(TEACHERS["threshold"], chi, True).status[0] == hm.Status.QUADRATURE

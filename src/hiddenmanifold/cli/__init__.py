@@ -2,20 +2,24 @@
 
 The modules are named after these steps: `values` and `ingredients` read what was typed, `options`
 holds what the commands share, `work` runs it with a progress bar, `tables` and `files` present the
-result, `outcome` turns every ending into a sentence and an exit code.
+result, `outcome` turns every ending into a sentence and an exit code. The commands are those of
+`commands` (curves), `answers` (questions about a curve), `paper` and `stores`; `cluster` finds
+workers elsewhere.
 """
 
 import sys
 from io import TextIOWrapper
 
+from hiddenmanifold.cli import answers, paper, stores  # noqa: F401 their commands
 from hiddenmanifold.cli.commands import app
+from hiddenmanifold.cli.letters import SPELT
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
     """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal without λ shows another sign instead
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    app()
+            stream.reconfigure(errors=SPELT)
+    app(prog_name="hiddenmanifold")

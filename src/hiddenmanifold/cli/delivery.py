@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from hiddenmanifold.cli import files, tables
 from hiddenmanifold.cli.options import OutputOptions
@@ -18,10 +20,27 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def check_destinations(output: OutputOptions) -> None:
-    """Raise before a long computation if its results could not be delivered."""
-    from hiddenmanifold import plotting
+def check(
+    output: OutputOptions, grid: Mapping[str, object], names: Callable[[], Iterable[Hashable]]
+) -> None:
+    """Raise before a long computation if its results could not be delivered.
 
+    `names` finds those of its quantities, at the cost of one point.
+    """
+    _check_destinations(output)
+    if output.plot is not None:
+        _check_axes(output, {name: np.size(values) for name, values in grid.items()})  # type: ignore[arg-type]
+    elif output.x is not None:
+        raise InvalidArgumentError("--x", output.x, "left out without --plot")
+    if wanted := output.quantities():
+        known = [str(name) for name in names()]
+        for name in (name for name in wanted if name not in known):
+            near = difflib.get_close_matches(name, known, n=2)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise InvalidArgumentError("--show", name, f"among {', '.join(known)}{hint}")
+
+
+def _check_destinations(output: OutputOptions) -> None:
     wanted = {"csv": output.csv, "json": output.json, "nc": output.nc, "plot": output.plot}
     given = {option: path for option, path in wanted.items() if path is not None}
     streams = [option for option, path in given.items() if path == files.STANDARD_OUTPUT]
@@ -30,8 +49,21 @@ def check_destinations(output: OutputOptions) -> None:
     for path in given.values():
         if path != files.STANDARD_OUTPUT:
             check_writable(path)
-    if output.plot is not None:
-        plotting.check_destination(output.plot)
+
+
+def _check_axes(output: OutputOptions, sizes: Mapping[str, int]) -> None:
+    """Raise unless a plot can be drawn and saved."""
+    from hiddenmanifold import plotting
+
+    plotting.check_destination(str(output.plot))
+    try:
+        plotting.axes_of(sizes, output.x)
+    except InvalidArgumentError as error:
+        if error.argument == "x":
+            raise InvalidArgumentError("--x", error.value, error.allowed) from None
+        allowed = error.allowed.removesuffix(", for a plot")
+        reason = f"left out: results {error.value} cannot be drawn, only those {allowed}"
+        raise InvalidArgumentError("--plot", str(output.plot), reason) from None
 
 
 def check_writable(path: Path) -> None:
@@ -57,25 +89,27 @@ def deliver(
     into them, if that is not the same; `theory` returns a finer prediction to draw with simulated
     points, if there is one.
     """
-    for path, write in (
-        (output.csv, files.write_csv),
-        (output.json, files.write_json),
-        (output.nc, files.write_nc),
-    ):
-        if path is not None:
+    writers = ((output.csv, files.write_csv), (output.json, files.write_json))
+    printed = [write for path, write in writers if path == files.STANDARD_OUTPUT]
+    for path, write in (*writers, (output.nc, files.write_nc)):
+        if path is not None and write not in printed:
             write(ds if data is None else data, path)
-    wanted = [name.strip() for name in output.show.split(",")] if output.show else []
-    unknown = [name for name in wanted if name not in ds.data_vars]
-    if not output.quiet and files.STANDARD_OUTPUT not in (output.csv, output.json):
-        tables.show(ds, [] if unknown else wanted)
-    if unknown:
-        raise InvalidArgumentError("--show", unknown[0], _among(unknown[0], ds))
+    gone = None
+    try:
+        for write in printed:
+            write(ds if data is None else data, files.STANDARD_OUTPUT)
+        if not (output.quiet or printed):
+            tables.show(ds, output.quantities())
+        sys.stdout.flush()
+    except BrokenPipeError as error:  # nobody reads on, but the picture is still wanted
+        gone = error
     if output.plot is not None:
         from hiddenmanifold import plotting
 
-        figure = plotting.plot(ds, output.x, wanted or None, theory=theory())
-        plotting.save(figure, output.plot)
-    sys.stdout.flush()
+        figure = plotting.plot(ds, output.x, output.quantities() or None, theory=theory())
+        plotting.save(figure, output.plot, ds.attrs)
+    if gone is not None:
+        raise gone
     if ds.attrs.get("interrupted"):
         stop(Code.INTERRUPTED, "interrupted: what was done is kept, the rest is missing")
     if sentence := failures(ds):
@@ -98,10 +132,3 @@ def failures(ds: xr.Dataset) -> str:
     if "dropped" in ds and (dropped := int(ds["dropped"].sum())):
         sentences.append(f"{dropped} fits fell short of their optimum and were left out")
     return "; ".join(sentences)
-
-
-def _among(name: str, ds: xr.Dataset) -> str:
-    known = [str(known) for known in ds.data_vars]
-    near = difflib.get_close_matches(name, known, n=2)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"among {', '.join(known)}{hint}"

@@ -29,6 +29,15 @@ def families() -> dict[str, tuple[type, dict[str, type]]]:
     }
 
 
+def described(kind: str) -> str:
+    """The names of a kind of ingredient, each with the keys of its parameters."""
+    keys = {
+        name: ", ".join(field.name for field in fields(cls) if field.init)
+        for name, cls in families()[kind][1].items()
+    }
+    return ", ".join(f"{name} ({text})" if text else name for name, text in keys.items())
+
+
 def ingredient(kind: str, text: str) -> Any:
     """The ingredient that a text ``name:key=value,key=value`` stands for.
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
+from hiddenmanifold.cli.letters import legible
 from hiddenmanifold.cli.outcome import reporting
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from hiddenmanifold.arguments import Optimal
+    from hiddenmanifold.arrays import Array
     from hiddenmanifold.model import Model
 
-MODEL, RATIOS, SEARCH, OUTPUT = "Model", "Ratios", "Regularisation", "Output"
+MODEL, RATIOS, SEARCH = "Model", "Ratios", "Regularisation"
+SIMULATION, OUTPUT = "Simulation", "Output"
+NAMES = " Names, with their keys: "
 
 
 def _names(kind: str) -> Callable[[], list[str]]:
@@ -34,7 +41,7 @@ def _names(kind: str) -> Callable[[], list[str]]:
 
 def _ingredient(kind: str, text: str) -> Any:
     return typer.Option(
-        metavar="NAME[:KEY=VALUE,…]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
+        metavar="NAME[:KEY=…,…]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
     )
 
 
@@ -42,23 +49,38 @@ def _ratio(text: str) -> Any:
     return typer.Option(metavar="VALUES", help=text, rich_help_panel=RATIOS)
 
 
+def _size(text: str, metavar: str = "N") -> Any:
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=SIMULATION)
+
+
 def _file(text: str) -> Any:
     return typer.Option(metavar="FILE", help=text, rich_help_panel=OUTPUT)
 
 
-Regularisation = Annotated[
-    str,
-    typer.Option(
-        "--regularisation",
-        "--lam",
-        metavar="VALUES",
-        help="The λ of Σ loss + (λ/2)|w|², a sum over samples; 0 and inf are the limits. Where "
-        "there is a theory, 'optimal' is the λ of least error.",
-        rich_help_panel=SEARCH,
-    ),
-]
+def _regularisation(text: str) -> Any:
+    text = f"The λ of Σ loss + (λ/2)|w|², a sum over samples; {text}."
+    names = ("--regularisation", "--lam")
+    return typer.Option(*names, metavar="VALUES", help=text, rich_help_panel=SEARCH)
+
+
+LIMITS, FITTED = "0 and inf are the limits", "positive, or 0 with the square loss"
+OPTIMAL = "; the word optimal: the λ of least error"
+
+Regularisation = Annotated[str, _regularisation(LIMITS)]
+RegularisationOrOptimal = Annotated[str, _regularisation(LIMITS + OPTIMAL)]
+FittedRegularisation = Annotated[str, _regularisation(FITTED)]
+FittedRegularisationOrOptimal = Annotated[str, _regularisation(FITTED + OPTIMAL)]
+PeakRegularisation = Annotated[str, _regularisation("0 is the limit")]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=OUTPUT)
+]
+Observables = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,…",
+        help="More to measure: test_loss, auc, calibration_error, best_temperature.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Workers = Annotated[
     int | None,
@@ -75,7 +97,7 @@ class ModelOptions:
         str,
         _ingredient(
             "projection",
-            "Feature matrix: also spectrum:eigenvalues=0.5,1.5,d_over_p=1 and matrix:F=file.npy.",
+            "Feature matrix, e.g. matrix:F=file.npy or spectrum:eigenvalues=0.5,1.5,d_over_p=1.",
         ),
     ] = "gaussian"
     teacher: Annotated[
@@ -97,27 +119,49 @@ class ModelOptions:
         return Model(**chosen, intercept=self.intercept)
 
 
-@dataclass(frozen=True)
-class RatioOptions:
+class _Ratios:
     """Ratios of the numbers of samples n, features p and latent dimensions d."""
-
-    n_over_d: Annotated[str | None, _ratio("Samples per latent dimension.")] = None
-    p_over_n: Annotated[str | None, _ratio("Features per sample.")] = None
-    n_over_p: Annotated[str | None, _ratio("Samples per feature.")] = None
-    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
-    d_over_p: Annotated[str | None, _ratio("Latent dimensions per feature.")] = None
-    d_over_n: Annotated[str | None, _ratio("Latent dimensions per sample.")] = None
 
     def given(self) -> dict[str, Any]:
         """The ratios that were given, as numbers and vectors."""
         from hiddenmanifold.cli.values import values
 
-        texts = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             name: values("--" + name.replace("_", "-"), text)
-            for name, text in texts.items()
+            for name, text in vars(self).items()
             if text is not None
         }
+
+
+SamplesPerDimension = Annotated[str | None, _ratio("Samples per latent dimension.")]
+DimensionsPerFeature = Annotated[str | None, _ratio("Latent dimensions per feature.")]
+
+
+@dataclass(frozen=True)
+class RatioOptions(_Ratios):
+    """All ratios."""
+
+    n_over_d: SamplesPerDimension = None
+    p_over_n: Annotated[str | None, _ratio("Features per sample.")] = None
+    n_over_p: Annotated[str | None, _ratio("Samples per feature.")] = None
+    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    d_over_p: DimensionsPerFeature = None
+    d_over_n: Annotated[str | None, _ratio("Latent dimensions per sample.")] = None
+
+
+@dataclass(frozen=True)
+class PeakRatioOptions(_Ratios):
+    """What is held fixed on the way to a peak."""
+
+    n_over_d: SamplesPerDimension = None
+    d_over_p: DimensionsPerFeature = None
+
+
+@dataclass(frozen=True)
+class NeedRatioOptions(_Ratios):
+    """What is held fixed while features are added."""
+
+    n_over_d: SamplesPerDimension = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +172,8 @@ class SearchOptions:
         str,
         typer.Option(
             metavar="ERROR",
-            help="What the optimal λ makes least: generalisation_error or clean_error.",
+            help="What the optimal λ makes least: generalisation_error, clean_error, test_loss or "
+            "calibration_error.",
             rich_help_panel=SEARCH,
         ),
     ] = "generalisation_error"
@@ -141,20 +186,20 @@ class SearchOptions:
         ),
     ] = "0:inf"
 
-    def optimal(self) -> Optimal:
-        """The search, as an argument of `predict`."""
+    def regularisation(self, text: str) -> float | Array | Optimal:
+        """The λ that a text stands for: numbers, or this search."""
         from hiddenmanifold.arguments import Optimal
-        from hiddenmanifold.cli.values import bounds
+        from hiddenmanifold.cli.values import bounds, regularisation
 
-        return Optimal(self.minimise, bounds("--bounds", self.bounds))  # type: ignore[arg-type]
-
-    def check_unused(self) -> None:
-        """Raise if a search is described where none is made."""
+        lam = regularisation("--regularisation", text)
+        if isinstance(lam, str):
+            return Optimal(self.minimise, bounds("--bounds", self.bounds))  # type: ignore[arg-type]
         for field in fields(self):
             if (value := getattr(self, field.name)) != field.default:
                 raise InvalidArgumentError(
                     f"--{field.name}", value, "left out unless the regularisation is 'optimal'"
                 )
+        return lam
 
 
 @dataclass(frozen=True)
@@ -162,19 +207,59 @@ class SimulationOptions:
     """Sizes and seeds of a simulation."""
 
     d: Annotated[
-        int | None, typer.Option(metavar="N", help="Latent dimension; n and p follow. 256.")
+        int | None,
+        _size("Latent dimension, from which n and p follow; 256 unless the features fix it."),
     ] = None
-    seeds: Annotated[int, typer.Option(metavar="N", help="Independent draws of everything.")] = 30
-    n_test: Annotated[int, typer.Option(metavar="N", help="Fresh samples per draw.")] = 4000
-    data: Annotated[
-        str, typer.Option(metavar="KIND", help="original, or equivalent: the Gaussian twin.")
-    ] = "original"
-    seed: Annotated[int, typer.Option(metavar="N", help="Root of all randomness.")] = 0
-    workers: Workers = None
+    seeds: Annotated[int, _size("Independent draws of everything.")] = 30
+    n_test: Annotated[int, _size("Fresh samples per draw.")] = 4000
+    data: Annotated[str, _size("original, or equivalent: the Gaussian twin.", "KIND")] = "original"
+    seed: Annotated[int, _size("Root of all randomness.")] = 0
+    store: Annotated[
+        Path | None,
+        _size("Keep every fit in this file, and make none again that it has.", "FILE"),
+    ] = None
 
     def given(self) -> dict[str, Any]:
         """The options, as arguments of `simulate`."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def rehearsal(self) -> dict[str, Any]:
+        """The same for the least work that gives every quantity."""
+        least = {"seeds": 2, "n_test": 2, "workers": 1, "store": None, "progress": False}
+        return {**self.given(), **least}
+
+
+@dataclass
+class CrewOptions:
+    """Who does the work."""
+
+    workers: Workers = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A Dask cluster to run on, as tcp://host:8786; local:4 makes one of 4 processes.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+
+    @contextmanager
+    def hired(self) -> Iterator[None]:
+        """Keep a client of the cluster while the command runs."""
+        self.executor = None
+        if self.cluster is None:
+            yield
+            return
+        from hiddenmanifold.cli.cluster import client
+
+        if self.workers is not None:
+            raise InvalidArgumentError("--workers", self.workers, "left out beside --cluster")
+        with client(self.cluster) as self.executor:
+            yield
+
+    def given(self) -> dict[str, Any]:
+        """The arguments of every function that shares its work."""
+        return {"workers": self.workers, "executor": self.executor}
 
 
 @dataclass(frozen=True)
@@ -206,6 +291,30 @@ class OutputOptions:
     ] = False
     debug: Debug = False
 
+    def quantities(self) -> list[str]:
+        """Names of what is shown; none if that was not said."""
+        return [name.strip() for name in self.show.split(",")] if self.show else []
+
+
+class WithIngredients(TyperCommand):
+    """A command whose help page names all ingredients, which are loaded for it."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from hiddenmanifold.cli.ingredients import described, families
+
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        for option in (option for option in self.params if isinstance(option, TyperOption)):
+            text, _, _ = str(option.help).partition(NAMES)
+            if option.name in families():
+                text += f"{NAMES}{described(option.name)}."
+            option.help = legible(text, encoding)
+        super().format_help(ctx, formatter)
+
+
+def observed(text: str | None) -> dict[str, Any]:
+    """The argument that a list of observables stands for."""
+    return {"observables": tuple(name.strip() for name in text.split(","))} if text else {}
+
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose groups of options are spread into single ones, and whose errors are reported.
@@ -224,11 +333,14 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def flat(**given: Any) -> None:
-        with reporting(given.get("debug", False)):
+        with reporting(given.get("debug", False)), ExitStack() as stack:
             gathered = {
                 name: group(**{field.name: given.pop(field.name) for field in fields(group)})
                 for name, group in groups.items()
             }
+            for group in gathered.values():
+                if isinstance(group, CrewOptions):
+                    stack.enter_context(group.hired())
             command(**gathered, **given)
 
     vars(flat)["__signature__"] = inspect.Signature(parameters)

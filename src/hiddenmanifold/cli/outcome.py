@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -24,6 +25,7 @@ class Code(IntEnum):
     NO_OUTPUT = 3
     DEFECT = 70
     INTERRUPTED = 130
+    UNREAD = 141
 
     @property
     def meaning(self) -> str:
@@ -38,6 +40,7 @@ _MEANINGS = {
     Code.NO_OUTPUT: "a file could not be written, or an optional library is missing",
     Code.DEFECT: "a defect of this program",
     Code.INTERRUPTED: "Ctrl-C: what was done was printed and written",
+    Code.UNREAD: "whoever read the output left before its end, as head does",
 }
 
 
@@ -49,6 +52,10 @@ def complain(sentence: str) -> None:
     """Say what went wrong, where it does not mix with results."""
     typer.secho("error: ", fg="red", bold=True, err=True, nl=False)
     typer.echo(sentence, err=True)
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"warning: {message}", err=True)
 
 
 def stop(code: Code, sentence: str) -> NoReturn:
@@ -65,9 +72,14 @@ class OneSentence(TyperGroup):
             code = super().main(*args, **{**options, "standalone_mode": False})
         except typer.TyperException as error:
             command = getattr(getattr(error, "ctx", None), "command_path", "hiddenmanifold")
-            sentence = error.format_message().rstrip(".?")
-            complain(f"{sentence}; see {command} --help")
+            sentence = error.format_message().rstrip(".")
+            stop = "" if sentence.endswith("?") else "."
+            complain(f"{sentence}{stop} See {command} --help")
             code = error.exit_code
+        except SystemExit as end:  # the libraries' answer to a closed pipe is 1, a failure
+            if not isinstance(end.__context__, BrokenPipeError):
+                raise
+            code = Code.UNREAD
         if standalone_mode:
             sys.exit(code)
         return code
@@ -75,9 +87,17 @@ class OneSentence(TyperGroup):
 
 @contextmanager
 def reporting(debug: bool) -> Iterator[None]:
-    """Turn what is raised inside into one sentence and an exit code, after a traceback if asked."""
+    """Turn what is raised inside into one sentence and an exit code, after a traceback if asked.
+
+    Warnings are sentences too. Those of floating-point arithmetic say less than the status of the
+    point that they come from, and are left to the debugger.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            if not debug:
+                warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
+                warnings.showwarning = _warn
+            yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except BaseException as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,74 +11,133 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.cli.files import STATUSES, columns
+from hiddenmanifold.cli.letters import legible
 from hiddenmanifold.errors import Status
+from hiddenmanifold.plotting.style import role
 from hiddenmanifold.points import RATIOS
 
 if TYPE_CHECKING:
     import xarray as xr
+    from rich.console import Console
     from rich.table import Table
 
 FIRST = (
+    *RATIOS,
     "optimal_regularisation",
     "generalisation_error",
+    "kernel_limit",
     "clean_error",
     "training_loss",
     "training_error",
 )
 """Quantities that are shown unless others are asked for."""
-SHORT = ("generalisation_error", "training_loss")
+SHORT = ("optimal_regularisation", "generalisation_error", "training_loss")
 """The same where each has several columns."""
+SLOPES = ("regularisation", "n", "p")
+"""What derivatives are taken by; they are shown beside the error alone."""
 WIDEST = 1000
 """Columns of text in which every table has room."""
 ROWS = 60
-"""Most rows that are shown; of a longer table, its beginning and its end."""
+"""Most rows that a terminal shows; of a longer table, its beginning and its end."""
+
+Column = tuple[str, list[str]]
+"""Title and cells."""
 
 
 def show(ds: xr.Dataset, quantities: Sequence[str] = ()) -> None:
-    """Print a dataset on standard output: what varies in a table, the rest below it."""
+    """Print a dataset on standard output: what varies in a table, the rest below it.
+
+    A terminal is shown no more rows than can be read, and what it is too narrow for below the rest;
+    anything else gets the whole table.
+    """
+    console = _console()
+    points = next(iter(ds.data_vars.values())).size
+    if console.is_terminal and points > ROWS:
+        console.print(f"{ROWS} of {points} points; --csv, --json and --nc write all")
+    screen = console.width
+    for block in list(_blocks(console, keys(ds), groups(ds, quantities))):
+        made = table(console, block)
+        # never cut a number short, however narrow the screen is
+        console.width = max(screen, _width(console, made))
+        console.print(made)
+    console.width = screen
+    for line in below(ds):
+        text = legible(line, console.encoding)
+        console.print(text, style="dim", markup=False, soft_wrap=not console.is_terminal)
+
+
+def _console() -> Console:
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=True)
-    made = table(ds, quantities)
-    # never cut a number short, however narrow the screen is
-    whole = console.measure(made, options=console.options.update(width=WIDEST)).maximum
-    console.width = max(console.width, whole)
-    console.print(made)
-    for line in below(ds):
-        console.print(line, style="dim", markup=False)
+    class Unread(Console):
+        """A console that leaves a closed pipe to its caller."""
+
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704 what it was called for
+
+    return Unread(highlight=False)
 
 
-def table(ds: xr.Dataset, quantities: Sequence[str] = ()) -> Table:
-    """What varies in a dataset, and the quantities, as columns."""
+def _width(console: Console, made: Table) -> int:
+    return console.measure(made, options=console.options.update(width=WIDEST)).maximum
+
+
+def _blocks(
+    console: Console, first: list[Column], rest: Sequence[list[Column]]
+) -> Iterator[list[Column]]:
+    """Tables that fit on the screen, each with the first columns and some groups of the rest."""
+    block = list(first)
+    for group in rest:
+        wider = [*block, *group]
+        full = console.is_terminal and _width(console, table(console, wider)) > console.width
+        if full and len(block) > len(first):
+            yield block
+            wider = [*first, *group]
+        block = wider
+    yield block
+
+
+def table(console: Console, shown: Sequence[Column]) -> Table:
+    """Columns as a table, with the letters and as many rows as a console can show."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    flat = columns(ds)
-    shown = [(heading(str(dim)), [digits(v) for v in flat[str(dim)]]) for dim in ds.dims]
-    for name in quantities or default_quantities(ds):
-        shown += _columns_of(name, flat)
-    for name in STATUSES:
-        if name in flat and flat[name].any():
-            words = [Status(int(value)).name.lower() for value in flat[name]]
-            shown.append((heading(name), words))
-    for name in ("seeds", "dropped"):
-        if name in flat and (name == "seeds" or flat[name].any()):
-            shown.append((name, [str(int(value)) for value in flat[name]]))
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for title, _ in shown:
-        made.add_column(title, justify="right", no_wrap=True)
+        made.add_column(legible(title, console.encoding), justify="right", no_wrap=True)
     rows = list(zip(*(cells for _, cells in shown), strict=True))
-    if len(rows) > ROWS:
-        made.title = f"{ROWS} of {len(rows)} points; --csv, --json and --nc write all"
+    if console.is_terminal and len(rows) > ROWS:
         rows[ROWS // 2 : -ROWS // 2] = [("⋮",) * len(shown)]
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*(legible(cell, console.encoding) for cell in row))
     return made
+
+
+def keys(ds: xr.Dataset) -> list[Column]:
+    """What varies."""
+    flat = columns(ds)
+    return [(heading(str(dim)), [digits(v) for v in flat[str(dim)]]) for dim in ds.dims]
+
+
+def groups(ds: xr.Dataset, quantities: Sequence[str] = ()) -> list[list[Column]]:
+    """Quantities as columns; those of one belong together."""
+    flat = columns(ds)
+    wanted = quantities or default_quantities(ds)
+    shown = [_columns_of(name, ds, flat) for name in wanted]
+    for name in STATUSES:
+        if name in flat and flat[name].any() and name not in wanted:
+            shown.append(_columns_of(name, ds, flat))
+    for name in ("seeds", "dropped"):
+        if name in flat and (name == "seeds" or flat[name].any()) and name not in wanted:
+            shown.append([(name, [str(int(value)) for value in flat[name]])])
+    return shown
 
 
 def below(ds: xr.Dataset) -> Iterator[str]:
     """What does not vary: ratios, the model, and what is minimised."""
     fixed = [(str(name), values) for name, values in ds.coords.items() if values.ndim == 0]
+    if any(role(_meaning(a)) == "peak" and a.isnull().any() for a in ds.data_vars.values()):
+        yield "—: the curve has no peak"
     if fixed:
         yield ", ".join(f"{heading(name)} = {digits(float(values))}" for name, values in fixed)
     yield str(ds.attrs["model"])
@@ -88,25 +148,32 @@ def below(ds: xr.Dataset) -> Iterator[str]:
 def default_quantities(ds: xr.Dataset) -> tuple[str, ...]:
     """What is shown of a dataset unless something else is asked for."""
     names: tuple[str, ...] = SHORT if "generalisation_error_theory" in ds else FIRST
+    slopes = tuple(f"generalisation_error_by_log_{parameter}" for parameter in SLOPES)
+    if slopes[0] in ds:
+        names = ("generalisation_error", *slopes)
     if "clean_error" in ds and (ds["clean_error"] == ds["generalisation_error"]).all():
         names = tuple(name for name in names if name != "clean_error")  # labels without noise
-    return tuple(name for name in names if name in ds) or tuple(map(str, ds.data_vars))
+    return tuple(name for name in names if name in ds.data_vars) or tuple(map(str, ds.data_vars))
 
 
 def heading(name: str) -> str:
     """The name of a quantity, for a person."""
     if name in RATIOS:
         return name.replace("_over_", "/")
-    return {"regularisation": "λ", "optimal_regularisation": "optimal λ"}.get(
-        name, name.replace("_", " ")
-    )
+    words = re.sub(r"(?<=[A-Za-z]{2})_", " ", name)  # symbols keep theirs: q_w
+    of_lambda = {"regularisation": "λ", "optimal regularisation": "optimal λ"}
+    return of_lambda.get(words, words.replace("by log regularisation", "by log λ"))
 
 
-def _columns_of(name: str, flat: dict[str, NDArray[Any]]) -> list[tuple[str, list[str]]]:
+def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> list[Column]:
     """The columns of one quantity: its value, with its error, prediction and z-score if known."""
-    title = "\n".join(heading(name).rsplit(" ", 1))
+    title = "\nby ".join(heading(name).split(" by "))
+    if "\n" not in title:
+        title = "\n".join(title.rsplit(" ", 1))
     if name in RATIOS:
-        title = f"threshold\n{title}"
+        title = f"{role(_meaning(ds[name]))}\n{title}".lstrip()
+    if name in STATUSES:
+        return [(title, [Status(int(value)).name.lower() for value in flat[name]])]
     cells = [digits(value) for value in flat[name]]
     if f"{name}_stderr" in flat:
         pairs = zip(flat[name], flat[f"{name}_stderr"], strict=True)
@@ -116,6 +183,10 @@ def _columns_of(name: str, flat: dict[str, NDArray[Any]]) -> list[tuple[str, lis
     theory = [digits(value) for value in flat[f"{name}_theory"]]
     z = ["—" if math.isnan(z) else f"{z:+.1f}" for z in flat[f"{name}_z"]]
     return [(title, cells), ("theory", theory), ("z", z)]
+
+
+def _meaning(array: xr.DataArray) -> str:
+    return str(array.attrs.get("long_name", ""))
 
 
 def digits(value: float) -> str:

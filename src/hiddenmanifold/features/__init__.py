@@ -6,8 +6,7 @@ functions of :math:`k = \lambda/(\alpha e_1)`, and nothing else; the simulation 
 
 from hiddenmanifold.features.base import Closing, Drawn, Features, Visible
 from hiddenmanifold.features.covariance import Covariance
-from hiddenmanifold.features.deep import Deep, Layer
-from hiddenmanifold.features.random import RandomFeatures
+from hiddenmanifold.features.layers import Deep, Layer, RandomFeatures
 
 __all__ = [
     "Closing",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.features.sight import LatentSight, Sight
-from hiddenmanifold.spectra import FAINT, Kappas, Sums
+from hiddenmanifold.spectra import FAINT, Sums
 
 
 @dataclass(frozen=True)
@@ -31,14 +30,17 @@ class Visible:
 class Closing:
     r"""Where the sums of features are asked for: :math:`k = \lambda/(\alpha e_1)`, and by what.
 
-    ``alpha`` and ``gamma`` are n/p and d/p, ``e`` the channel averages (points, 3), ``rho`` the
-    variance of the teacher's field.
+    ``alpha`` and ``gamma`` are n/p and d/p, ``e1`` a channel average, of which and of the others
+    ``noise`` is :math:`e_2/(\alpha e_1^2)` and ``a`` is :math:`e_3/e_1`; ``rho`` is the variance of
+    the teacher's field.
     """
 
     k: Array
     alpha: Array
     gamma: Array
-    e: Array
+    e1: Array
+    noise: Array
+    a: Array
     rho: float
 
 
@@ -62,10 +64,8 @@ class Drawn:
 class Features:
     """Base of all features."""
 
-    @property
-    def rho(self) -> float | None:
-        """The variance of the teacher's field if the features fix it, else None."""
-        return None
+    rho: float | None = None
+    """The variance of the teacher's field if the features fix it."""
 
     @property
     def fixed_ratio(self) -> float | None:
@@ -141,7 +141,7 @@ class Features:
     def sight(self, gamma: Array) -> Sight:
         """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
         visible = self.visible(gamma)
-        return LatentSight(self, gamma, visible.fraction, visible.hidden)
+        return LatentSight(gamma, visible.fraction, visible.hidden, self)
 
 
 def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:
@@ -149,13 +149,3 @@ def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:
     theta = rng.standard_normal(d)
     theta *= np.sqrt(rho * d) / np.linalg.norm(theta)
     return theta
-
-
-def applied(
-    activation: Callable[[Array], Array], kappas: Kappas | None, h: Array, rng: np.random.Generator
-) -> Array:
-    """σ(h); or, given its coefficients, the Gaussian equivalent κ0 + κ1 h + κ⋆ z."""
-    if kappas is None:
-        return activation(h)
-    kappa_0, kappa_1, kappa_star = kappas
-    return kappa_0 + kappa_1 * h + kappa_star * rng.standard_normal(h.shape)

@@ -40,6 +40,7 @@ class Covariance(Features):
         If these are not two sequences of one length, negative, or show more than rho.
     """
 
+    fixed_ratio = 1.0
     eigenvalues: tuple[float, ...]
     teacher_weights: tuple[float, ...]
     rho: float = 1.0
@@ -82,10 +83,6 @@ class Covariance(Features):
         return p * w, np.full(len(w), 1.0 / p), t / (w * self.rho)
 
     @property
-    def fixed_ratio(self) -> float:
-        return 1.0
-
-    @property
     def fixed_dimension(self) -> int:
         return len(self.eigenvalues)
 
@@ -110,49 +107,40 @@ class Covariance(Features):
         tau = self._atoms[2]
         visible = self.visible(gamma)
         # in units in which the best visible direction has G = 1
-        G, directions = (
-            tau / tau.max(),
-            np.full_like(gamma, 1.0 / (self.fixed_dimension * tau.max())),
-        )
-        return DiscreteSight(G, directions, visible.fraction, visible.hidden)
+        directions = np.full_like(gamma, 1.0 / (len(self.eigenvalues) * tau.max()))
+        return DiscreteSight(directions, visible.fraction, visible.hidden, tau / tau.max())
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(p)
 
     def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> DrawnCovariates:
         w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
-        drawn = np.ones(p)
+        theta = np.divide(np.sqrt(t / p), w, where=w > 0, out=np.zeros(p))
         if self.drawn_teacher and not self.blind:  # what is seen has its variance exactly
-            drawn = rng.standard_normal(p)
-            seen = np.divide(t, w, where=w > 0, out=np.zeros(p))
-            drawn *= np.sqrt(seen.sum() / (seen @ drawn**2))
-        return DrawnCovariates(p * w, np.sqrt(p * t) * drawn, rho)
+            seen = w @ theta**2
+            theta *= rng.standard_normal(p)
+            theta *= np.sqrt(seen / (w @ theta**2))
+        return DrawnCovariates(p * w, theta, rho)
 
 
 @dataclass(frozen=True)
 class DrawnCovariates(Drawn):
-    """Variances of the features in the basis of eigenvectors, and covariances with the field."""
+    """Variances of the features in the basis of eigenvectors, and what each adds to the field."""
 
     variances: Array
-    g: Array
+    theta: Array
     rho: float
-
-    @cached_property
-    def theta(self) -> Array:
-        """What the field is per unit of each feature."""
-        positive = self.variances > 0
-        return np.divide(self.g, self.variances, where=positive, out=np.zeros_like(self.g))
 
     def sample(
         self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
     ) -> tuple[Array, Array]:
-        X = np.sqrt(self.variances) * rng.standard_normal((rows, len(self.g)))
-        hidden = max(0.0, self.rho - float(self.g @ self.theta))
+        X = np.sqrt(self.variances) * rng.standard_normal((rows, len(self.theta)))
+        hidden = max(0.0, self.rho - float(self.variances @ self.theta**2))
         return X, X @ self.theta + np.sqrt(hidden) * rng.standard_normal(rows)
 
     def overlaps(self, w: Array) -> dict[str, float]:
-        p = len(w)
+        p, covariances = len(w), self.variances * w
         return {
-            "Q": float(w @ (self.variances * w)) / p,
-            "M": float(w @ self.g) / np.sqrt(p),
+            "Q": float(w @ covariances) / p,
+            "M": float(self.theta @ covariances) / np.sqrt(p),
         }

@@ -30,6 +30,7 @@ CANCELLING = 0.01
 """Relative size below which a difference of averages is integrated instead."""
 
 
+@dataclass(frozen=True)
 class Sight:
     """What can be learned of the teacher, at a batch of points."""
 
@@ -42,7 +43,7 @@ class Sight:
 
     def __getitem__(self, index: Integers) -> Self:
         columns = {name: getattr(self, name)[index] for name in ("directions", "shown", "hidden")}
-        return replace(self, **columns)  # type: ignore[type-var]
+        return replace(self, **columns)
 
     def contrast(self, log_u: Array) -> tuple[Array, Array]:
         r""":math:`w = \log(q/V_0) - \log u \le 0` and its derivative by log u."""
@@ -58,9 +59,6 @@ class LatentSight(Sight):
     """The sight of a teacher drawn from N(0, rho I) in the latent space, at a batch of d/p."""
 
     features: Features
-    directions: Array
-    shown: Array
-    hidden: Array
 
     def boosted(self, boost: Array) -> Sums:
         """The sums at vanishing k, with brighter latent data."""
@@ -68,11 +66,8 @@ class LatentSight(Sight):
 
     @np.errstate(all="ignore")  # beyond 1e150 sums overflow; what is not finite is found
     def contrast(self, log_u: Array) -> tuple[Array, Array]:
-        r""":math:`w = \log(q/V_0) - \log u \le 0` and its derivative by log u.
-
-        :math:`w = \log(A/B)`, :math:`A = q/\rho u`, :math:`B = V_0/\rho`. Where all is visible
-        these are almost equal; their difference is the average of :math:`(1-G)(1 + G/(1+uG))`.
-        """
+        # w = log(A/B), A = q/ρu, B = V0/ρ: where all is visible these are almost equal, and their
+        # difference is the average of (1 - G)(1 + G/(1 + uG))
         if self.features.noiseless:  # G is 1 or 0
             u, odds = np.exp(log_u), self.hidden / self.shown
             return -np.log1p(odds * (1.0 + u)), -odds * u / (1.0 + odds * (1.0 + u))
@@ -120,9 +115,6 @@ class DiscreteSight(Sight):
     """The sight of a teacher with independent coefficients of variances G along some directions."""
 
     G: Array
-    directions: Array
-    shown: Array
-    hidden: Array
 
     def _mean(self, values: Array) -> Array:
         """Average over directions, one of which is the unit of `directions`."""

@@ -6,7 +6,6 @@ A module per figure: its setting at the top, in the paper's size (`FULL`) and in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,6 +24,7 @@ from hiddenmanifold.figures.curves import Datasets, scores
 from hiddenmanifold.figures.drawing import write
 from hiddenmanifold.figures.setting import Setting
 from hiddenmanifold.plotting.figure import check_available
+from hiddenmanifold.storage import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,22 +46,20 @@ class Recipe(Protocol):
     def PARTS(self) -> tuple[str, ...]:
         """Names of its datasets."""
 
-    def compute(self, setting: Setting, *, progress: bool = False) -> Datasets:
-        """The datasets behind the figure, named like its `PARTS`, maybe with a progress bar."""
+    def compute(
+        self, setting: Setting, *, progress: bool | None = False, store: Path | None = None
+    ) -> Datasets:
+        """The datasets behind the figure, named like its `PARTS`; fits are kept in the store."""
 
     def draw(self, data: Datasets) -> Figure:
         """The figure, of the datasets that `compute` returned."""
 
 
-MODULES: Mapping[int, Recipe] = {
-    1: figure_1,
-    2: figure_2,
-    3: figure_3,
-    4: figure_4,
-    5: figure_5,
-    6: figure_6,
-    7: figure_7,
-}
+MODULES = dict[int, Recipe](
+    enumerate((figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7), start=1)
+)
+STORE = "results.db"
+"""The file in a figure's directory that keeps its data, and every fit they are made of."""
 NUMBERS = tuple(MODULES)
 """The numbers of the paper's figures."""
 
@@ -93,11 +91,10 @@ def run(number: int, *, quick: bool, directory: Path | str, progress: bool = Tru
     MissingExtraError
         If matplotlib is not installed.
     """
-    recipe = _recipe(number)
     check_available()  # before minutes are spent on what cannot be drawn
     directory = Path(directory)
     data = datasets(number, quick=quick, directory=directory, progress=progress)
-    drawn = write(recipe.draw(data), directory, stem(number, quick=quick))
+    drawn = write(MODULES[number].draw(data), directory, stem(number, quick=quick))
     return [*drawn, *_files(number, quick, directory).values()]
 
 
@@ -108,22 +105,18 @@ def stem(number: int, *, quick: bool) -> str:
 
 def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool = True) -> Datasets:
     """The datasets behind a figure: those in the directory, if they fit, else computed and kept."""
-    recipe = _recipe(number)
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    setting = recipe.QUICK if quick else recipe.FULL
-    files, key = _files(number, quick, directory), store.fingerprint(setting, f"figure_{number}")
-    data = store.load(files, key)
-    if data is None:
-        data = recipe.compute(setting, progress=progress)
-        store.save(data, files, key)
-    return data
-
-
-def _recipe(number: int) -> Recipe:
     if number not in MODULES:
         raise InvalidArgumentError("number", number, "one of " + ", ".join(map(str, NUMBERS)))
-    return MODULES[number]
+    recipe, directory = MODULES[number], Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    setting = recipe.QUICK if quick else recipe.FULL
+    kept = Store(directory / STORE)
+    data = store.recalled(kept, setting, f"figure_{number}")
+    if data is None:
+        data = recipe.compute(setting, progress=progress, store=kept.path)
+        store.keep(kept, setting, f"figure_{number}", data)
+    store.export(data, _files(number, quick, directory))
+    return data
 
 
 def _files(number: int, quick: bool, directory: Path) -> dict[str, Path]:

@@ -22,6 +22,7 @@ Datasets = dict[str, "xr.Dataset"]
 """The datasets behind one figure, by name."""
 
 ERROR = ("generalisation_error",)
+OPTIMAL = {"regularisation": "optimal"}
 SMALLEST = 1e-6
 """Where the optimal λ is the limit 0⁺, which cannot be simulated, simulations take this λ; theory
 and simulation are compared at this same value."""
@@ -29,30 +30,16 @@ RECORDED = ("status", "residual", "quadrature_error", "optimal_regularisation")
 """Kept with every prediction, whatever the figure draws."""
 
 
-def predicted(
-    models: Mapping[str, Model], over: str, quantities: Sequence[str], **arguments: Any
-) -> xr.Dataset:
-    """Predictions of several models, side by side along a dimension `over` their names.
-
-    The quantities are kept, and the certificates; the arguments are those of `predict`.
-    """
-    parts = {}
-    for name, model in models.items():
-        ds = predict(model, **arguments)
-        parts[name] = ds[[key for key in (*quantities, *RECORDED) if key in ds]]
-    return side_by_side(parts, over)
+def predicted(model: Model, quantities: Sequence[str], **arguments: Any) -> xr.Dataset:
+    """Some quantities of what `predict` returns with these arguments, and the certificates."""
+    ds = predict(model, **arguments)
+    return ds[[key for key in (*quantities, *RECORDED) if key in ds]]
 
 
 def simulated(
-    models: Mapping[str, Model],
-    over: str,
-    quantities: Sequence[str],
-    *,
-    size: Size,
-    regularisation: Any,
-    **arguments: Any,
+    model: Model, quantities: Sequence[str], *, size: Size, regularisation: Any, **arguments: Any
 ) -> xr.Dataset:
-    """Simulations of several models, with the theory at the same points, side by side.
+    """Simulations of a model, with the theory at the same points.
 
     Each quantity q is kept as `q`, `q_stderr`, `q_theory` and `q_z`, as `compare` names them. The
     optimal λ is that of the theory, at least `SMALLEST`; the arguments are those of `simulate`.
@@ -62,22 +49,18 @@ def simulated(
     KeyboardInterrupt
         After a Ctrl-C.
     """
-    ratios = {name: values for name, values in arguments.items() if "_over_" in name}
-    parts = {}
-    for name, model in models.items():
-        lam = regularisation
-        if isinstance(lam, str):
-            best = predict(model, regularisation=lam, **ratios)
-            lam = best.optimal_regularisation.clip(min=SMALLEST)
-        ds = compared(model, regularisation=lam, **asdict(size), **arguments)
-        if dropped := int(ds.dropped.sum()):
-            warnings.warn(
-                f"{dropped} simulated fits of {model} did not reach their optimum and are left out",
-                stacklevel=2,
-            )
-        wanted = [key + end for key in quantities for end in ("", "_stderr", "_theory", "_z")]
-        parts[name] = ds[[*wanted, "seeds", "dropped"]]
-    return side_by_side(parts, over)
+    if isinstance(regularisation, str):
+        ratios = {name: values for name, values in arguments.items() if "_over_" in name}
+        best = predict(model, regularisation=regularisation, **ratios)
+        regularisation = best.optimal_regularisation.clip(min=SMALLEST)
+    ds = compared(model, regularisation=regularisation, **asdict(size), **arguments)
+    if dropped := int(ds.dropped.sum()):
+        warnings.warn(
+            f"{dropped} simulated fits of {model} did not reach their optimum and are left out",
+            stacklevel=2,
+        )
+    wanted = [key + end for key in quantities for end in ("", "_stderr", "_theory", "_z")]
+    return ds[[*wanted, "seeds", "dropped"]]
 
 
 def compared(model: Model, **arguments: Any) -> xr.Dataset:
@@ -94,26 +77,28 @@ def compared(model: Model, **arguments: Any) -> xr.Dataset:
     return ds
 
 
-def small_and_optimal(
-    lines: Mapping[str, Model],
-    points: Mapping[str, Model],
-    over: str,
-    quantities: Sequence[str],
-    setting: Setting,
-    *,
-    progress: bool,
-) -> Datasets:
-    """Theory and simulation at the λ of a setting, and their errors at the optimal λ.
-
-    The `lines` are models that are predicted, the `points` those that are simulated, by name.
-    """
-    theory, simulation = setting.theory, {**setting.simulation, "progress": progress}
-    best = {"regularisation": "optimal"}
+def lines(model: Model, quantities: Sequence[str], setting: Setting) -> Datasets:
+    """The theory at the λ of a setting, and its error at the optimal λ."""
     return {
-        "theory": predicted(lines, over, quantities, **theory),
-        "optimum": predicted(lines, over, ERROR, **theory | best),
-        "simulation": simulated(points, over, quantities, **simulation),
-        "simulated_optimum": simulated(points, over, ERROR, **simulation | best),
+        "theory": predicted(model, quantities, **setting.theory),
+        "optimum": predicted(model, ERROR, **setting.theory | OPTIMAL),
+    }
+
+
+def points(model: Model, quantities: Sequence[str], setting: Setting, **how: Any) -> Datasets:
+    """The same simulated."""
+    at = {**setting.simulation, **how}
+    return {
+        "simulation": simulated(model, quantities, **at),
+        "simulated_optimum": simulated(model, ERROR, **at | OPTIMAL),
+    }
+
+
+def stacked(data: Mapping[str, Datasets], over: str) -> Datasets:
+    """The datasets of several models, each with its likes side by side."""
+    parts = next(iter(data.values()))
+    return {
+        part: side_by_side({name: own[part] for name, own in data.items()}, over) for part in parts
     }
 
 
@@ -121,7 +106,9 @@ def side_by_side(parts: Mapping[str, xr.Dataset], over: str) -> xr.Dataset:
     """Datasets on the same points as one, with a new first dimension of their names."""
     import xarray as xr
 
-    bare = [_regularisation_as_data(ds) for ds in parts.values()]
+    # unless it is a dimension, each model may have its own λ, which is no coordinate of all
+    own = [{"regularisation"} & set(ds.coords) - set(ds.dims) for ds in parts.values()]
+    bare = [ds.reset_coords(names) for names, ds in zip(own, parts.values(), strict=True)]
     shared = {name: bare[0][name].variable for name in bare[0].coords}
     whole = xr.concat(
         [ds.drop_vars(list(shared)) for ds in bare],
@@ -131,17 +118,6 @@ def side_by_side(parts: Mapping[str, xr.Dataset], over: str) -> xr.Dataset:
     ).assign_coords(shared)
     models = [f"{name}: {ds.attrs['model']}" for name, ds in parts.items()]
     return whole.assign_attrs(model="; ".join(models))
-
-
-def only_one(data: Datasets) -> Datasets:
-    """Datasets over the `loss`, of which there is one, without this dimension."""
-    return {part: ds.isel(loss=0, drop=True) for part, ds in data.items()}
-
-
-def _regularisation_as_data(ds: xr.Dataset) -> xr.Dataset:
-    """Unless it is a dimension, each model may have its own λ, which is no coordinate of all."""
-    own = "regularisation" in ds.coords and "regularisation" not in ds.dims
-    return ds.reset_coords("regularisation") if own else ds
 
 
 def scores(data: Datasets) -> xr.DataArray:

@@ -7,20 +7,11 @@ the training loss in green, dots for the model, crosses for the equivalent one.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.figures.curves import Datasets, only_one, predicted, side_by_side, simulated
-from hiddenmanifold.figures.drawing import (
-    BLUE,
-    COLUMN,
-    GREEN,
-    GREY,
-    key,
-    line,
-    points,
-    sheet,
-    sizes,
-)
+from hiddenmanifold.figures import drawing
+from hiddenmanifold.figures.curves import Datasets, predicted, side_by_side, simulated
+from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREEN, GREY
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
@@ -40,38 +31,37 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=1))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves over p/n, and simulated points of both kinds of data."""
-    shown = ({"logistic": paper_model()}, "loss", tuple(QUANTITIES))
+    shown = (paper_model(), tuple(QUANTITIES))
     kinds = {
-        kind: simulated(*shown, **setting.simulation, data=kind, progress=progress)
+        kind: simulated(*shown, **setting.simulation | how, data=kind)
         for kind in ("original", "equivalent")
     }
-    return only_one(
-        {"theory": predicted(*shown, **setting.theory), "simulation": side_by_side(kinds, "data")}
-    )
+    theory = predicted(*shown, **setting.theory)
+    return {"theory": theory, "simulation": side_by_side(kinds, "data")}
 
 
 def draw(data: Datasets) -> Figure:
     """Both quantities over p/n, in one panel."""
     theory, simulation = data.values()
-    with sheet(COLUMN, 2.7) as figure:
+    with drawing.sheet(COLUMN, 2.7) as figure:
         axis = figure.subplots()
         for quantity, colour in QUANTITIES.items():
-            line(axis, theory[quantity], colour)
-            points(axis, simulation.sel(data="original"), quantity, "p_over_n", colour)
+            drawing.line(axis, theory[quantity], colour)
+            drawing.points(axis, simulation.sel(data="original"), quantity, "p_over_n", colour)
             twin = simulation.sel(data="equivalent")
-            points(axis, twin, quantity, "p_over_n", colour, fmt="x", markersize=4.0)
+            drawing.points(axis, twin, quantity, "p_over_n", colour, fmt="x", markersize=4.0)
         axis.set_xlabel(label("p_over_n"))
         axis.set_ylabel("generalisation error, training loss")
         axis.set_xlim(0.0, float(theory.p_over_n.max()))
         axis.set_ylim(bottom=0.0)
         axis.legend(
             handles=[
-                key(r"generalisation error $\epsilon_g$", BLUE),
-                key(r"training loss $\epsilon_t$", GREEN),
-                key(f"simulation, {sizes(simulation)}", GREY, "none", marker="o"),
-                key("Gaussian equivalent", GREY, "none", marker="x"),
+                drawing.key(r"generalisation error $\epsilon_g$", BLUE),
+                drawing.key(r"training loss $\epsilon_t$", GREEN),
+                drawing.key(f"simulation, {drawing.sizes(simulation)}", GREY, "none", marker="o"),
+                drawing.key("Gaussian equivalent", GREY, "none", marker="x"),
             ]
         )
     return figure

@@ -9,25 +9,13 @@ its edge. The paper's figure has no simulations; here they are, so that the curv
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, small_and_optimal
-from hiddenmanifold.figures.drawing import (
-    BLUE,
-    COLUMN,
-    GENERALISATION_ERROR,
-    GREY,
-    RED,
-    key,
-    legend,
-    letter,
-    line,
-    points,
-    sheet,
-    strength,
-)
+from hiddenmanifold.figures import curves, drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets
+from hiddenmanifold.figures.drawing import BLUE, COLUMN, GENERALISATION_ERROR, GREY, RED
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
@@ -49,34 +37,37 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=2))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each loss."""
-    models = {loss: paper_model(loss=loss) for loss in COLOURS}
-    both = (*ERROR, "training_loss")
-    limit = setting.theory | {"p_over_n": np.inf, "regularisation": "optimal"}
-    return {
-        **small_and_optimal(models, models, "loss", both, setting, progress=progress),
-        "kernel_limit": predicted(models, "loss", ERROR, **limit),
-    }
+    data = {}
+    for loss in COLOURS:
+        shown = (paper_model(loss=loss), (*ERROR, "training_loss"), setting)
+        at_infinity = setting.theory | curves.OPTIMAL | {"p_over_n": np.inf}
+        data[loss] = {
+            **curves.lines(*shown),
+            **curves.points(*shown, **how),
+            "kernel_limit": curves.predicted(shown[0], ERROR, **at_infinity),
+        }
+    return curves.stacked(data, "loss")
 
 
 def draw(data: Datasets) -> Figure:
     """The generalisation error above, the training loss below."""
     theory, optimum, simulation, simulated_optimum, limit = data.values()
-    with sheet(COLUMN, 4.2) as figure:
+    with drawing.sheet(COLUMN, 4.2) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.7, 1.0))
         for loss, colour in COLOURS.items():
             one = {"loss": loss}
-            line(upper, theory.generalisation_error.sel(one), colour)
-            line(upper, optimum.generalisation_error.sel(one), colour, "--")
-            line(lower, theory.training_loss.sel(one), colour)
+            drawing.line(upper, theory.generalisation_error.sel(one), colour)
+            drawing.line(upper, optimum.generalisation_error.sel(one), colour, "--")
+            drawing.line(lower, theory.training_loss.sel(one), colour)
             for axis, ds, quantity, marker in (
                 (upper, simulation, "generalisation_error", "o"),
                 (upper, simulated_optimum, "generalisation_error", "s"),
                 (lower, simulation, "training_loss", "o"),
             ):
                 style = {"fmt": marker, "markersize": SIZES[loss]}
-                points(axis, ds.sel(one), quantity, "p_over_n", colour, **style)
+                drawing.points(axis, ds.sel(one), quantity, "p_over_n", colour, **style)
             upper.plot(
                 [1.0],
                 [float(limit.generalisation_error.sel(one))],
@@ -94,14 +85,14 @@ def draw(data: Datasets) -> Figure:
         upper.set_ylabel(GENERALISATION_ERROR)
         lower.set_ylabel(r"training loss, $\epsilon_t$")
         lower.set_ylim(bottom=-0.01)
-        letter(upper, rf"$n/d={float(theory.n_over_d):g}$")
-        legend(
+        drawing.letter(upper, rf"$n/d={float(theory.n_over_d):g}$")
+        drawing.legend(
             upper,
             [
-                *(key(f"{loss} loss", colour) for loss, colour in COLOURS.items()),
-                key(strength(theory), GREY, marker="o"),
-                key(r"optimal $\lambda$", GREY, "--", marker="s"),
-                key(r"$p/n\to\infty$", GREY, "none", marker="<", markerfacecolor=GREY),
+                *(drawing.key(f"{loss} loss", colour) for loss, colour in COLOURS.items()),
+                drawing.key(drawing.strength(theory), GREY, marker="o"),
+                drawing.key(r"optimal $\lambda$", GREY, "--", marker="s"),
+                drawing.key(r"$p/n\to\infty$", GREY, "none", marker="<", markerfacecolor=GREY),
             ],
             simulation,
         )

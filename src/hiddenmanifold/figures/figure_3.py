@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, simulated
-from hiddenmanifold.figures.drawing import PAGE, error_map, key, letter, ring, sheet
+from hiddenmanifold.figures import drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, simulated
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.thresholds import separability_threshold
@@ -34,37 +34,35 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=3))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and on the line of separability; a small grid of simulations."""
-    shown = ({"logistic": paper_model()}, "loss", ERROR)
+    shown = (paper_model(), ERROR)
     n_over_d = setting.lines["n_over_d"].values
     places = separability_threshold(paper_model(), n_over_d=n_over_d).drop_vars("n_over_d")
     on_line = {"n_over_d": places.copy(data=n_over_d), "p_over_n": places}
-    return only_one(
-        {
-            "theory": predicted(*shown, **setting.theory),
-            "threshold": predicted(*shown, **setting.theory | on_line),
-            "simulation": simulated(*shown, **setting.simulation, progress=progress),
-        }
-    )
+    return {
+        "theory": predicted(*shown, **setting.theory),
+        "threshold": predicted(*shown, **setting.theory | on_line),
+        "simulation": simulated(*shown, **setting.simulation | how),
+    }
 
 
 def draw(data: Datasets) -> Figure:
     """A surface on the left, a heat map on the right."""
     theory, threshold, simulation = data.values()
-    with sheet(PAGE, 2.9) as figure:
+    with drawing.sheet(drawing.PAGE, 2.9) as figure:
         grid = figure.add_gridspec(1, 2, width_ratios=(1.15, 1.0))
         left = figure.add_subplot(grid[0], projection="3d", computed_zorder=False)
         _surface(left, theory.generalisation_error, threshold)
         axis = figure.add_subplot(grid[1])
         ratios = ("n_over_d", "p_over_n")
-        error_map(axis, theory, simulation, ratios, np.arange(0.1, 0.5, 0.02))
+        drawing.error_map(axis, theory, simulation, ratios, np.arange(0.1, 0.5, 0.02))
         axis.plot(threshold.n_over_d, threshold.p_over_n, color="white", linewidth=1.6)
         axis.set_xlabel(label("n_over_d"))
         axis.set_ylabel(label("p_over_n"))
-        handles = [key("linearly separable above", "white"), ring(simulation)]
+        handles = [drawing.key("linearly separable above", "white"), drawing.ring(simulation)]
         axis.legend(handles=handles, labelcolor="white", loc="upper right")
-        letter(axis, "(b)")
+        drawing.letter(axis, "(b)")
     return figure
 
 
@@ -88,4 +86,4 @@ def _surface(axis: Any, error: xr.DataArray, threshold: xr.Dataset) -> None:
     axis.set_box_aspect(None, zoom=0.97)
     axis.tick_params(pad=-1, labelsize=7)
     # as a title, because beside its axis it would be cut off
-    letter(axis, r"(a) generalisation error, $\epsilon_g$")
+    drawing.letter(axis, r"(a) generalisation error, $\epsilon_g$")

@@ -9,20 +9,11 @@ kink, on either side of which there is a maximum, and from there on the other on
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.figures.curves import Datasets, side_by_side
-from hiddenmanifold.figures.drawing import (
-    BLUE,
-    COLUMN,
-    GREY,
-    RED,
-    key,
-    level,
-    line,
-    sheet,
-    strength,
-)
+from hiddenmanifold.figures import drawing
+from hiddenmanifold.figures.curves import Datasets, stacked
+from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREY, RED
 from hiddenmanifold.figures.setting import Axis, Setting, paper_model
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.thresholds import interpolation_peak, separability_threshold
@@ -40,38 +31,36 @@ FULL = Setting(at={"regularisation": 1e-4}, lines={"n_over_d": Axis(0.05, 8.0, 2
 QUICK = replace(FULL, lines={"n_over_d": Axis(0.05, 8.0, 80)})
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Peaks and thresholds of each projection; as nothing is simulated, there is no progress."""
-    peaks, thresholds = {}, {}
+    data = {}
     for projection in COLOURS:
         model = paper_model(projection=projection)
-        peaks[projection] = interpolation_peak(model, **setting.theory)
+        peak = interpolation_peak(model, **setting.theory)
         found = separability_threshold(model, n_over_d=setting.lines["n_over_d"].values)
-        thresholds[projection] = found.to_dataset().assign_attrs(found.attrs)
-    return {
-        "peak": side_by_side(peaks, "projection"),
-        "threshold": side_by_side(thresholds, "projection"),
-    }
+        threshold = found.to_dataset().assign_attrs(found.attrs)
+        data[projection] = {"peak": peak, "threshold": threshold}
+    return stacked(data, "projection")
 
 
 def draw(data: Datasets) -> Figure:
     """Both positions over n/d."""
     peak, threshold = data.values()
-    with sheet(COLUMN, 2.6) as figure:
+    with drawing.sheet(COLUMN, 2.6) as figure:
         axis = figure.subplots()
         for projection, colour in COLOURS.items():
-            line(axis, peak.p_over_n.sel(projection=projection), colour)
-            line(axis, threshold.p_over_n.sel(projection=projection), colour, "--")
-        level(axis, COVER, r"$\alpha^*=2$ (Cover)", right=True)
+            drawing.line(axis, peak.p_over_n.sel(projection=projection), colour)
+            drawing.line(axis, threshold.p_over_n.sel(projection=projection), colour, "--")
+        drawing.level(axis, COVER, r"$\alpha^*=2$ (Cover)", right=True)
         axis.set_xlabel(label("n_over_d"))
         axis.set_ylabel(r"position of the peak, $p/n=1/\alpha^*$")
         axis.set_xlim(0.0, float(peak.n_over_d.max()))
         axis.legend(
             handles=[
-                key("Gaussian features", RED),
-                key("orthogonal features", BLUE),
-                key(f"peak at {strength(peak)}", GREY),
-                key("exact separability threshold", GREY, "--"),
+                drawing.key("Gaussian features", RED),
+                drawing.key("orthogonal features", BLUE),
+                drawing.key(f"peak at {drawing.strength(peak)}", GREY),
+                drawing.key("exact separability threshold", GREY, "--"),
             ],
             loc="upper right",
             bbox_to_anchor=(1.0, 0.93),

@@ -9,23 +9,11 @@ cosine transforms.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.figures.curves import ERROR, Datasets, side_by_side, small_and_optimal
-from hiddenmanifold.figures.drawing import (
-    BLUE,
-    GENERALISATION_ERROR,
-    GREY,
-    PAGE,
-    RED,
-    key,
-    legend,
-    letter,
-    line,
-    points,
-    sheet,
-    strength,
-)
+from hiddenmanifold.figures import curves, drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets, stacked
+from hiddenmanifold.figures.drawing import BLUE, GENERALISATION_ERROR, GREY, PAGE, RED
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
@@ -38,10 +26,11 @@ TITLE = "Gaussian against orthogonal projections, in ridge and in logistic regre
 PARTS = ("theory", "optimum", "simulation", "simulated_optimum")
 PROJECTIONS = {"gaussian": BLUE, "orthogonal": RED}
 POINTS = {
-    "gaussian": ("Gaussian", BLUE, "o"),
-    "hadamard": ("Hadamard", RED, "o"),
-    "dct": ("DCT", RED, "D"),
+    "gaussian": ("Gaussian", BLUE, "o", BLUE),
+    "hadamard": ("Hadamard", RED, "o", RED),
+    "dct": ("DCT", RED, "D", "white"),
 }
+"""Name, colour, marker and its face."""
 TASKS = {
     "ridge": ({"teacher": "linear", "loss": "square"}, 1e-8),
     "logistic": ({"teacher": "sign", "loss": "logistic"}, 1e-4),
@@ -57,25 +46,24 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=128, seeds=12, n_test=1000, seed=5))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over p/n, of each task and projection."""
     panels = {}
     for task, (ingredients, small) in TASKS.items():
-        lines, dots = (
-            {name: paper_model(projection=name, **ingredients) for name in names}
-            for names in (PROJECTIONS, POINTS)
-        )
         own = replace(setting, at={**setting.at, "regularisation": small})
-        panels[task] = small_and_optimal(lines, dots, "projection", ERROR, own, progress=progress)
-    return {
-        part: side_by_side({task: panel[part] for task, panel in panels.items()}, "panel")
-        for part in PARTS
-    }
+        shown = {
+            name: (paper_model(projection=name, **ingredients), ERROR, own)
+            for name in (*PROJECTIONS, *POINTS)
+        }
+        theory = {name: curves.lines(*shown[name]) for name in PROJECTIONS}
+        dots = {name: curves.points(*shown[name], **how) for name in POINTS}
+        panels[task] = stacked(theory, "projection") | stacked(dots, "projection")
+    return stacked(panels, "panel")
 
 
 def draw(data: Datasets) -> Figure:
     """Regression on the left, on a logarithmic scale, classification on the right."""
-    with sheet(PAGE, 2.9) as figure:
+    with drawing.sheet(PAGE, 2.9) as figure:
         left, right = figure.subplots(1, 2)
         for axis, task in zip((left, right), TASKS, strict=True):
             _draw_panel(axis, {part: ds.sel(panel=task) for part, ds in data.items()})
@@ -83,22 +71,16 @@ def draw(data: Datasets) -> Figure:
         left.set_yticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"])
         left.minorticks_off()
         left.set_ylim(0.15, 9.0)
-        letter(left, "ridge regression")
-        letter(right, "logistic classification")
-        legend(
+        drawing.letter(left, "ridge regression")
+        drawing.letter(right, "logistic classification")
+        drawing.legend(
             right,
             [
-                key("Gaussian, theory", BLUE),
-                key("orthogonal, theory", RED),
+                drawing.key("Gaussian, theory", BLUE),
+                drawing.key("orthogonal, theory", RED),
                 *(
-                    key(
-                        name,
-                        colour,
-                        "none",
-                        marker=marker,
-                        markerfacecolor="white" if marker == "D" else colour,
-                    )
-                    for name, colour, marker in POINTS.values()
+                    drawing.key(name, colour, "none", marker=marker, markerfacecolor=face)
+                    for name, colour, marker, face in POINTS.values()
                 ),
             ],
             data["simulation"],
@@ -110,18 +92,17 @@ def _draw_panel(axis: Axes, data: Datasets) -> None:
     """The error at small and at optimal λ, of each projection."""
     for projection, colour in PROJECTIONS.items():
         for part in ("theory", "optimum"):
-            line(axis, data[part].generalisation_error.sel(projection=projection), colour)
-    for projection, (_, colour, marker) in POINTS.items():
-        open_marker = {"markerfacecolor": "white", "markersize": 3.8, "zorder": 3}
-        filled = {"markerfacecolor": colour, "markersize": 2.9, "zorder": 4}
-        style = {"fmt": marker, **(open_marker if marker == "D" else filled)}
+            drawing.line(axis, data[part].generalisation_error.sel(projection=projection), colour)
+    for projection, (_, colour, marker, face) in POINTS.items():
+        size, order = (2.9, 4) if face == colour else (3.8, 3)
+        style = {"fmt": marker, "markerfacecolor": face, "markersize": size, "zorder": order}
         for part in ("simulation", "simulated_optimum"):
             one = data[part].sel(projection=projection)
-            points(axis, one, ERROR[0], "p_over_n", colour, **style)
+            drawing.points(axis, one, ERROR[0], "p_over_n", colour, **style)
     axis.set_xlim(0.0, float(data["theory"].p_over_n.max()))
     axis.set_xlabel(label("p_over_n"))
     axis.set_ylabel(GENERALISATION_ERROR)
-    _name(axis, data["theory"], strength(data["theory"]), (10, 6))
+    _name(axis, data["theory"], drawing.strength(data["theory"]), (10, 6))
     _name(axis, data["optimum"], r"optimal $\lambda$", (-8, -16))
 
 

@@ -8,21 +8,13 @@ figure has no simulations; here they are, so that the curves can be believed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, small_and_optimal
-from hiddenmanifold.figures.drawing import (
-    COLUMN,
-    GENERALISATION_ERROR,
-    key,
-    legend,
-    level,
-    line,
-    points,
-    sheet,
-)
+from hiddenmanifold.figures import curves, drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets
+from hiddenmanifold.figures.drawing import COLUMN, GENERALISATION_ERROR
 from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 from hiddenmanifold.plotting.style import mathematical
 
@@ -42,22 +34,21 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=10, n_test=1000, seed=6))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over n/p, of each λ."""
-    models = {"square": hidden_manifold()}
-    limit = setting.theory | {"n_over_p": np.inf, "regularisation": "optimal"}
-    return only_one(
-        {
-            **small_and_optimal(models, models, "loss", ERROR, setting, progress=progress),
-            "infinite_data": predicted(models, "loss", ERROR, **limit),
-        }
-    )
+    shown = (hidden_manifold(), ERROR)
+    at_infinity = setting.theory | curves.OPTIMAL | {"n_over_p": np.inf}
+    return {
+        **curves.lines(*shown, setting),
+        **curves.points(*shown, setting, **how),
+        "infinite_data": curves.predicted(*shown, **at_infinity),
+    }
 
 
 def draw(data: Datasets) -> Figure:
     """The generalisation error over n/p, both on logarithmic scales."""
     theory, optimum, simulation, simulated_optimum, infinite = data.values()
-    with sheet(COLUMN, 3.0) as figure:
+    with drawing.sheet(COLUMN, 3.0) as figure:
         import matplotlib as mpl
 
         axis = figure.subplots()
@@ -65,12 +56,12 @@ def draw(data: Datasets) -> Figure:
         shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.88, len(values)))
         for k, colour in enumerate(shades):
             one = {"regularisation": k}
-            line(axis, theory.generalisation_error.isel(one), colour)
-            points(axis, simulation.isel(one), *ERROR, "n_over_p", colour)
-        line(axis, optimum.generalisation_error, "black", "--")
-        points(axis, simulated_optimum, *ERROR, "n_over_p", "black", fmt="s")
+            drawing.line(axis, theory.generalisation_error.isel(one), colour)
+            drawing.points(axis, simulation.isel(one), *ERROR, "n_over_p", colour)
+        drawing.line(axis, optimum.generalisation_error, "black", "--")
+        drawing.points(axis, simulated_optimum, *ERROR, "n_over_p", "black", fmt="s")
         least = float(infinite.generalisation_error)
-        level(axis, least, rf"$n/p\to\infty$: {least:.4f}")
+        drawing.level(axis, least, rf"$n/p\to\infty$: {least:.4f}")
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlim(*theory.n_over_p.values[[0, -1]])
@@ -80,14 +71,14 @@ def draw(data: Datasets) -> Figure:
         axis.set_yticks([], minor=True)
         axis.set_xlabel(r"samples per dimension, $\alpha=n/p$")
         axis.set_ylabel(GENERALISATION_ERROR)
-        legend(
+        drawing.legend(
             axis,
             [
                 *(
-                    key(rf"$\lambda={mathematical(value)}$", colour, marker="o")
+                    drawing.key(rf"$\lambda={mathematical(value)}$", colour, marker="o")
                     for value, colour in zip(values, shades, strict=True)
                 ),
-                key(r"optimal $\lambda$", "black", "--", marker="s"),
+                drawing.key(r"optimal $\lambda$", "black", "--", marker="s"),
             ],
             simulation,
             loc="lower center",

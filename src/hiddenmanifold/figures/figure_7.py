@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures.curves import ERROR, Datasets, only_one, predicted, simulated
-from hiddenmanifold.figures.drawing import COLUMN, error_map, ring, sheet
+from hiddenmanifold.figures import drawing
+from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, simulated
 from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 
 if TYPE_CHECKING:
@@ -33,26 +33,24 @@ FULL = Setting(
 QUICK = replace(FULL, size=Size(d=100, seeds=12, n_test=1000, seed=7))
 
 
-def compute(setting: Setting, *, progress: bool = False) -> Datasets:
+def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and a small grid of simulations."""
-    shown = ({"square": hidden_manifold()}, "loss", ERROR)
-    return only_one(
-        {
-            "theory": predicted(*shown, **setting.theory),
-            "simulation": simulated(*shown, **setting.simulation, progress=progress),
-        }
-    )
+    shown = (hidden_manifold(), ERROR)
+    return {
+        "theory": predicted(*shown, **setting.theory),
+        "simulation": simulated(*shown, **setting.simulation | how),
+    }
 
 
 def draw(data: Datasets) -> Figure:
     """A heat map on logarithmic axes."""
     theory, simulation = data.values()
-    with sheet(COLUMN, 3.0) as figure:
+    with drawing.sheet(drawing.COLUMN, 3.0) as figure:
         axis = figure.subplots()
         axis.set_xscale("log")
         axis.set_yscale("log")
         ratios, levels = ("n_over_p", "d_over_p"), np.arange(0.05, 0.5, 0.05)
-        error_map(axis, theory, simulation, ratios, levels, vmin=0.0, vmax=0.5)
+        drawing.error_map(axis, theory, simulation, ratios, levels, vmin=0.0, vmax=0.5)
         x, y = theory.n_over_p.values, theory.d_over_p.values
         ends = np.array([max(x[0], y[0]), min(x[-1], y[-1])])
         axis.plot(ends, ends, "--", color="white", linewidth=1.1)
@@ -65,7 +63,7 @@ def draw(data: Datasets) -> Figure:
         axis.annotate("$n=d$", (3.4, 3.4), (-5, 0), ha="right", **style)
         axis.annotate("$n=p$", (1.0, 0.03), (4, 0), ha="left", **style)
         axis.legend(
-            handles=[ring(simulation)],
+            handles=[drawing.ring(simulation)],
             labelcolor="white",
             loc="lower left",
             handlelength=1.0,

@@ -1,52 +1,57 @@
-"""Datasets on disk: kept with what made them, parameters and sources, and used for no other."""
+"""Datasets of figures in a store, under a hash of what made them: parameters and sources."""
 
 from __future__ import annotations
 
 import io
-import json
-import struct
-import warnings
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cache
-from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hiddenmanifold.figures.curves import Datasets
 from hiddenmanifold.figures.setting import Setting
+from hiddenmanifold.storage import Row, Store, fingerprint, sources_digest
 
 if TYPE_CHECKING:
     import xarray as xr
 
 PACKAGE = Path(__file__).parents[1]
-SHOWING = ("cli/", "explorer/", "figures/", "plotting/")
-"""Folders that show numbers; what computes them here is named in `digest`."""
-UNREADABLE = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, struct.error)
-"""What a broken file raises: it is parsed as one that is whole, until something makes no sense."""
+SHOWING = ("cli/", "explorer/", "plotting/", "storage/")
+"""Folders of sources that show numbers, or keep them."""
 
 
-def fingerprint(setting: Setting, figure: str) -> str:
-    """What determines the data of a figure: parameters, version and sources, as a line of JSON."""
-    content = {
-        "parameters": asdict(setting),
-        "version": version("hiddenmanifold"),
-        "sources": digest(PACKAGE, figure),
-    }
-    return json.dumps(content, sort_keys=True)
+def digest(figure: str) -> str:
+    """A hash of every source that the data of a figure depend on."""
+    others = tuple(
+        path.relative_to(PACKAGE).as_posix()
+        for path in (PACKAGE / "figures").rglob("*.py")
+        if path.stem not in ("setting", "curves", figure)
+    )
+    return sources_digest(PACKAGE, (*SHOWING, *others))
 
 
-@cache
-def digest(package: Path, figure: str) -> str:
-    """A hash of every source in the package's folder that the data of a figure depend on."""
-    names = [path.relative_to(package).as_posix() for path in package.rglob("*.py")]
-    own = {f"figures/{module}.py" for module in ("setting", "curves", figure)}
-    hashed = sha256()
-    for name in sorted(names):
-        if name in own or not name.startswith(SHOWING):
-            hashed.update(name.encode() + sha256((package / name).read_bytes()).digest())
-    return hashed.hexdigest()
+def recalled(store: Store, setting: Setting, figure: str) -> Datasets | None:
+    """The datasets that were made so, if the store has them."""
+    import xarray as xr
+
+    key = _key(setting, figure)
+    if (row := store.found([key]).get(key)) is None:
+        return None
+    files = {part: io.BytesIO(b64decode(text)) for part, text in row.numbers.items()}
+    return {part: xr.load_dataset(file, engine="scipy") for part, file in files.items()}
+
+
+def keep(store: Store, setting: Setting, figure: str, data: Datasets) -> None:
+    """Keep datasets for the next time."""
+    numbers = {part: b64encode(_netcdf(ds)).decode() for part, ds in data.items()}
+    content = {"figure": figure, "setting": str(setting)}
+    with store.writing() as write:
+        write([Row(_key(setting, figure), "dataset", content, numbers, digest(figure))])
+
+
+def _key(setting: Setting, figure: str) -> str:
+    return fingerprint([figure, asdict(setting), digest(figure)])
 
 
 def paths(directory: Path, stem: str, parts: Sequence[str]) -> dict[str, Path]:
@@ -54,36 +59,14 @@ def paths(directory: Path, stem: str, parts: Sequence[str]) -> dict[str, Path]:
     return {part: directory / f"{stem}_{part}.nc" for part in parts}
 
 
-def save(data: Datasets, files: dict[str, Path], key: str) -> None:
-    """Write every part as netCDF 3, which needs no library beyond SciPy."""
+def export(data: Datasets, files: dict[str, Path]) -> None:
+    """Write every part to its file."""
     for part, path in files.items():
         unfinished = path.with_suffix(".part")
-        data[part].assign_attrs(made_with=key).to_netcdf(unfinished, engine="scipy")
+        unfinished.write_bytes(_netcdf(data[part]))
         unfinished.replace(path)  # so that an interruption leaves no half of a file
 
 
-def load(files: dict[str, Path], key: str) -> Datasets | None:
-    """The datasets, if every part is there and was made with the same `fingerprint`, else None.
-
-    A file that cannot be read counts as missing, with a warning.
-    """
-    data = {}
-    for part, path in files.items():
-        ds = _read(path) if path.exists() else None
-        if ds is None or ds.attrs.get("made_with") != key:
-            return None
-        data[part] = ds
-    return data
-
-
-def _read(path: Path) -> xr.Dataset | None:
-    import xarray as xr
-
-    try:
-        return xr.load_dataset(io.BytesIO(path.read_bytes()), engine="scipy")
-    except UNREADABLE as error:
-        warnings.warn(
-            f"{path} cannot be read ({type(error).__name__}: {error}); it is computed again",
-            stacklevel=4,
-        )
-        return None
+def _netcdf(ds: xr.Dataset) -> bytes:
+    """A dataset as netCDF 3, which needs no library beyond SciPy."""
+    return bytes(ds.to_netcdf(engine="scipy"))

@@ -65,7 +65,8 @@ class Loss:
         The kinks, and for a loss that bends smoothly a ladder of step `4 scale` around the
         centre: between two knots the loss is resolved by a dozen Gauss–Legendre nodes.
         """
-        s = np.array(sorted({*self.kinks, *self._ladder()} or {0.0}))
+        ladder = () if self.scale is None else self.scale * np.arange(-40.0, 41.0, 4.0)
+        s = np.array(sorted({*self.kinks, *ladder} or {0.0}))
         below, above = self.derivative(s), self.derivative(s)
         at = np.isin(s, self.kinks)
         below[at] = self.derivative(np.nextafter(s[at], -np.inf))
@@ -74,11 +75,6 @@ class Loss:
             above - below > 1e-12 * (np.abs(above) + np.abs(below) + 1.0), above, below
         )
         return s, below, above, self.second_derivative(s)
-
-    def _ladder(self) -> tuple[float, ...]:
-        if self.scale is None:
-            return ()
-        return tuple(self.scale * step for step in range(-40, 41, 4))
 
     @cached_property
     def rest(self) -> tuple[float, float]:

@@ -51,7 +51,7 @@ class Custom(Loss):
         kinks: tuple[float, ...] = (),
         scale: float = 1.0,
     ) -> None:
-        if of not in ("margin", "residual"):
+        if of not in _SIGNS:
             raise InvalidArgumentError("of", of, "'margin' or 'residual'")
         check_number("scale", scale, 0.0, open_low=True)
         for name, content in {

@@ -10,6 +10,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 
+Kind = Literal["hadamard", "dct"]
 FASTER_FROM = {("dct", 1): 256, ("hadamard", 1): 768, ("hadamard", 3): 2048}
 """Size from which a transform (of so many layers) beats the dense product."""
 DENSE_HADAMARD = 64
@@ -51,7 +52,7 @@ class FastOrthogonal:
     d: int
     p: int
     scale: float
-    kind: Literal["hadamard", "dct"]
+    kind: Kind
     layers: tuple[tuple[Array, Integers], ...]
     places: Integers
 
@@ -81,7 +82,7 @@ class FastOrthogonal:
         return out
 
 
-def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> LinearMap:
+def random_orthogonal(d: int, p: int, kind: Kind, rng: np.random.Generator) -> LinearMap:
     """A randomised transform whose columns have squared norm d (p ≤ d) or whose rows have p.
 
     Hadamard matrices exist for powers of two; for another size, blocks of powers of two are mixed
@@ -95,14 +96,8 @@ def random_orthogonal(d: int, p: int, kind: str, rng: np.random.Generator) -> Li
         for _ in range(layers)
     )
     places = rng.permutation(size)[:d].astype(np.intp)
-    fast = FastOrthogonal(d, p, np.sqrt(size), kind, made, places)  # type: ignore[arg-type]
+    fast = FastOrthogonal(d, p, np.sqrt(size), kind, made, places)
     return fast if size >= FASTER_FROM[kind, layers] else Dense(fast.left(np.eye(d)))
-
-
-def numbers_of_transform(rows: int, d: int, p: int) -> float:
-    """Numbers that a randomised transform holds, roughly, when it is applied to so many rows."""
-    size = max(d, p)
-    return 5.0 * min(d * size, 2**22) + 2.0 * rows * size  # written down below a certain size only
 
 
 def haar_orthogonal(d: int, p: int, rng: np.random.Generator) -> Dense:
@@ -141,11 +136,8 @@ def hadamard_transform(rows: Array) -> Array:
 def mixed_hadamard_transform(rows: Array) -> Array:
     """The same for rows of any length, in blocks of the powers of two that add up to it."""
     size = rows.shape[1]
-    if size & (size - 1) == 0:
+    widths = [1 << bit for bit in reversed(range(size.bit_length())) if size >> bit & 1]
+    if len(widths) == 1:
         return hadamard_transform(rows)
-    parts, start = [], 0
-    while start < size:
-        width = 1 << ((size - start).bit_length() - 1)
-        parts.append(hadamard_transform(np.ascontiguousarray(rows[:, start : start + width])))
-        start += width
-    return np.concatenate(parts, axis=1)
+    blocks = map(np.ascontiguousarray, np.split(rows, np.cumsum(widths[:-1]), axis=1))
+    return np.concatenate([hadamard_transform(block) for block in blocks], axis=1)

@@ -71,18 +71,11 @@ def newton(
     max_iterations : int
         Evaluations of the system per point.
     """
-    outcome = Solution(x.copy(), np.full(len(x), np.inf), np.zeros(len(x), dtype=np.intp))
-
-    def share(step: Array) -> Array:
-        """How much of a step the limits leave of its longest component."""
-        return np.minimum(1.0, 1.0 / np.maximum(largest(step / longest), 1e-300))
-
     active = np.arange(len(x))
     base, (r, matrix) = x, system(x, active)
     step, forced = newton_step(matrix, r), np.zeros(len(x), dtype=bool)
     damping = np.ones(len(x))
-    outcome.iterations += 1
-    outcome.residual[:] = largest(r)
+    outcome = Solution(x.copy(), largest(r), np.ones(len(x), dtype=np.intp))
     for _ in range(max_iterations - 1):
         going = outcome.residual[active] > tolerance
         if not going.all():
@@ -96,8 +89,9 @@ def newton(
         trial_r, trial_matrix = system(trial, active)
         outcome.iterations[active] += 1
         size = largest(trial_r)
-        correction = largest(newton_step(matrix, trial_r) / longest)
-        shorter = correction <= (1.0 - 0.25 * damping * share(step)) * largest(step / longest)
+        length, correction = (largest(s / longest) for s in (step, newton_step(matrix, trial_r)))
+        # of the longest component the limits leave no more than one
+        shorter = correction <= (1.0 - 0.25 * damping / np.maximum(length, 1.0)) * length
         keep = (shorter | forced | (size <= tolerance)) & np.isfinite(size)
 
         k = keep[:, None]

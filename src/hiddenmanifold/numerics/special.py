@@ -14,6 +14,12 @@ def normal_density(x: Array) -> Array:
     return np.exp(-0.5 * x * x) * 0.3989422804014327
 
 
+def positive_root(a: Array, b: Array, c: Array | float) -> Array:
+    """The positive root of ax² + bx = c for positive a and c, without cancellation."""
+    root = np.sqrt(b**2 + 4.0 * a * c)
+    return np.where(b > 0, 2.0 * c, root - b) / np.where(b > 0, b + root, 2.0 * a)
+
+
 @lru_cache(maxsize=1)
 def logistic_as_probits() -> tuple[Array, Array]:
     r"""Weights and deviations of :math:`1/(1+e^{-x}) = \sum_k w_k \Phi(x/\delta_k)`, to 1e-14.

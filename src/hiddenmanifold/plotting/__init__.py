@@ -1,9 +1,9 @@
 """Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here."""
 
+from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.plotting.figure import (
-    MissingExtraError,
+    axes_of,
     check_destination,
-    horizontal,
     plot,
     save,
 )
@@ -11,8 +11,8 @@ from hiddenmanifold.plotting.style import is_logarithmic
 
 __all__ = [
     "MissingExtraError",
+    "axes_of",
     "check_destination",
-    "horizontal",
     "is_logarithmic",
     "plot",
     "save",

@@ -1,82 +1,64 @@
-"""Datasets as figures.
-
-Predictions are lines, simulations points with their standard error. A point that failed is a gap in
-its line. A limit that has no place on an axis (λ = 0 on a logarithmic one, p/n = ∞) is a triangle
-on the edge that it lies beyond.
-"""
+"""Datasets as figures: a panel per quantity, and words that say what is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
+from hiddenmanifold.plotting.curves import GREY, POINT, Curve, draw, predicted, simulated
 from hiddenmanifold.plotting.style import (
     COLOURS,
     STYLE,
     colour_scale,
     colours,
-    is_logarithmic,
+    equation,
     label,
-    mathematical,
+    limits,
     ordinate,
-    spans_decades,
-    symbol,
 )
-from hiddenmanifold.points import RATIOS
+from hiddenmanifold.plotting.words import caption, fixed
 from hiddenmanifold.results import summary
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
 
 FORMATS = (".png", ".pdf", ".svg")
 PANELS = (
+    tuple(f"generalisation_error_by_log_{name}" for name in ("regularisation", "n", "p")),
+    ("p_over_n", "generalisation_error"),
     ("generalisation_error", "optimal_regularisation"),
     ("generalisation_error", "training_loss"),
     ("generalisation_error",),
 )
 """What is drawn unless something else is asked for: the first of these that a dataset has."""
-LINE: dict[str, Any] = {"linestyle": "-"}
-POINT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.5}
-"""How predictions and simulations are drawn."""
-
-
-class MissingExtraError(HiddenManifoldError, ImportError):
-    """An optional library is not installed."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One curve of one panel; it has standard errors if it is simulated."""
-
-    x: Array
-    y: Array
-    error: Array | None
-    colour: Any
 
 
 def plot(
-    dataset: xr.Dataset,
+    dataset: xr.Dataset | xr.DataArray,
     x: str | None = None,
     y: str | Sequence[str] | None = None,
     *,
     theory: xr.Dataset | None = None,
 ) -> Figure:
-    """Draw a dataset: a panel per quantity, a curve per value of a second dimension.
+    r"""Draw a dataset: a panel per quantity, a curve per value of a second dimension.
+
+    Predictions are lines, or open squares where they are fewer than six; simulations are points
+    with their standard errors. Limits are triangles on the edge of a panel.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
-        What `predict`, `simulate`, `summary`, `compare` and the like returned.
+    dataset : xarray.Dataset or DataArray
+        What `predict`, `simulate`, `summary`, `compare`, `separability_threshold` and the like
+        returned.
     x : str, optional
         Dimension along the horizontal axis; by default the longest, and the first of those.
     y : str or sequence of str, optional
@@ -88,7 +70,8 @@ def plot(
     Returns
     -------
     matplotlib.figure.Figure
-        To be changed at will, and saved with `save` or its own ``savefig``.
+        Its panels are ``figure.axes``; to be changed at will, and saved with ``figure.savefig``. A
+        notebook shows it.
 
     Raises
     ------
@@ -96,41 +79,78 @@ def plot(
         If nothing varies along `x`, more than two dimensions vary, or a quantity is unknown.
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm, numpy as np
+    >>> model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
+    >>> lam = np.geomspace(1e-4, 1, 20)
+    >>> ds = hm.predict(model, n_over_d=3.0, p_over_n=[0.5, 1.0], regularisation=lam)
+    >>> figure = hm.plot(ds, y="generalisation_error")
+    >>> figure.axes[0].get_xlabel()
+    'regularisation, $\\lambda$'
     """
     check_available()
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    if "seed" in dataset.dims:
-        dataset = summary(dataset)
-    x, family = _dimensions(dataset, x)
+    dataset = _dataset(dataset)
+    x, family = axes_of({str(dim): n for dim, n in dataset.sizes.items()}, x)
     names = _quantities(dataset, y)
+    finer = {} if theory is None else dict.fromkeys(theory, theory)
+    panels = [
+        [
+            *predicted(finer.get(name, dataset), name, x, family),
+            *simulated(dataset, name, x, family),
+        ]
+        for name in names
+    ]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(4.8, 0.9 + 2.3 * len(names)), layout="constrained")
+        figure = Figure(figsize=(4.8, 1.0 + 2.3 * len(names)), layout="constrained")
         axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
-        kinds = set()
-        for axis, name in zip(axes, names, strict=True):
-            curves = list(_lines(dataset if theory is None else theory, name, x, family))
-            curves += _points(dataset, name, x, family)
-            _panel(axis, curves)
-            axis.set_ylabel(ordinate(name))
-            kinds |= {curve.error is None for curve in curves}
+        keys = [draw(axis, curves, x) for axis, curves in zip(axes, panels, strict=True)]
+        keys[0] = [*_members(axes, family, dataset, panels), *_kinds(family, panels), *keys[0]]
+        told: set[str] = set()
+        for axis, name, key in zip(axes, names, keys, strict=True):
+            axis.set_ylabel(ordinate(name, dataset[name].attrs.get("long_name", "")))
+            if new := [entry for entry in key if entry.get_label() not in told]:
+                axis.legend(handles=new)
+            told.update(entry.get_label() for entry in new)
         figure.align_ylabels(list(axes))
         axes[-1].set_xlabel(label(x))
-        axes[0].set_title(_fixed(dataset), loc="left")
-        values = dataset[family].values if family else None
-        _explain(axes, family, values, predicted=True in kinds, simulated=False in kinds)
+        axes[0].set_title(fixed(dataset), loc="left")
+        figure.suptitle(caption(dataset.attrs), x=0.02, ha="left", fontsize=7.5, color=GREY)
+    vars(figure)["_repr_png_"] = partial(_png, figure)  # so that a notebook shows it
     return figure
 
 
-def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure as PNG, PDF or SVG, by the ending of the name, without a date in it."""
+def _png(figure: Figure) -> bytes:
+    file = BytesIO()
+    figure.savefig(file, dpi=120)
+    return file.getvalue()
+
+
+def save(figure: Figure, path: str | Path, attributes: Mapping[Any, Any] | None = None) -> None:
+    """Write a figure as PNG, PDF or SVG, by the ending of the name, without a date in it.
+
+    The attributes of its dataset, the model among them, go into the metadata of the file.
+    """
     check_destination(path)
     import matplotlib as mpl
 
-    date = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+    attributes = attributes or {}
+    kept = {name: value for name, value in attributes.items() if name != "workers"}  # by chance
+    told = "; ".join(f"{name}: {value}" for name, value in kept.items())
+    title = str(attributes.get("model", ""))
+    metadata: dict[str, dict[str, str | None]] = {
+        ".png": {"Title": title, "Description": told},
+        ".pdf": {"Title": title, "Subject": told, "CreationDate": None},
+        ".svg": {"Title": title, "Description": told, "Date": None},
+    }
+    of_kind = metadata[Path(path).suffix.lower()]
+    given = {name: text for name, text in of_kind.items() if text != ""}
     with mpl.rc_context(STYLE):
-        figure.savefig(path, dpi=200, metadata=date.get(Path(path).suffix.lower()))
+        figure.savefig(path, dpi=200, metadata=given)
 
 
 def check_available() -> None:
@@ -138,9 +158,7 @@ def check_available() -> None:
     try:
         import matplotlib as mpl  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError(
-            "plots need matplotlib, which is not installed: pip install 'hiddenmanifold[plot]'"
-        ) from error
+        raise MissingExtraError("a plot", "matplotlib", "plot") from error
 
 
 def check_destination(path: str | Path) -> None:
@@ -150,14 +168,15 @@ def check_destination(path: str | Path) -> None:
     check_available()
 
 
-def horizontal(dataset: xr.Dataset) -> str:
-    """The dimension that `plot` puts on the horizontal axis by default."""
-    return _dimensions(dataset, None)[0]
+def axes_of(sizes: Mapping[str, int], x: str | None = None) -> tuple[str, str | None]:
+    """The dimension along the horizontal axis, and the one that makes several curves, if any.
 
-
-def _dimensions(dataset: xr.Dataset, x: str | None) -> tuple[str, str | None]:
-    """The dimension along the horizontal axis, and the one that makes several curves, if any."""
-    sizes = {str(dim): n for dim, n in dataset.sizes.items() if n > 1 and dim != "seed"}
+    Raises
+    ------
+    InvalidArgumentError
+        If dimensions of these sizes cannot be drawn, or not along `x`.
+    """
+    sizes = {dim: n for dim, n in sizes.items() if n > 1 and dim != "seed"}
     if not sizes:
         raise InvalidArgumentError("dataset", "of a single point", "of at least two, for a plot")
     if x is not None and x not in sizes:
@@ -171,6 +190,18 @@ def _dimensions(dataset: xr.Dataset, x: str | None) -> tuple[str, str | None]:
     return x, others[0] if others else None
 
 
+def _dataset(given: object) -> xr.Dataset:
+    """What is drawn of an argument: an array alone, of simulations their means."""
+    import xarray as xr
+
+    if isinstance(given, xr.DataArray):
+        name = "values" if given.name is None else given.name
+        given = given.to_dataset(name=name, promote_attrs=True)
+    if not isinstance(given, xr.Dataset):
+        raise InvalidArgumentError("dataset", given, "what predict, simulate and others return")
+    return summary(given) if "seed" in given.dims else given
+
+
 def _quantities(dataset: xr.Dataset, y: str | Sequence[str] | None) -> tuple[str, ...]:
     known = [str(name) for name in dataset.data_vars]
     if y is None:
@@ -182,126 +213,40 @@ def _quantities(dataset: xr.Dataset, y: str | Sequence[str] | None) -> tuple[str
     return names
 
 
-def _lines(dataset: xr.Dataset, name: str, x: str, family: str | None) -> Iterator[Curve]:
-    """What a dataset predicts of a quantity."""
-    source = f"{name}_theory" if f"{name}_stderr" in dataset else name
-    if source in dataset:
-        for one, colour in _members(dataset, x, family):
-            yield Curve(one[x].values, one[source].values, None, colour)
-
-
-def _points(dataset: xr.Dataset, name: str, x: str, family: str | None) -> Iterator[Curve]:
-    """What a dataset has simulated of a quantity."""
-    if f"{name}_stderr" in dataset:
-        for one, colour in _members(dataset, x, family):
-            yield Curve(one[x].values, one[name].values, one[f"{name}_stderr"].values, colour)
-
-
-def _members(dataset: xr.Dataset, x: str, family: str | None) -> Iterator[tuple[xr.Dataset, Any]]:
-    """The dataset at each value of the second dimension, with the colour of that value."""
-    ordered = dataset.sortby(x)
-    rest = {dim: 0 for dim in dataset.dims if dim not in (x, family)}
-    if family is None:
-        yield ordered.isel(rest), COLOURS[0]
-    else:
-        for k, colour in enumerate(colours(dataset[family].values)):
-            yield ordered.isel({**rest, family: k}), colour
-
-
-def _panel(axis: Axes, curves: list[Curve]) -> None:
-    """Draw all curves of one quantity, on axes that suit them."""
-    if is_logarithmic(np.concatenate([curve.x for curve in curves])):
-        axis.set_xscale("log")
-    if spans_decades(np.concatenate([curve.y for curve in curves])):
-        axis.set_yscale("log")
-    for curve in curves:
-        x_fits, y_fits = _fits(curve.x, axis.get_xscale()), _fits(curve.y, axis.get_yscale())
-        y = np.where(y_fits, curve.y, np.nan)
-        if curve.error is None:
-            axis.plot(curve.x[x_fits], y[x_fits], color=curve.colour)
-            alone = _alone(y[x_fits])
-            if alone.any():
-                axis.plot(curve.x[x_fits][alone], y[x_fits][alone], ".", color=curve.colour)
-        else:
-            axis.errorbar(
-                curve.x[x_fits],
-                y[x_fits],
-                curve.error[x_fits],
-                color=curve.colour,
-                **POINT,
-                capsize=2,
-                elinewidth=0.9,
-                capthick=0.9,
-                zorder=3,
-            )
-        _on_the_edge(axis, curve, x_fits, y_fits)
-
-
-def _alone(y: Array) -> Booleans:
-    """Which values have no finite neighbour, so that no line would show them."""
-    there = np.concatenate([[False], np.isfinite(y), [False]])
-    alone: Booleans = there[1:-1] & ~there[:-2] & ~there[2:]
-    return alone
-
-
-def _fits(values: Array, scale: str) -> Booleans:
-    """Which values have a place on an axis."""
-    return np.isfinite(values) & ((values > 0) | (scale != "log"))
-
-
-def _on_the_edge(axis: Axes, curve: Curve, x_fits: Booleans, y_fits: Booleans) -> None:
-    """Draw limits that lie beyond the ends of an axis."""
-    style: dict[str, Any] = {"color": curve.colour, "markersize": 4.5, "clip_on": False}
-    along_y, along_x = axis.get_yaxis_transform(), axis.get_xaxis_transform()
-    for end, sideways, upright in ((0.0, "<", "v"), (1.0, ">", "^")):
-        x_off, y_off = ((v > 0 if end else v <= 0) for v in (curve.x, curve.y))  # NaN is neither
-        lost = x_off & ~x_fits & y_fits
-        if lost.any():
-            axis.plot(end + 0 * curve.y[lost], curve.y[lost], sideways, transform=along_y, **style)
-        lost = y_off & ~y_fits & x_fits
-        if lost.any():
-            axis.plot(curve.x[lost], end + 0 * curve.x[lost], upright, transform=along_x, **style)
-
-
-def _fixed(dataset: xr.Dataset) -> str:
-    """The coordinates that do not vary, as a line of formulas."""
-    known = [name for name in (*RATIOS, "regularisation", "d") if name in dataset.coords]
-    unique = {name: np.unique(dataset[name].values) for name in known}
-    return ", ".join(
-        f"${symbol(name) if name != 'd' else 'd'} = {mathematical(float(values[0]))}$"
-        for name, values in unique.items()
-        if len(values) == 1
-    )
-
-
-def _explain(
-    axes: NDArray[Any],
-    family: str | None,
-    values: Array | None,
-    *,
-    predicted: bool,
-    simulated: bool,
-) -> None:
-    """A legend of what lines, points and colours mean; for many colours, a bar."""
+def _members(
+    axes: NDArray[Any], family: str | None, dataset: xr.Dataset, panels: Sequence[Sequence[Curve]]
+) -> list[Any]:
+    """Entries of a legend for the colours; for many of them there is a bar, but for limits."""
     from matplotlib.lines import Line2D
 
+    if family is None:
+        return []
+    values: Array = dataset[family].values
+    shown = values.tolist()
+    if len(values) > len(COLOURS):
+        bar = axes[0].figure.colorbar(colour_scale(values), ax=list(axes), aspect=40)
+        bar.set_label(label(family))
+        shown = limits(values)
+    style = next(curve.style for panel in panels for curve in panel)
+    pairs = dict(zip(values.tolist(), colours(values), strict=True))
+    numeric = values.dtype.kind in "iuf"
+    texts = [f"${equation(family, v)}$" if numeric else str(v) for v in shown]
+    return [
+        Line2D([], [], color=pairs[v], label=text, **style)
+        for v, text in zip(shown, texts, strict=True)
+    ]
+
+
+def _kinds(family: str | None, panels: Sequence[Sequence[Curve]]) -> list[Any]:
+    """Entries of a legend for what is theory and what is not, where both or only the latter are."""
+    from matplotlib.lines import Line2D
+
+    colour = GREY if family else COLOURS[0]
+    theory = [curve.style for panel in panels for curve in panel if curve.error is None]
     handles = []
-    if family and values is not None:
-        if len(values) > len(COLOURS):
-            bar = axes[0].figure.colorbar(colour_scale(values), ax=list(axes), aspect=40)
-            bar.set_label(label(family))
-        else:
-            texts = [f"${symbol(family)} = {mathematical(value)}$" for value in values]
-            pairs = zip(colours(values), texts, strict=True)
-            line_or_point = LINE if predicted else POINT
-            handles = [
-                Line2D([], [], color=colour, label=text, **line_or_point) for colour, text in pairs
-            ]
-    if simulated:
-        colour = "0.3" if family else COLOURS[0]
-        if predicted:
-            handles.append(Line2D([], [], color=colour, label="theory"))
+    if any(curve.error is not None for panel in panels for curve in panel):
+        if theory:
+            handles.append(Line2D([], [], color=colour, label="theory", **theory[0]))
         text = "simulation, mean ± standard error"
         handles.append(Line2D([], [], color=colour, label=text, **POINT))
-    if handles:
-        axes[0].legend(handles=handles)
+    return handles

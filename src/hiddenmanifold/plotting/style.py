@@ -33,7 +33,22 @@ LABELS = {
     "Q": "$Q$",
     "M": "$M$",
     "V": "$V$",
+    **{
+        f"{error}_by_log_{parameter}": rf"$\partial\,{symbol}\,/\,\partial\log {of}$"
+        for error, symbol in (
+            ("generalisation_error", r"\varepsilon_g"),
+            ("clean_error", r"\varepsilon_{\mathrm{clean}}"),
+        )
+        for parameter, of in (("regularisation", r"\lambda"), ("n", "n"), ("p", "p"))
+    },
 }
+ROLES = {
+    "peak": "peak",
+    "fewest": "needed",
+    "separable": "threshold",
+    "least test error": "Bayes-optimal",
+}
+"""What was sought, by words of its meaning."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#000000")
 """Told apart by readers of any colour vision (Okabe and Ito 2008)."""
 WIDE_SPAN = 50.0
@@ -59,16 +74,30 @@ def label(name: str) -> str:
     return LABELS.get(name, name.replace("_", " "))
 
 
-def ordinate(name: str) -> str:
-    """What is written along a vertical axis, where a ratio is a threshold."""
-    return f"threshold, ${symbol(name)}$" if name in RATIOS else label(name)
+def role(meaning: str) -> str:
+    """What a ratio or an error is that was sought, by its meaning; empty if it was not."""
+    return next((role for words, role in ROLES.items() if words in meaning), "")
+
+
+def ordinate(name: str, meaning: str = "") -> str:
+    """What is written along a vertical axis, where a ratio is the answer to a question."""
+    if name in RATIOS:
+        return ", ".join(filter(None, (role(meaning), f"${symbol(name)}$")))
+    return f"{role(meaning)} {label(name)}".lstrip()
 
 
 def symbol(name: str) -> str:
     """The mathematical symbol of a coordinate, without dollar signs."""
     if name in RATIOS:
         return name.replace("_over_", "/")
-    return r"\lambda" if name == "regularisation" else rf"\mathrm{{{name}}}"
+    return {"regularisation": r"\lambda", "d": "d"}.get(name, rf"\mathrm{{{name}}}")
+
+
+def equation(name: str, value: float) -> str:
+    """A coordinate and its value, or the limit that it stands for, without dollar signs."""
+    if np.isinf(value) or (value == 0 and name in ("regularisation", *RATIOS)):
+        return rf"{symbol(name)} \to {mathematical(value) if value else '0^+'}"
+    return f"{symbol(name)} = {mathematical(value)}"
 
 
 def mathematical(value: float) -> str:
@@ -104,7 +133,16 @@ def colours(values: Array) -> list[Any]:
     if len(values) <= len(COLOURS):
         return list(COLOURS[: len(values)])
     scale = colour_scale(values)
-    return [scale.to_rgba(value) for value in values]
+    ends = {0.0: COLOURS[1], np.inf: COLOURS[5]}  # which the scale lacks
+    beyond = limits(values)
+    return [ends.get(v) if v in beyond else scale.to_rgba(v) for v in values.tolist()]
+
+
+def limits(values: Array) -> list[float]:
+    """The values that a scale of these has no place for."""
+    off = ~np.isfinite(values) | ((values <= 0) & is_logarithmic(values))
+    beyond: list[float] = values[off].tolist()
+    return beyond
 
 
 def colour_scale(values: Array) -> Any:
@@ -112,7 +150,6 @@ def colour_scale(values: Array) -> Any:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 
-    logarithmic = is_logarithmic(values)
-    inside = values[np.isfinite(values) & ((values > 0) | (not logarithmic))]
-    norm = (LogNorm if logarithmic else Normalize)(inside.min(), inside.max(), clip=True)
+    inside = values[~np.isin(values, limits(values))]
+    norm = (LogNorm if is_logarithmic(values) else Normalize)(inside.min(), inside.max())
     return ScalarMappable(norm, "viridis")

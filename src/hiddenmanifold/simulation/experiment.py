@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.execution import Crew
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.data import BLOCK, Sample, Sizes, World
 from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
 from hiddenmanifold.simulation.problem import Fit
+from hiddenmanifold.simulation.scores import Measure, Scored
 
 MEMORY_LIMIT = 16e9
 """Bytes that the trials running at once may need, by estimate, before they are refused."""
@@ -35,10 +32,11 @@ class Trial:
     seed: np.random.SeedSequence
     n_test: int
     equivalent: bool
+    observables: Mapping[str, Measure] = field(default_factory=dict)
 
     @one_thread
     def run(self) -> dict[str, Array]:
-        """Every quantity of `measured`, arrays over the regularisations.
+        """Every quantity of `names`, arrays over the regularisations.
 
         All NaN, and infinitely far from an optimum, if the samples drawn leave the objective
         without a minimum. Linear algebra has one thread, so that results are the same to the bit
@@ -55,57 +53,25 @@ class Trial:
         world = World.draw(self.model, self.sizes, world_rng, equivalent=self.equivalent)
         train = world.sample(self.sizes.n, train_rng)
         model, lams = self.model, np.array(self.lams)
-        found = {name: np.full(len(lams), np.nan) for name in measured(model)}
+        found = {name: np.full(len(lams), np.nan) for name in self.names}
         found["optimality"][:] = np.inf
         if has_minimum(model.loss, model.task, train.y, intercept=model.intercept):
             with_b = model.intercept
             fits = fit_path(model.loss, model.task, train.X, train.y, lams, intercept=with_b)
             columns = [{**_overlaps(world, fit), **_on_training(model, train, fit)} for fit in fits]
             found.update({name: np.array([c[name] for c in columns]) for name in columns[0]})
-            found.update(_on_test(world, fits, self.n_test, test_rng))
+            found.update(_on_test(world, fits, self.n_test, test_rng, self.observables))
         found["seconds"][:] = (time.perf_counter() - start) / len(lams)
         return found
 
-
-def collect(trials: Sequence[Trial], crew: Crew, *, progress: bool) -> tuple[dict[str, Array], int]:
-    """Every quantity of all trials, in their order, and how many trials are done.
-
-    All have as many regularisations. A Ctrl-C leaves the others undone, and what they would have
-    measured NaN; it is passed on if nothing is done.
-    """
-    results: dict[int, dict[str, Array]] = {}
-    bar = None
-    try:
-        # one thread here too: forked workers inherit it, and need not find their libraries again
-        with one_thread, closing(crew.finished(trials, threads=True)) as finished:
-            for number, result in finished:
-                results[number] = result
-                if progress:  # not before the workers are there: a bar has a thread of its own
-                    bar = bar or _bar(len(trials))
-                    bar.advance(bar.task_ids[0])
-    except KeyboardInterrupt:
-        if not results:
-            raise
-    finally:
-        if bar:
-            bar.stop()
-    names, nothing = measured(trials[0].model), np.full(len(trials[0].lams), np.nan)
-    undone = dict.fromkeys(names, nothing)
-    rows = [results.get(number, undone) for number in range(len(trials))]
-    return {name: np.array([row[name] for row in rows]) for name in names}, len(results)
-
-
-def _bar(total: int) -> Any:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    bar = Progress("simulating", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar.add_task("simulate", total=total)
-    bar.start()
-    return bar
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all that is measured."""
+        return (*measured(self.model), *self.observables)
 
 
 def measured(model: Model) -> tuple[str, ...]:
-    """Names of what a trial measures."""
+    """Names of what every trial measures."""
     errors = ("generalisation_error", "clean_error")
     training = ("training_loss", "training_error")
     return (
@@ -117,16 +83,21 @@ def measured(model: Model) -> tuple[str, ...]:
     )
 
 
-def bytes_needed(model: Model, sizes: Sizes, n_test: int) -> float:
-    """Memory of one trial, by estimate: F as it is drawn, the samples, and their fit or test."""
+def bytes_needed(model: Model, sizes: Sizes, n_test: int, kept: int = 0) -> float:
+    """Memory of one trial, by estimate: F as it is drawn, the samples, and their fit or test.
+
+    Of each test sample so many scores are `kept`, for observables.
+    """
     n, p, d = sizes.n, sizes.p, sizes.d
     wide = max(d, p)
     drawn = model.features.numbers_drawn(n, d, p)
-    test = 4 * min(n_test * wide, BLOCK)
+    test = 4 * min(n_test * wide, BLOCK) + 3 * n_test * kept
     return 8.0 * (drawn + n * (d + p) + max(numbers_needed(model.loss, n, p), test))
 
 
-def check_memory(model: Model, sizes: list[Sizes], n_test: int, at_once: int) -> None:
+def check_memory(
+    model: Model, sizes: list[Sizes], n_test: int, at_once: int, kept: int = 0
+) -> None:
     """Refuse sizes whose trials would not fit, if `at_once` of them run at the same time.
 
     Raises
@@ -134,8 +105,8 @@ def check_memory(model: Model, sizes: list[Sizes], n_test: int, at_once: int) ->
     InvalidArgumentError
         Saying how much they would need.
     """
-    needs = [(at_once * bytes_needed(model, size, n_test), size) for size in sizes]
-    need, size = max(needs, key=itemgetter(0))
+    size = max(sizes, key=lambda size: bytes_needed(model, size, n_test, kept))
+    need = at_once * bytes_needed(model, size, n_test, kept)
     if need > MEMORY_LIMIT:
         workers = f" on {at_once} workers" if at_once > 1 else ""
         sizes_used = f"n = {size.n}, p = {size.p}, d = {size.d}{workers}"
@@ -174,14 +145,23 @@ def _on_training(model: Model, train: Sample, fit: Fit) -> dict[str, float]:
 
 
 def _on_test(
-    world: World, fits: list[Fit], n_test: int, rng: np.random.Generator
+    world: World,
+    fits: list[Fit],
+    n_test: int,
+    rng: np.random.Generator,
+    observables: Mapping[str, Measure],
 ) -> dict[str, Array]:
-    """Errors on fresh samples, with the standard error that their finite number leaves."""
+    """Errors on fresh samples, with the standard error that their finite number leaves.
+
+    Observables are those of all scores together, which are kept for them alone.
+    """
     W = np.array([fit.w for fit in fits]).T / np.sqrt(world.sizes.p)
     b = np.array([fit.b for fit in fits])
     sums = {name: np.zeros((2, len(fits))) for name in ("generalisation_error", "clean_error")}
+    kept: list[tuple[Array, Array]] = []
     for block in world.blocks(n_test, rng):
         f = block.X @ W + b
+        kept += [(f, block.y)] if observables else []
         for name, y in (("generalisation_error", block.y), ("clean_error", block.clean)):
             classes = world.model.task is Task.CLASSIFICATION
             cost = _wrong(f, y[:, None]) if classes else (f - y[:, None]) ** 2
@@ -193,4 +173,14 @@ def _on_test(
         spread = np.maximum(second / n_test - mean**2, 0.0)
         # a single sample says nothing of the spread
         found[f"{name}_test_stderr"] = np.sqrt(spread / (n_test - 1 or np.nan))
+    if observables:
+        scores, y = (np.concatenate(part) for part in zip(*kept, strict=True))
+        scored = [_scored(world, fit, f, y) for fit, f in zip(fits, scores.T, strict=True)]
+        found |= {name: np.array([of(s) for s in scored]) for name, of in observables.items()}
     return found
+
+
+def _scored(world: World, fit: Fit, f: Array, y: Array) -> Scored:
+    """The scores of one fit, with its overlaps."""
+    known = _overlaps(world, fit)
+    return Scored(world.model, f, y, **{name: known[name] for name in ("intercept", "Q", "M")})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from operator import attrgetter
 
 import numpy as np
@@ -14,15 +14,7 @@ from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import (
-    EPS,
-    GOOD,
-    Fit,
-    Shortfalls,
-    certified,
-    relative,
-    solver,
-)
+from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, solver
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
@@ -111,9 +103,8 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
         if weights is not None:
             fit = certified(loss, data, lam, weights, mean - float(centre @ weights))
         if fit is None or fit.optimality > GOOD:
-            ridge = ridge or Ridge.of(A, r)
-            w = ridge.weights(lam)
-            other = ridge.fit(loss, data, lam, w, mean - float(centre @ w))
+            ridge = ridge or _by_svd(loss, data, A, r, centre=centre, mean=mean)
+            other = ridge(lam)
             fit = min(fit or other, other, key=attrgetter("optimality"))
         fits.append(fit)
     return fits
@@ -142,32 +133,26 @@ def _by_gram(A: Array, r: Array, lams: Array) -> list[Array | None]:
     return [A.T @ x if wide and x is not None else x for x in found]
 
 
-@dataclass(frozen=True)
-class Ridge:
-    """Singular values above rounding and vectors of A, and r in their basis."""
+def _by_svd(
+    loss: Loss, data: Shortfalls, A: Array, r: Array, *, centre: Array, mean: float
+) -> Callable[[float], Fit]:
+    """Minimiser of |r - Aw|² + λ|w|² at any λ, the shortest at zero.
 
-    U: Array
-    s: Array
-    Vt: Array
-    rotated: Array
+    Its gap is known in the basis of the singular vectors whose values are above rounding.
+    """
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    rank = int((s > EPS * max(A.shape) * s[0]).sum())
+    U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
+    rotated = U.T @ r
 
-    @classmethod
-    def of(cls, A: Array, r: Array) -> Ridge:
-        """Decompose A."""
-        U, s, Vt = np.linalg.svd(A, full_matrices=False)
-        rank = int((s > EPS * max(A.shape) * s[0]).sum())
-        return cls(U[:, :rank], s[:rank], Vt[:rank], U[:, :rank].T @ r)
-
-    def weights(self, lam: float) -> Array:
-        """Minimiser of |r - Aw|² + λ|w|², the shortest if λ = 0."""
-        w: Array = self.Vt.T @ (self.s / (self.s**2 + lam) * self.rotated)
-        return w
-
-    def fit(self, loss: Loss, data: Shortfalls, lam: float, w: Array, b: float) -> Fit:
-        """The fit with these weights and its distance from the minimum, in the basis of A."""
+    def fit(lam: float) -> Fit:
+        w: Array = Vt.T @ (s / (s**2 + lam) * rotated)
+        b = mean - float(centre @ w)
         short = data(w, b)
-        gradient = lam * (self.Vt @ w) - self.s * (self.U.T @ (data.v * short))
-        gap = 0.5 * float((gradient**2 / (self.s**2 + lam)).sum())
+        gradient = lam * (Vt @ w) - s * (U.T @ (data.v * short))
+        gap = 0.5 * float((gradient**2 / (s**2 + lam)).sum())
         gap += 0.5 * float(data.v @ short) ** 2 / len(short) if data.free else 0.0
         objective = float(loss.value(short).sum() + 0.5 * lam * (w @ w))
-        return Fit(w, b, objective, relative(gap, objective, data))
+        return Fit(w, b, objective, data.relative(gap, objective))
+
+    return fit

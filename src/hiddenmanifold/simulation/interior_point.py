@@ -12,8 +12,10 @@ from scipy import linalg
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, relative, solver
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, solver
 
+Box = tuple[float, float]
+"""The least and the largest value of a dual variable."""
 Inverse = Callable[[Shortfalls, Array, float], Callable[[Array], Array]]
 """From the data, Θ and λ to x ↦ (BBᵀ/λ + Θ)⁻¹x."""
 Bordered = Callable[[Array, float], tuple[Array, float]]
@@ -38,7 +40,7 @@ def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     return [_fit(shifted, (low, high), lam) for lam in lams]
 
 
-def _fit(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit:
+def _fit(data: Shortfalls, box: Box, lam: float) -> Fit:
     """Try the cheapest method that may do, then the next."""
     ways: list[Callable[[], Fit | None]] = [lambda: _active_set(data, box, lam)]
     if data.tall:
@@ -56,7 +58,7 @@ def _fit(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit:
     return min(found, key=attrgetter("optimality"))
 
 
-def _active_set(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit | None:
+def _active_set(data: Shortfalls, box: Box, lam: float) -> Fit | None:
     """Guess which dual variables sit on a bound, solve for the others, and guess again.
 
     Usually a handful of turns; None if a turn leaves more of them free than weights could hold,
@@ -76,22 +78,24 @@ def _active_set(data: Shortfalls, box: tuple[float, float], lam: float) -> Fit |
         solved = _on_bounds(data, lam, active)
         if solved is None:
             return None
-        (h, b), last = solved, active
+        (h, b, *_), last = solved, active
     return None
 
 
 def _on_bounds(
-    data: Shortfalls, lam: float, active: Array, solve: Bordered | None = None
-) -> tuple[Array, float] | None:
-    """Dual variables and intercept, given which are on which bound (NaN: on none)."""
+    data: Shortfalls, lam: float, active: Array
+) -> tuple[Array, float, Integers, Bordered] | None:
+    """Dual variables and intercept, given which are on which bound; the free ones, their solver.
+
+    On no bound are those that are NaN; if there is none, nothing determines a free intercept.
+    """
     free = np.flatnonzero(np.isnan(active))
-    h = np.nan_to_num(active, nan=0.0)
-    if not free.size:
-        return None if data.free else (h, 0.0)
-    solve = solve or _kink_solver(data, free)
+    if data.free and not free.size:
+        return None
+    h, solve = np.nan_to_num(active, nan=0.0), _kink_solver(data, free)
     right = lam * data.t[free] - data.through_weights(h)[free]
     h[free], shift = solve(right, -float(data.v @ h))
-    return h, shift / lam
+    return h, shift / lam, free, solve
 
 
 def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
@@ -118,18 +122,16 @@ def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
     return _with_border(v, data.free, lambda r: linalg.cho_solve(factor, r, check_finite=False))
 
 
-def _settled(data: Shortfalls, box: tuple[float, float], lam: float, active: Array) -> Fit | None:
+def _settled(data: Shortfalls, box: Box, lam: float, active: Array) -> Fit | None:
     """The fit with given samples on given bounds, and the free ones exactly on the kink.
 
     Rounding of the dual variables is magnified by 1/λ in the weights, hence the last corrections,
     the smallest that do it.
     """
-    free = np.flatnonzero(np.isnan(active))
-    solve = _kink_solver(data, free)
-    solved = _on_bounds(data, lam, active, solve)
+    solved = _on_bounds(data, lam, active)
     if solved is None:
         return None
-    h, b = solved
+    h, b, free, solve = solved
     w = data.B.T @ h / lam
     B, v = data.B[free], data.v[free]
     for _ in range(2 if free.size else 0):
@@ -138,9 +140,7 @@ def _settled(data: Shortfalls, box: tuple[float, float], lam: float, active: Arr
     return _with_gap(data, box, lam, (h, b), w)
 
 
-def _interior_point(
-    data: Shortfalls, box: tuple[float, float], lam: float, inverse: Inverse
-) -> Fit:
+def _interior_point(data: Shortfalls, box: Box, lam: float, inverse: Inverse) -> Fit:
     """Minimise h·Kh/2λ - t·h over low ≤ h ≤ high (v·h = 0 with an intercept), by Mehrotra's method.
 
     The shortfalls at the optimum are the differences of the two multipliers. Which samples sit on
@@ -192,15 +192,14 @@ def _interior_point(
 
 
 def _with_gap(
-    data: Shortfalls,
-    box: tuple[float, float],
-    lam: float,
-    dual: tuple[Array, float],
-    w: Array | None = None,
+    data: Shortfalls, box: Box, lam: float, dual: tuple[Array, float], w: Array | None = None
 ) -> Fit:
     """The fit that follows from dual variables and intercept, with its relative duality gap."""
     low, high = box
-    h, b = _feasible(data, box, dual[0]), dual[1]
+    h, b = dual[0].clip(low, high), dual[1]
+    if data.free and (excess := float(data.v @ h)):  # of v·h = 0
+        room = np.where(data.v * excess > 0, h - low, high - h)
+        h = h - data.v * room * (excess / room.sum())
     own = data.B.T @ h / lam
     w = own if w is None else w
     s = data(w, b)
@@ -208,27 +207,13 @@ def _with_gap(
     # P - D is a sum of terms that vanish one by one at the optimum
     gap = float((np.where(s > 0, high - h, low - h) * s).sum())
     gap += 0.5 * lam * float((w - own) @ (w - own))
-    return Fit(w, b, objective, relative(gap, objective, data))
-
-
-def _feasible(data: Shortfalls, box: tuple[float, float], h: Array) -> Array:
-    """Dual variables brought into their box and, with an intercept, to v·h = 0."""
-    low, high = box
-    h = h.clip(low, high)
-    if data.free and (excess := float(data.v @ h)):
-        room = np.where(data.v * excess > 0, h - low, high - h)
-        h = h - data.v * room * (excess / room.sum())
-    return h
+    return Fit(w, b, objective, data.relative(gap, objective))
 
 
 def _longest(pairs: tuple[tuple[Array, Array], ...]) -> float:
     """Longest step, at most one, that keeps every quantity positive."""
-    size = 1.0
-    for value, change in pairs:
-        falling = change < 0
-        if falling.any():
-            size = min(size, float((-value[falling] / change[falling]).min()))
-    return size
+    steps = (-value[change < 0] / change[change < 0] for value, change in pairs)
+    return min(float(np.fmin.reduce(step, initial=1.0)) for step in steps)
 
 
 def _with_border(v: Array, free: bool, inverse: Callable[[Array], Array]) -> Bordered:

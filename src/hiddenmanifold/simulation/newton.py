@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import (
-    GOOD,
-    Fit,
-    Shortfalls,
-    best_intercept,
-    certified,
-    solver,
-)
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, certified, solver
 
 MAX_ITERATIONS = 300
 """A loss with sharp corners crosses many of them, a few at a time."""
@@ -29,27 +21,27 @@ TARGET = 1e-7 * GOOD
 def newton_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     """Newton's method in min(n, p) dimensions, warm-started along decreasing λ."""
     n, p = data.B.shape
-    space: Space = Dual(data) if p > n else Primal(data)
+    space = (Dual if p > n else Space)(loss, data)
     x, b, fits = np.zeros(min(n, p)), 0.0, []
     for lam in lams:
         start = x, b
         with np.errstate(over="ignore", invalid="ignore"):  # a λ of next to nothing
-            x, b = _newton(loss, space, lam, x, b)
+            x, b = _newton(space, lam, x, b)
             fit = certified(loss, data, lam, space.weights(x), b)
             if fit.optimality > GOOD:
-                again = _in_span(loss, data, lam) if p > n else _down(loss, space, lam, start)
+                again = _in_span(loss, data, lam) if p > n else _down(space, lam, start)
                 fit = min(fit, again, key=attrgetter("optimality"))
         fits.append(fit)
     return fits
 
 
-def _down(loss: Loss, space: Space, lam: float, start: tuple[Array, float]) -> Fit:
+def _down(space: Space, lam: float, start: tuple[Array, float]) -> Fit:
     """The fit by way of larger λ, in small steps: few kinks are crossed in each."""
     (x, b), above = start, max(1.0, 10 * lam)
     rungs = 1 + int(np.ceil((np.log(above) - np.log(lam)) / np.log(3)))
     for rung in np.geomspace(above, lam, rungs):
-        x, b = _newton(loss, space, rung, x, b)
-    return certified(loss, space.data, lam, space.weights(x), b)
+        x, b = _newton(space, rung, x, b)
+    return certified(space.loss, space.data, lam, space.weights(x), b)
 
 
 def _in_span(loss: Loss, data: Shortfalls, lam: float) -> Fit:
@@ -73,33 +65,14 @@ class State:
     objective: float
 
 
-@dataclass(frozen=True)
-class Objective:
-    """What is minimised, at one λ."""
-
-    loss: Loss
-    space: Space
-    lam: float
-
-    def at(self, x: Array, b: float, fields: Array) -> State:
-        """The state at given coordinates, whose fields are known."""
-        s = self.space.data.t - fields - b * self.space.data.v
-        penalty = 0.5 * self.lam * self.space.dot(x, x, fields)
-        return State(x, b, fields, s, float(self.loss.value(s).sum()) + penalty)
-
-    def at_best_intercept(self, state: State) -> State:
-        """The same weights, with an intercept that leaves no slope."""
-        b = best_intercept(self.loss, self.space.data, state.fields, state.b)
-        return self.at(state.x, b, state.fields)
-
-
-def _newton(loss: Loss, space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]:
+def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]:
     """Minimise at one λ: steps by conjugate gradients while these are cheap, then by Cholesky."""
-    goal = Objective(loss, space, lam)
-    state = goal.at(x, b, space.fields(x))
+    loss, state = space.loss, space.state(lam, x, b, space.fields(x))
     first, last, iterative = 0.0, np.inf, True
     for _ in range(MAX_ITERATIONS):
-        state = goal.at_best_intercept(state) if space.data.free else state
+        if space.data.free:
+            b = space.data.best_intercept(loss, state.fields, state.b)
+            state = space.state(lam, state.x, b, state.fields)
         bend = loss.second_derivative(state.s)
         g = space.gradient(lam, state.x, loss.derivative(state.s))
         size = space.dot(g, g)  # below zero, by rounding, only if the Gram matrix is singular
@@ -117,7 +90,7 @@ def _newton(loss: Loss, space: Space, lam: float, x: Array, b: float) -> tuple[A
             step = step or space.newton_step(lam, g, bend)
         except linalg.LinAlgError:  # rounding has the last word
             break
-        lower = _line_search(goal, state, g, step)
+        lower = _line_search(space, lam, state, g, step)
         if lower is None:
             break
         state = lower
@@ -125,15 +98,15 @@ def _newton(loss: Loss, space: Space, lam: float, x: Array, b: float) -> tuple[A
 
 
 def _line_search(
-    goal: Objective, state: State, g: Array, step: tuple[Array, float]
+    space: Space, lam: float, state: State, g: Array, step: tuple[Array, float]
 ) -> State | None:
     """The state at the end of a step, halved until it descends; None if rounding forbids it."""
     dx, db = step
-    along = goal.space.fields(dx)
-    slope, length = goal.space.dot(g, dx, along), 1.0
+    along = space.fields(dx)
+    slope, length = space.dot(g, dx, along), 1.0
     while True:
         x, fields = state.x + length * dx, state.fields + length * along
-        new = goal.at(x, state.b + length * db, fields)
+        new = space.state(lam, x, state.b + length * db, fields)
         if new.objective <= state.objective * (1 + 1e-14) + 1e-4 * length * slope:
             return new
         if length < 1e-8:
@@ -173,48 +146,37 @@ def _conjugate_gradients(
     return None
 
 
-class Space(Protocol):
-    """Coordinates x of the weights w, with the inner product of w."""
+@dataclass(frozen=True)
+class Space:
+    """Coordinates x with the inner product of w; here the weights w themselves: p × p systems."""
 
-    @property
-    def data(self) -> Shortfalls:
-        """What is fitted."""
+    loss: Loss
+    data: Shortfalls
+
+    def state(self, lam: float, x: Array, b: float, fields: Array) -> State:
+        """What is minimised, at given coordinates whose fields are known."""
+        s = self.data.t - fields - b * self.data.v
+        penalty = 0.5 * lam * self.dot(x, x, fields)
+        return State(x, b, fields, s, float(self.loss.value(s).sum()) + penalty)
 
     def fields(self, x: Array) -> Array:
         """B w."""
-
-    def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
-        """Inner product of the weights of x and y; the fields of y save work if they are known."""
-
-    def gradient(self, lam: float, x: Array, h: Array) -> Array:
-        """Coordinates of λw - Bᵀh."""
-
-    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
-        """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
-
-    def weights(self, x: Array) -> Array:
-        """The weights w."""
-
-
-@dataclass(frozen=True)
-class Primal:
-    """Coordinates are the weights themselves: p × p systems."""
-
-    data: Shortfalls
-
-    def fields(self, x: Array) -> Array:
         return self.data.B @ x
 
     def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
+        """Inner product of the weights of x and y; the fields of y save work if they are known."""
         return float(x @ y)
 
     def gradient(self, lam: float, x: Array, h: Array) -> Array:
+        """Coordinates of λw - Bᵀh."""
         return lam * x - self.data.B.T @ h
 
     def weights(self, x: Array) -> Array:
+        """The weights w."""
         return x
 
     def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
+        """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
         root = self.data.B * np.sqrt(bend)[:, None]
         solve = solver(root.T @ root, lam)
         dx = -solve(g)
@@ -228,10 +190,8 @@ class Primal:
 
 
 @dataclass(frozen=True)
-class Dual:
+class Dual(Space):
     """Coordinates a with w = Bᵀa: n × n systems, for p > n."""
-
-    data: Shortfalls
 
     def fields(self, x: Array) -> Array:
         return self.data.gram @ x

@@ -80,6 +80,40 @@ class Shortfalls:
         """BBᵀh, by the cheaper way."""
         return self.B @ (self.B.T @ h) if self.tall else self.gram @ h
 
+    def relative(self, gap: float, objective: float) -> float:
+        """A gap in units of the objective, or of a floor that rounding sets if that is larger.
+
+        An objective far smaller than the labels is a sum of shortfalls that are mostly rounding:
+        it is judged by the floor, 1e-14 of the labels' size, not by its own digits.
+        """
+        floor = max(ROUNDING * self.unit, float(np.finfo(float).tiny))
+        return float(gap) / max(float(objective), floor)
+
+    def best_intercept(self, loss: Loss, fields: Array, b: float) -> float:
+        """The intercept that is best for given fields B w, to rounding, starting from `b`.
+
+        The slope is monotone: Newton's method in a bracket, bisection where the loss does not bend.
+        """
+        low, high = -np.inf, np.inf
+        reach = size = float(np.abs(fields).max() + np.abs(self.t).max()) + 1.0
+        for turn in range(100):
+            s = self.t - fields - b * self.v
+            h = loss.derivative(s)
+            slope, bend = -float(self.v @ h), float(loss.second_derivative(s).sum())
+            # what rounding of the sum, or of every shortfall, makes of zero
+            if abs(slope) <= EPS * max(float(np.abs(h).sum()), bend * (size + abs(b))):
+                break
+            low, high = (low, b) if slope > 0 else (b, high)
+            guess = b - slope / bend if bend > 0 and turn < 20 else np.nan
+            guess = b + np.clip(guess - b, -reach, reach)
+            if not low < guess < high:
+                unbounded = np.isinf(high - low)
+                guess = b - np.copysign(reach, slope) if unbounded else 0.5 * (low + high)
+            if guess in (low, high):
+                break
+            b, reach = float(guess), 4 * reach
+        return b
+
 
 def solver(matrix: Array, ridge: float) -> Callable[[Array], Array]:
     """Solver of (matrix + ridge) x = r by Cholesky's factors, which overwrite the matrix."""
@@ -88,50 +122,14 @@ def solver(matrix: Array, ridge: float) -> Callable[[Array], Array]:
     return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
-def relative(gap: float, objective: float, data: Shortfalls) -> float:
-    """A gap in units of the objective, or of a floor that rounding sets if that is larger.
-
-    An objective far smaller than the labels is a sum of shortfalls that are mostly rounding: it is
-    judged by the floor, 1e-14 of the labels' size, not by its own digits.
-    """
-    floor = max(ROUNDING * data.unit, float(np.finfo(float).tiny))
-    return float(gap) / max(float(objective), floor)
-
-
 def certified(loss: Loss, data: Shortfalls, lam: float, w: Array, b: float) -> Fit:
     """The fit of a smooth loss with given weights and, if it is free, the intercept best for them.
 
     Its bound is that of strong convexity.
     """
     fields = data.B @ w
-    b = best_intercept(loss, data, fields, b) if data.free else b
+    b = data.best_intercept(loss, fields, b) if data.free else b
     s = data.t - fields - b * data.v
     gradient = lam * w - data.B.T @ loss.derivative(s)
     objective = float(loss.value(s).sum() + 0.5 * lam * (w @ w))
-    return Fit(w, b, objective, relative(float(gradient @ gradient) / (2 * lam), objective, data))
-
-
-def best_intercept(loss: Loss, data: Shortfalls, fields: Array, b: float) -> float:
-    """The intercept that is best for given fields B w, to rounding, starting from `b`.
-
-    The slope is monotone: Newton's method in a bracket, and bisection where the loss does not bend.
-    """
-    low, high = -np.inf, np.inf
-    reach = size = float(np.abs(fields).max() + np.abs(data.t).max()) + 1.0
-    for turn in range(100):
-        s = data.t - fields - b * data.v
-        h = loss.derivative(s)
-        slope, bend = -float(data.v @ h), float(loss.second_derivative(s).sum())
-        # what rounding of the sum, or of every shortfall, makes of zero
-        if abs(slope) <= EPS * max(float(np.abs(h).sum()), bend * (size + abs(b))):
-            break
-        low, high = (low, b) if slope > 0 else (b, high)
-        guess = b - slope / bend if bend > 0 and turn < 20 else np.nan
-        guess = b + np.clip(guess - b, -reach, reach)
-        if not low < guess < high:
-            unbounded = np.isinf(high - low)
-            guess = b - np.copysign(reach, slope) if unbounded else 0.5 * (low + high)
-        if guess in (low, high):
-            break
-        b, reach = float(guess), 4 * reach
-    return b
+    return Fit(w, b, objective, data.relative(float(gradient @ gradient) / (2 * lam), objective))

@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Columns, Integers
+from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.ingredients import Task
+from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
-from hiddenmanifold.points import Points
+from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory import limits
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
 from hiddenmanifold.theory.overlaps import closing, overlaps
 from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
+from hiddenmanifold.theory.scores import Observed, observe
 from hiddenmanifold.theory.sensitivity import slope_along, tangents
 
 DIGITS = 1e9
 """Largest ratio of two lengths whose difference still has enough digits."""
-CHANNELS: dict[tuple[Task, bool], type[Channel]] = {
-    (Task.REGRESSION, False): LinearChannel,
-    (Task.REGRESSION, True): SquareLinearChannel,
-    (Task.CLASSIFICATION, False): BinaryChannel,
-    (Task.CLASSIFICATION, True): SquareBinaryChannel,
-}
-"""The channel of a task, in closed form if the loss is quadratic."""
 
 
 def channel_of(model: Model) -> Channel:
     """The channel of a model: closed form for the square loss, panels otherwise."""
-    kind = CHANNELS[model.task, model.loss.quadratic]
+    kind: type[Channel]
+    if model.task is Task.REGRESSION:
+        kind = SquareLinearChannel if model.loss.quadratic else LinearChannel
+    else:
+        kind = SquareBinaryChannel if model.loss.quadratic else BinaryChannel
     return kind.of(model.teacher, model.loss, model.free_intercept)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of points beside their errors.
+
+    `slopes` are parameters by which to differentiate, `observables` are named. If the model only
+    stands in for another, `loss` is that one's, whose predictions are `scale` times as large.
+    """
+
+    slopes: tuple[str, ...] = ()
+    observables: Mapping[str, Observed] = field(default_factory=dict)
+    loss: Loss | None = None
+    scale: float = 1.0
+
+    def observed(self, channel: Channel, x: Array) -> Columns:
+        """Every observable, as a function of the unknowns alone."""
+        if not self.observables:
+            return {}
+        scores = channel.scores(x)
+        scores = replace(scores, loss=self.loss or scores.loss, scale=min(self.scale, HUGE))
+        return {name: observe(observed, scores) for name, observed in self.observables.items()}
 
 
 @dataclass(frozen=True)
@@ -44,42 +65,52 @@ class Batch:
     model: Model
     points: Points
     solver: Callable[[SaddlePoint], Outcome]
-    slopes: tuple[str, ...] = ()
+    request: Request = field(default_factory=Request)
 
     def run(self) -> Columns:
         """Every predicted quantity at each point."""
         problem = SaddlePoint(channel_of(self.model), self.model.features, self.points)
         outcome = self.solver(problem)
-        found = _quantities(self.model, problem, outcome)
-        return {**found, **_slopes(problem, outcome, self.slopes)}
+        found = _quantities(self.model, problem, outcome, self.request)
+        return {**found, **_slopes(problem, outcome, self.request)}
 
 
 def asymptotics(
-    model: Model, points: Points, crew: Crew | None = None, *, slopes: Sequence[str] = ()
+    model: Model,
+    points: Points,
+    crew: Crew | None = None,
+    *,
+    slopes: Sequence[str] = (),
+    observables: Mapping[str, Observed] | None = None,
 ) -> Columns:
     """Every predicted quantity at each of some points, limits included.
 
     The `slopes` are parameters, out of `PARAMETERS`, by whose logarithm to differentiate the
-    errors. By default the crew has one process per core.
+    errors and the `observables`, which are more to predict by name. By default the crew has one
+    process per core.
     """
     columns: Columns = {}
     for part in limits.parts(model, points):
-        found = limits.finished(part, _solved(part, crew or Crew(), tuple(slopes)))
+        request = Request(tuple(slopes), dict(observables or {}), part.loss, part.scale)
+        found = limits.finished(part, _solved(part, crew or Crew(), request))
         if part.phase in limits.REFUSED:
             found["status"][:] = limits.REFUSED[part.phase]
-        for name, values in _without_failures(found).items():
+        failed = found["status"] != Status.CONVERGED
+        for name, values in found.items():
+            if name not in CERTIFICATES:
+                values[failed] = np.nan
             columns.setdefault(name, np.zeros(len(points), values.dtype))[part.index] = values
-    return limits.settled(columns, limits.negligible(points))
+    return limits.settled(columns, points)
 
 
-def _solved(part: limits.Part, crew: Crew, slopes: tuple[str, ...]) -> Columns:
+def _solved(part: limits.Part, crew: Crew, request: Request) -> Columns:
     """Every predicted quantity at finite parameters."""
     model, points, together = part.model, part.points, channel_of(part.model).batch
 
     def run(solver: Callable[[SaddlePoint], Outcome], index: Integers) -> Columns:
         # the same batches whoever runs them, so that results are the same to the bit
         chunks = np.array_split(index, -(-len(index) // together))
-        found = crew.run([Batch(model, points[chunk], solver, slopes) for chunk in chunks])
+        found = crew.run([Batch(model, points[chunk], solver, request) for chunk in chunks])
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
 
     found = run(solve, np.arange(len(points)))
@@ -91,7 +122,7 @@ def _solved(part: limits.Part, crew: Crew, slopes: tuple[str, ...]) -> Columns:
     return found
 
 
-def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns:
+def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns:
     """Named results of a solved batch, and how their solves ended."""
     points, channel = problem.points, problem.channel
     with np.errstate(all="ignore"):
@@ -107,8 +138,10 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
             "q_w": o.q_w,
             **model.features.further_overlaps(at),
             "intercept": channel.intercept(outcome.x),
+            **(observed := request.observed(channel, outcome.x)),
         }
-    unsettled = np.isnan(found["generalisation_error"]) & (outcome.status == Status.CONVERGED)
+    integrals = (found["generalisation_error"], *observed.values())
+    unsettled = np.isnan(integrals).any(0) & (outcome.status == Status.CONVERGED)
     low, high = model.loss.rest
     if model.task is Task.REGRESSION and low == high != 0 and np.isfinite(low):
         # residuals gather around a value that is not zero, and rounding of it is magnified by V
@@ -117,20 +150,16 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome) -> Columns
     return {**found, **outcome.columns}
 
 
-def _without_failures(found: Columns) -> Columns:
-    """Results of which a point that has failed keeps nothing but its certificates."""
-    failed = found["status"] != Status.CONVERGED
-    for name in set(found).difference(CERTIFICATES):
-        found[name][failed] = np.nan
-    return found
+def _slopes(problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns:
+    """Derivatives of test errors and observables by the logarithm of each parameter."""
+    channel, found = problem.channel, Columns()
 
+    def functions(x: Array) -> Columns:
+        return {**channel.test_errors(x), **request.observed(channel, x)}
 
-def _slopes(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) -> Columns:
-    """Derivatives of the test errors by the logarithm of each parameter."""
-    found: Columns = {}
     with np.errstate(all="ignore"):
-        moved = tangents(problem, outcome.e, outcome.matrix, parameters)
+        moved = tangents(problem, outcome.e, outcome.matrix, request.slopes)
         for parameter, along in moved.items():
-            for name, values in slope_along(problem.channel.test_errors, outcome.x, along).items():
+            for name, values in slope_along(functions, outcome.x, along).items():
                 found[f"{name}_by_log_{parameter}"] = values
     return found

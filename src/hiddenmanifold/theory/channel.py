@@ -29,6 +29,7 @@ from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.theory.observables import test_error, training_error
 from hiddenmanifold.theory.proximal_curve import REACH, Field, ProximalNodes, proximal_curve
+from hiddenmanifold.theory.scores import Scores
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.overlaps import Overlaps
@@ -156,6 +157,10 @@ class Channel:
         """The same with all digits that the overlaps have, and errors on the training set."""
         raise NotImplementedError
 
+    def scores(self, x: Array) -> Scores:
+        """Law of predictions and labels, as a function of the unknowns alone."""
+        raise NotImplementedError
+
     @property
     def unknowns(self) -> int:
         """Number of unknowns per point."""
@@ -237,6 +242,11 @@ class BinaryChannel(Channel):
         )
         return {**self.test_errors(x), "training_error": training}
 
+    def scores(self, x: Array) -> Scores:
+        k, V0, deviation, b = self._standardised(x)
+        law = {"deviation": deviation, "intercept": b, "k": k, "V0": V0}
+        return Scores.of(self.teacher, self.loss, V=np.exp(x[:, 0]), **law)
+
     @cached_property
     def resting_intercept(self) -> float:
         """Best constant prediction :math:`b_0`; 0 without a free intercept."""
@@ -315,6 +325,12 @@ class LinearChannel(Channel):
         # the overlaps know the excess below rounding of the noise
         clean = overlaps.excess + self.intercept(x) ** 2
         return {"generalisation_error": clean + self.teacher.noise, "clean_error": clean}
+
+    def scores(self, x: Array) -> Scores:
+        nothing = np.zeros(len(x))
+        law = {"intercept": self.intercept(x), "k": nothing, "V0": nothing}
+        deviation = np.exp(0.5 * x[:, 1])
+        return Scores.of(self.teacher, self.loss, V=np.exp(x[:, 0]), deviation=deviation, **law)
 
     def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])

@@ -57,6 +57,8 @@ class Part:
     index: Integers
     model: Model
     points: Points
+    loss: Loss
+    """That of the model which is asked about; its stand-in may have another."""
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
     """The predictions of the model are these times those of the stand-in."""
@@ -70,10 +72,12 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
         some = points[positive]
-        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)))
+        yield Part(positive, model, some.standing_in(np.minimum(some.lam, HUGE)), model.loss)
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
+    # at rest the loss is least; where it only approaches that, far out, as far as can be told
+    rest = model.loss.rest[1] if scale < np.inf else -700.0 * (model.loss.scale or 1.0)
     distance = _distance(model, points[zero], fitted)
     choices = (
         (distance > ON_THE_LINE, fitted),
@@ -83,13 +87,13 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     )
     for chosen, phase in choices:
         if chosen.any():
-            index, loss = zero[chosen], STAND_INS.get(phase)
-            some = points[index].standing_in(TINY, Limit.FITTED if loss else Limit.NONE)
-            if loss:
-                stand_in, least_loss = model.with_loss(loss), _least(model.loss)
-                yield Part(index, stand_in, some, phase, scale, least_loss)
+            index, some = zero[chosen], points[zero[chosen]]
+            if loss := STAND_INS.get(phase):
+                some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
+                least_loss = float(model.loss.value(np.array([rest]))[0])
+                yield Part(index, stand_in, some, model.loss, phase, scale, least_loss)
             else:
-                yield Part(index, model, some, phase)
+                yield Part(index, model, some.standing_in(TINY), model.loss, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:
@@ -119,30 +123,18 @@ def _exponential(loss: Loss) -> bool:
     return bool(slopes[1] - slopes[2] > 1.5 * (slopes[0] - slopes[1]))
 
 
-def _least(loss: Loss) -> float:
-    """The least value of a loss, as far as it can be told where it is only approached."""
-    low, high = loss.rest
-    at = high if np.isfinite(high) else -700.0 * (loss.scale or 1.0)
-    return float(loss.value(np.array([at]))[0]) if np.isfinite(high) or low == high else 0.0
-
-
 def _distance(model: Model, points: Points, fitted: Phase) -> Array:
     """Logarithm of the number of features over that at the threshold; -inf if there is none."""
-    visible = model.features.visible(points.gamma)
+    visible, regression = model.features.visible(points.gamma), model.task is Task.REGRESSION
     with np.errstate(divide="ignore"):
-        available = np.log(visible.rank / points.alpha)
-        if (
-            fitted is Phase.INTERPOLATING
-            or model.task is Task.REGRESSION
-            and fitted is Phase.UNKNOWN
-        ):
+        available: Array = np.log(visible.rank / points.alpha)
+        if fitted is Phase.INTERPOLATING or (regression and fitted is Phase.UNKNOWN):
             return available
-        if fitted is Phase.GENERIC or model.task is Task.REGRESSION:
-            return np.full_like(points.alpha, -np.inf)
+        if fitted is Phase.GENERIC or regression:
+            return np.full_like(available, -np.inf)
         seen, hidden = visible.fraction, visible.hidden
         needed = least(binary(model.teacher), seen, model.free_intercept, hidden).value
-        distance: Array = available - np.log(needed)
-        return distance
+        return available - np.log(needed)
 
 
 STAND_INS: dict[Phase, Loss] = {
@@ -177,14 +169,13 @@ def finished(part: Part, found: Columns) -> Columns:
     return found
 
 
-def negligible(points: Points) -> Array:
-    """What is zero at each point, if it is a limit: more if λ is that than if a ratio is."""
+def settled(found: Columns, points: Points) -> Columns:
+    """What is negligible in a limit as zero, and its inverse as infinity.
+
+    More is negligible if λ is the limit than if a ratio is.
+    """
     far = np.where(points.has(Limit.RATIO), 1e10 / HUGE, 0.0)
-    return np.where(points.has(Limit.VANISHING | Limit.UNBOUNDED), NEGLIGIBLE, far)
-
-
-def settled(found: Columns, reach: Array) -> Columns:
-    """What is negligible in a limit as zero, and its inverse as infinity."""
+    reach = np.where(points.has(Limit.VANISHING | Limit.UNBOUNDED), NEGLIGIBLE, far)
     if reach.any():
         for name in set(found).difference(CERTIFICATES):
             size = np.abs(found[name])

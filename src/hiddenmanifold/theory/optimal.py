@@ -8,8 +8,9 @@ limits :math:`0^+` and :math:`\infty` compete.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,12 +20,13 @@ from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
 from hiddenmanifold.points import HUGE, Points
-from hiddenmanifold.theory.asymptotics import asymptotics, channel_of
+from hiddenmanifold.theory.asymptotics import Request, asymptotics, channel_of
 from hiddenmanifold.theory.descent import walk
 from hiddenmanifold.theory.gaps import least
 from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.path import Path
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.scores import Observed
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
 """Values of log λ that are tried first."""
@@ -50,12 +52,13 @@ TOGETHER = 512
 
 @dataclass(frozen=True)
 class ErrorByLambda:
-    """The error named `target` of a model as a function of λ, at given ratios."""
+    """The error or observable named `target` of a model as a function of λ, at given ratios."""
 
     model: Model
     points: Points
     target: str
     crew: Crew
+    observables: Mapping[str, Observed] = field(default_factory=dict)
 
     def __getitem__(self, some: Integers | Booleans) -> ErrorByLambda:
         return replace(self, points=self.points[some])
@@ -63,13 +66,20 @@ class ErrorByLambda:
     def slope(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Error and its slope by t = log λ at some of the points; NaN where the solve fails."""
         points = self.points[point].at(np.exp(t))
-        found = asymptotics(self.model, points, self.crew, slopes=("regularisation",))
+        found = asymptotics(
+            self.model,
+            points,
+            self.crew,
+            slopes=("regularisation",),
+            observables=self.observables,
+        )
         return found[self.target], found[f"{self.target}_by_log_regularisation"]
 
     def limit(self, lam: float) -> Array:
         """Error at one λ, zero and infinity included, at every point."""
         points = self.points.at(np.full(len(self.points), lam))
-        error: Array = asymptotics(self.model, points, self.crew)[self.target]
+        found = asymptotics(self.model, points, self.crew, observables=self.observables)
+        error: Array = found[self.target]
         return error
 
 
@@ -80,6 +90,7 @@ class Descent:
     model: Model
     points: Points
     target: str
+    observables: Mapping[str, Observed]
     low: float
 
     def run(self) -> Columns:
@@ -90,7 +101,13 @@ class Descent:
         """
         channel = channel_of(self.model)
         problem = SaddlePoint(channel, self.model.features, self.points)
-        path = Path(problem, lambda x: channel.test_errors(x)[self.target])
+        request = Request(observables=self.observables)
+
+        def objective(x: Array) -> Array:
+            known = request.observed(channel, x) if self.observables else channel.test_errors(x)
+            return known[self.target]
+
+        path = Path(problem, objective)
         outcome = solve(problem)
         start = path.start(outcome)
         nodes, gaps, lost = walk(path, start, np.log(self.low))
@@ -128,15 +145,24 @@ def regular(model: Model, rest: Array, slope: Array) -> Booleans:
 
 
 def optimum(
-    errors: ErrorByLambda, low: float, high: float, slopes: Sequence[str] = ()
+    errors: ErrorByLambda,
+    low: float,
+    high: float,
+    *,
+    slopes: Sequence[str] = (),
+    observables: Mapping[str, Observed] | None = None,
 ) -> tuple[Array, Columns]:
     """The λ in [low, high] of least error at every point, and all that is predicted there.
 
-    0 and inf stand for the limits, NaN for no solution. Slopes are those of `asymptotics`.
+    0 and inf stand for the limits, NaN for no solution. Slopes and observables are those of
+    `asymptotics`, and include what is made least.
     """
+    predicted = partial(
+        asymptotics, errors.model, crew=errors.crew, slopes=slopes, observables=observables
+    )
     points, path = errors.points, _followed(errors, low, high)
     lam, lost, top = path["lam"], path["lost"].astype(bool), path["top"]
-    found = asymptotics(errors.model, points.at(lam), errors.crew, slopes=slopes)
+    found = predicted(points.at(lam))
     error = np.where(lost, np.nan, found[errors.target])
     lost |= np.isnan(error)
     tail = path["tail"].astype(bool) & ~lost
@@ -162,7 +188,7 @@ def optimum(
         compete(lost, *scanned(errors[lost], low, high))
     moved |= lost
     if moved.any():
-        again = asymptotics(errors.model, points[moved].at(lam[moved]), errors.crew, slopes=slopes)
+        again = predicted(points[moved].at(lam[moved]))
         for name, values in again.items():
             found[name][moved] = values
     return lam, found
@@ -179,7 +205,10 @@ def _followed(errors: ErrorByLambda, low: float, high: float) -> Columns:
     starts = errors.points.at(np.full(count, min(high, HUGE)))
     chunks = np.array_split(np.arange(count), -(-count // TOGETHER))
     parts = errors.crew.run(
-        [Descent(errors.model, starts[chunk], errors.target, bottom) for chunk in chunks]
+        [
+            Descent(errors.model, starts[chunk], errors.target, errors.observables, bottom)
+            for chunk in chunks
+        ]
     )
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     found["lam"] = np.clip(np.where(found["lost"], bottom, found["lam"]), low, high)

@@ -47,17 +47,17 @@ class Overlaps:
 
 def closing(points: Points, e: Array, rho: float) -> Closing:
     """Where the features are asked for their sums, given channel averages (points, 3)."""
-    e1 = np.maximum(e[:, 0], points.lam / (points.alpha * LARGEST))
-    k = points.lam / (points.alpha * e1)
-    return Closing(k, points.alpha, points.gamma, np.column_stack([e1, e[:, 1:3]]), rho)
+    alpha, (e1, e2, e3) = points.alpha, e[:, :3].T
+    e1 = np.maximum(e1, points.lam / (alpha * LARGEST))
+    k = points.lam / (alpha * e1)
+    return Closing(k, alpha, points.gamma, e1, e2 / (alpha * e1**2), e3 / e1, rho)
 
 
 def overlaps(features: Features, at: Closing) -> Overlaps:
     """Overlaps that follow from the channel averages."""
-    alpha, rho, (e1, e2, e3) = at.alpha, at.rho, at.e.T
+    alpha, e1, noise, a, rho = at.alpha, at.e1, at.noise, at.a, at.rho
     s = features.sums(at.k, at.gamma)
-    per_sample, a = 1.0 / (alpha * e1**2), e3 / e1
-    noise, zero = e2 * per_sample, np.zeros_like(e1)
+    per_sample, zero = 1.0 / (alpha * e1**2), np.zeros_like(e1)
     # minus the derivative by log e1 of N D2, without the factor 2
     fall = noise * (s.D20 - s.D21)
 

@@ -92,6 +92,8 @@ class Path:
 
     def valued(self, x: Array) -> Array:
         """The objective of unknowns (..., unknowns); inf where it is no number."""
+        if not x.size:
+            return np.empty(x.shape[:-1])
         with np.errstate(all="ignore"):
             value = self.objective(x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
         return np.where(np.isfinite(value), value, np.inf)

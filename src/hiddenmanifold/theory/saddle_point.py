@@ -11,6 +11,7 @@ from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
+from hiddenmanifold.numerics.special import positive_root
 from hiddenmanifold.points import Limit, Points
 from hiddenmanifold.theory.channel import Channel, Hats
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
@@ -177,10 +178,7 @@ def _first_V(problem: SaddlePoint) -> Array:
     kappa = problem.features.variance
     lam, alpha = problem.points.lam, problem.points.alpha
     with np.errstate(all="ignore"):  # ratios beyond 1e150 overflow, and are reported as such
-        B = lam + (alpha - 1.0) * kappa
-        R = np.sqrt(B**2 + 4.0 * lam * kappa)
-        positive = B > 0
-        V = np.where(positive, 2.0 * kappa, R - B) / np.where(positive, B + R, 2.0 * lam)
+        V = positive_root(lam, lam + (alpha - 1.0) * kappa, kappa)
         return np.where(problem.points.has(Limit.FITTED), 0.5 * kappa / lam, V)
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hiddenmanifold.figures.claims import double_descent, equivalence, features, manifold
 from hiddenmanifold.figures.claims.judgement import COLOURS, DIFFERS, HOLDS, REMARK, Row
 
 __all__ = ["CHECKS", "COLOURS", "DIFFERS", "HOLDS", "REMARK", "Row", "check"]
 
-CHECKS = (*equivalence.CLAIMS, *double_descent.CLAIMS, *features.CLAIMS, *manifold.CLAIMS)
+CHECKS: tuple[Callable[[], Row], ...] = (
+    *equivalence.CLAIMS,
+    *double_descent.CLAIMS,
+    *features.CLAIMS,
+    *manifold.CLAIMS,
+)
 """Every check, in the order of the text."""
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from hiddenmanifold.figures.claims.judgement import Row, error, verdict
+from hiddenmanifold.figures.claims.judgement import Row, contest, error, strength, verdict
 from hiddenmanifold.figures.setting import paper_model
 from hiddenmanifold.prediction import predict
 from hiddenmanifold.thresholds import interpolation_peak, separability_threshold
@@ -95,68 +95,39 @@ def separability_grows_with_samples() -> Row:
     )
 
 
-def _logistic_against_square(regularisation: Any, expected: str) -> Row:
-    """Where, for p/n between 0.02 and 100, the logistic loss is worse than the square loss."""
+def logistic_against_square(regularisation: float | str, expected: str) -> Row:
+    """Section 3.1."""
     p_over_n = np.geomspace(0.02, 100, 241)
-    arguments = {"n_over_d": 3.0, "p_over_n": p_over_n, "regularisation": regularisation}
-    logistic, square = (
-        error(paper_model(), **arguments),
-        error(paper_model(loss="square"), **arguments),
+    models = paper_model(), paper_model(loss="square")
+    logistic, square, worse, where = contest(
+        models, p_over_n, n_over_d=3.0, regularisation=regularisation
     )
-    worse = ~(logistic <= square * (1 + 1e-9))  # what could not be solved does not count as won
     threshold = float(separability_threshold(paper_model(), n_over_d=3.0))
     below = worse & (p_over_n < threshold / 2)
-    name = "optimal λ" if regularisation == "optimal" else f"λ = {regularisation:g}"
-    where = (
-        f"worse for p/n in [{p_over_n[worse].min():.2f}, {p_over_n[worse].max():.2f}]"
-        f", by at most {np.max(logistic - square):.4f}"
-        if worse.any()
-        else "nowhere worse"
-    )
     note = f"separability at p/n = {threshold:.3f}"
     if below.any():
         most = np.max((logistic - square)[below])
         note += f"; below half of that it is worse by less than {most:.1g}"
     return Row(
-        f"logistic beats square loss at {name}, except near its peak",
+        f"logistic beats square loss at {strength(regularisation)}, except near its peak",
         expected,
-        where,
+        f"{where}, by at most {np.max(logistic - square):.4f}" if where else "nowhere worse",
         verdict(not worse[p_over_n > 1.5 * threshold].any(), bool(below.any())),
         note,
     )
 
 
-def logistic_against_square_at_small_regularisation() -> Row:
+def kernel_limit(loss: str, printed: float) -> Row:
     """Section 3.1."""
-    return _logistic_against_square(1e-4, "worse in a small region around the peak")
-
-
-def logistic_against_square_at_the_optimum() -> Row:
-    """Section 3.1."""
-    return _logistic_against_square("optimal", "better")
-
-
-def _kernel_limit(loss: str, printed: float) -> Row:
-    errors = error(
-        paper_model(loss=loss), n_over_d=3.0, p_over_n=[10.0, np.inf], regularisation="optimal"
-    )
+    arguments = {"n_over_d": 3.0, "p_over_n": [10.0, np.inf], "regularisation": "optimal"}
+    at_edge, limit = error(paper_model(loss=loss), **arguments)
     return Row(
         f"kernel limit of the {loss} loss at optimal λ, n/d = 3",
         f"{printed}",
-        f"{errors[1]:.6f}",
-        verdict(round(float(errors[1]), 2) == printed),
-        f"at p/n = 10 it is {errors[0]:.4f}: perhaps read at the edge of the plot",
+        f"{limit:.6f}",
+        verdict(round(float(limit), 2) == printed),
+        f"at p/n = 10 it is {at_edge:.4f}: perhaps read at the edge of the plot",
     )
-
-
-def kernel_limit_of_the_square_loss() -> Row:
-    """Section 3.1."""
-    return _kernel_limit("square", 0.17)
-
-
-def kernel_limit_of_the_logistic_loss() -> Row:
-    """Section 3.1."""
-    return _kernel_limit("logistic", 0.16)
 
 
 CLAIMS = (
@@ -166,8 +137,8 @@ CLAIMS = (
     error_falls_beyond_the_peaks,
     cover,
     separability_grows_with_samples,
-    logistic_against_square_at_small_regularisation,
-    logistic_against_square_at_the_optimum,
-    kernel_limit_of_the_square_loss,
-    kernel_limit_of_the_logistic_loss,
+    partial(logistic_against_square, 1e-4, "worse in a small region around the peak"),
+    partial(logistic_against_square, "optimal", "better"),
+    partial(kernel_limit, "square", 0.17),
+    partial(kernel_limit, "logistic", 0.16),
 )

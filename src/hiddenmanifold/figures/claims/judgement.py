@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hiddenmanifold.arrays import Array
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.figures.curves import compared
 from hiddenmanifold.model import Model
 from hiddenmanifold.prediction import predict
 
@@ -30,6 +34,28 @@ def error(model: Model, **arguments: Any) -> Array:
     """Test errors, NaN at a point that has none (exactly at a threshold)."""
     found: Array = predict(model, **arguments, on_failure="keep").generalisation_error.values
     return found
+
+
+def contest(
+    models: Iterable[Model], p_over_n: Array, **arguments: Any
+) -> tuple[Array, Array, Booleans, str]:
+    """Errors of two models along p/n, where the first is worse, and the same in words."""
+    own, others = (error(model, p_over_n=p_over_n, **arguments) for model in models)
+    worse = ~(own <= others * (1 + 1e-9))  # what could not be solved does not count as won
+    where = p_over_n[worse]
+    words = f"worse for p/n in [{where.min():.2f}, {where.max():.2f}]" if where.size else ""
+    return own, others, worse, words
+
+
+def strength(regularisation: float | str) -> str:
+    """The λ of a claim in words."""
+    return "optimal λ" if isinstance(regularisation, str) else f"λ = {regularisation:g}"
+
+
+def worst_score(model: Model, *quantities: str, **arguments: Any) -> float:
+    """How far simulated quantities are from the theory at most, in standard errors."""
+    ds = compared(model, **arguments, seeds=10, progress=False)
+    return float(np.abs([ds[f"{name}_z"] for name in quantities]).max())
 
 
 def verdict(holds: bool, remark: bool = False) -> str:

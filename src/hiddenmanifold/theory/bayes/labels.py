@@ -7,6 +7,7 @@ Given the training set the field of a new sample is :math:`N(\omega, V_0)`, and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -165,7 +166,7 @@ class LinearLabels(Labels):
 
     def negentropy(self, ell: Array) -> Array:
         _, V0 = self.moments(ell)
-        return -0.5 * np.log(2 * np.pi * np.e * (self.teacher.noise + V0))
+        return -0.5 * np.log(2 * math.pi * math.e * (self.teacher.noise + V0))
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         _, V0 = self.moments(ell)
@@ -245,10 +246,9 @@ class BinaryLabels(Labels):
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         q, V0 = self.moments(ell)
-        clean = self.teacher.clean
-        noisy_error = least_error(self.teacher, np.sqrt(q), V0)
-        same = clean == self.teacher
-        return noisy_error, noisy_error if same else least_error(clean, np.sqrt(q), V0)
+        k, clean = np.sqrt(q), self.teacher.clean
+        noisy = least_error(self.teacher, k, V0)
+        return noisy, noisy if clean == self.teacher else least_error(clean, k, V0)
 
 
 @np.errstate(divide="ignore")  # a derivative may vanish

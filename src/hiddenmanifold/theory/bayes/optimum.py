@@ -1,20 +1,11 @@
 r"""The least error that any predictor can reach, however it learns from the training set.
 
-It is that of the posterior mean in the Gaussian-equivalent model, with F known and
-:math:`\theta \sim N(0, \rho I)`. Features show a fraction :math:`G = \kappa_1^2 s/(\kappa_1^2 s +
-\kappa_\star^2)` of a latent direction; given the training set the teacher's field of a new sample
-is :math:`N(\omega, V_0)` with :math:`\omega \sim N(0, q)`, :math:`V_0 = \rho - q`. With averages
-over the d eigenvalues of :math:`FF^\top/d`,
-
-.. math:: \frac q\rho = \Big\langle\frac{uG^2}{1+uG}\Big\rangle_d, \qquad
-    \frac{V_0}\rho = \Big\langle 1 - G + \frac G{1+uG}\Big\rangle_d, \qquad
-    u = \rho\,\frac nd\,E, \quad E = \sum_y E_\omega\frac{(\partial_\omega Z_y)^2}{Z_y}.
-
-The unknown is :math:`\ell = \log(q/V_0)`: both ends keep their digits. E is the labels' Fisher
-information about :math:`\omega`; the field itself would have :math:`1/V_0`. In terms of the share
-:math:`\eta = E V_0 \le 1` nothing cancels when the teacher is almost learned: the residual is
-:math:`\log\frac nd + \log(1 + e^{-\ell}) + \log\eta(\ell) + w(u)` with :math:`w = \log(q/V_0) -
-\log u \le 0`.
+It is that of the posterior mean; ``docs/theory.md`` has the equations for q, V0 and :math:`u =
+\rho\,\frac nd\,E`. The unknown is :math:`\ell = \log(q/V_0)`: both ends keep their digits. E is the
+labels' Fisher information about :math:`\omega`; the field itself would have :math:`1/V_0`. In terms
+of the share :math:`\eta = E V_0 \le 1` nothing cancels when the teacher is almost learned: the
+residual is :math:`\log\frac nd + \log(1 + e^{-\ell}) + \log\eta(\ell) + w(u)` with :math:`w =
+\log(q/V_0) - \log u \le 0`.
 
 E grows with q and q with u, so that fixed points are crossings of a growing curve with the
 diagonal: one if :math:`d\log E/d\ell < 1` throughout; else there may be several, and a scan finds
@@ -248,13 +239,15 @@ def _best(equations: Equations, table: Table) -> Fixed:
 
 def _columns(labels: Labels, found: Fixed) -> Columns:
     """Named results; a point that did not converge is NaN throughout."""
-    noisy, clean, overlap = np.full((3, len(found.ell)), np.nan)
-    good = np.flatnonzero(found.status == Status.CONVERGED)
-    noisy[good], clean[good] = labels.errors(found.ell[good])
-    overlap[good] = labels.moments(found.ell[good])[0]
-    unsettled = good[np.isnan(noisy[good]) | np.isnan(clean[good])]
-    found.status[unsettled] = Status.QUADRATURE
-    for values in (noisy, clean, overlap):
-        values[unsettled] = np.nan
-    errors = {"generalisation_error": noisy, "clean_error": clean}
-    return {**errors, "overlap": overlap, **found.columns}
+    values, good = np.full((3, len(found.ell)), np.nan), found.status == Status.CONVERGED
+    ell = found.ell[good]
+    values[:, good] = *labels.errors(ell), labels.moments(ell)[0]
+    lost = np.isnan(values).any(0)
+    values[:, lost], found.status[good & lost] = np.nan, Status.QUADRATURE
+    noisy, clean, overlap = values
+    return {
+        "generalisation_error": noisy,
+        "clean_error": clean,
+        "overlap": overlap,
+        **found.columns,
+    }

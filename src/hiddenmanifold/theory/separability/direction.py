@@ -15,6 +15,7 @@ and Sur, *Annals of Statistics* 48, 2020). At the threshold the direction that s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -24,9 +25,10 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.theory.proximal_curve import RULES
 
-RULES = ((15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
-"""Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
+ROUGHEST = 2
+"""Level of fineness to begin with."""
 PANEL = 1.5
 """Width of the panels of the normal law, in standard deviations."""
 BENDS = np.array([-39.0, -18.0, -9.0, -4.5, -1.5, 0.0, 1.5, 4.5, 9.0])
@@ -116,7 +118,8 @@ def least(
         1 - chi, if it is known to more digits than chi tells.
     """
     hidden = 1.0 - chi if hidden is None else hidden
-    average = _Average.of(teacher, chi, hidden, free_intercept)
+    # a symmetric rule asks for no intercept
+    average = _Average(teacher, chi, hidden, free_intercept and not teacher.symmetric)
     t0, t, sums, status = _minimise(average)
     value, length = sums[0], np.hypot(1.0, t)
     alignment, bias, elasticity = -np.sqrt(chi) * t / length, -t0 / length, sums[-1] / value
@@ -132,25 +135,18 @@ def least(
 
 @dataclass(frozen=True)
 class _Average:
-    """The average to minimise; labels change at X up to `offset`, the law is cut at `reach`."""
+    """The average to minimise."""
 
     teacher: BinaryTeacher
     chi: Array
     hidden: Array
     free: bool
-    offset: float
-    reach: float
 
-    @classmethod
-    def of(
-        cls, teacher: BinaryTeacher, chi: Array, hidden: Array, free_intercept: bool
-    ) -> _Average:
-        """The average for a rule; a symmetric one asks for no intercept."""
-        offset = np.abs(teacher.landmarks(1, np.zeros(1))).max(initial=0.0) / np.sqrt(teacher.rho)
-        rare = min(teacher.at_rest[:2]) < RARE
-        hidden = np.maximum(hidden, max(LEAST_HIDDEN, (RESOLVED * offset) ** 2))
-        free = free_intercept and not teacher.symmetric
-        return cls(teacher, chi, hidden, free, float(offset), (26 if rare else 6) * PANEL)
+    @cached_property
+    def offset(self) -> float:
+        """The largest X at which labels change."""
+        changes = np.abs(self.teacher.landmarks(1, np.zeros(1)))
+        return float(changes.max(initial=0.0) / np.sqrt(self.teacher.rho))
 
     def accuracy(self, t: Array) -> Array:
         """Relative accuracy of the minimum that can be had."""
@@ -158,7 +154,8 @@ class _Average:
 
     def sums(self, index: Integers, t0: Array, t: Array, level: int) -> Array:
         """The averages of `_sums` at the points `index`, a block at a time."""
-        columns = self.chi[index], self.hidden[index], t0, t
+        hidden = np.maximum(self.hidden[index], max(LEAST_HIDDEN, (RESOLVED * self.offset) ** 2))
+        columns = self.chi[index], hidden, t0, t
         parts = [
             self._sums(*(column[i : i + BLOCK] for column in columns), level=level)
             for i in range(0, len(index), BLOCK)
@@ -173,7 +170,7 @@ class _Average:
         """
         teacher, rows = self.teacher, len(t)
         k, V0 = np.sqrt(teacher.rho * chi), teacher.rho * hidden
-        both = self.free or not teacher.symmetric  # else one label stands for both
+        both = not teacher.symmetric  # else one label stands for both
         totals, nodes = np.zeros((5, rows)), []
         for y in (1, -1) if both else (1,):
             panels = Panels.between(self._edges(y, t0, t, k, V0), RULES[level])
@@ -196,7 +193,8 @@ class _Average:
 
     def _edges(self, y: int, t0: Array, t: Array, k: Array, V0: Array) -> Array:
         """Panel boundaries: of the normal law, and where the label law or the average bends."""
-        fan = np.arange(-self.reach, self.reach + 0.5 * PANEL, PANEL)
+        reach = (26 if min(self.teacher.at_rest[:2]) < RARE else 6) * PANEL
+        fan = np.arange(-reach, reach + 0.5 * PANEL, PANEL)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             law = self.teacher.landmarks(y, V0) / k[:, None]
             bends = (BENDS - y * t0[:, None]) / t[:, None]
@@ -219,7 +217,7 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
         status[some[~np.isfinite(value)]] = Status.NON_FINITE
         return np.where(done, value, np.nan), average.accuracy(t[some]) * value
 
-    status[np.isfinite(refine(minimum, t.shape, range(len(RULES))))] = Status.CONVERGED
+    status[np.isfinite(refine(minimum, t.shape, range(ROUGHEST, len(RULES))))] = Status.CONVERGED
     return t0, t, found, status
 
 

@@ -1,0 +1,114 @@
+"""The commands that answer a question about a curve: where, how many, how little."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hiddenmanifold.cli.commands import command, compute
+from hiddenmanifold.cli.options import (
+    CrewOptions,
+    ModelOptions,
+    NeedRatioOptions,
+    OutputOptions,
+    PeakRatioOptions,
+    PeakRegularisation,
+    RatioOptions,
+    spread,
+)
+from hiddenmanifold.errors import ConvergenceError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@command()
+@spread
+def threshold(
+    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, crew: CrewOptions
+) -> None:
+    """Find where the training data become linearly separable.
+
+    Give one ratio, e.g.: hiddenmanifold threshold --n-over-d 0.5:5:10
+    """
+    from hiddenmanifold.thresholds import separability_threshold
+
+    chosen = model.model()
+
+    def call(**given: Any) -> xr.Dataset:
+        try:
+            array = separability_threshold(chosen, **given, **crew.given())
+        except ConvergenceError as error:  # the points that were found are worth showing
+            array = error.partial
+        meaning = array.attrs.pop("long_name")
+        ds = array.to_dataset(promote_attrs=True)
+        ds[array.name].attrs["long_name"] = meaning
+        return ds
+
+    compute("threshold", call, ratios, output)
+
+
+@command()
+@spread
+def peak(
+    *,
+    model: ModelOptions,
+    ratios: PeakRatioOptions,
+    regularisation: PeakRegularisation,
+    output: OutputOptions,
+    crew: CrewOptions,
+) -> None:
+    """Find place and height of the peak of the test error between few and many features.
+
+    Give --n-over-d or --d-over-p, e.g.: hiddenmanifold peak --n-over-d 0.5:5:10 --lam 0,1e-4
+    """
+    from hiddenmanifold.cli.values import values
+    from hiddenmanifold.thresholds import interpolation_peak
+
+    lam = values("--regularisation", regularisation)
+    call = partial(interpolation_peak, model.model(), on_failure="keep", **crew.given())
+    compute("peak", call, ratios, output, regularisation=lam)
+
+
+@command()
+@spread
+def needed(
+    *,
+    model: ModelOptions,
+    ratios: NeedRatioOptions,
+    within: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", help="How close to the error of infinitely many: 0.05 is 5 % above."
+        ),
+    ] = 0.05,
+    output: OutputOptions,
+    crew: CrewOptions,
+) -> None:
+    """Find the fewest features per sample whose error is close to that of infinitely many.
+
+    Both at their best regularisation. Give --n-over-d, e.g.:
+    hiddenmanifold needed --n-over-d 1,3 --loss square --within 0.1
+    """
+    from hiddenmanifold.needs import MEANINGS, features_needed
+
+    call = partial(features_needed, model.model(), within=within, on_failure="keep", **crew.given())
+    # a single point takes seconds, and its quantities are known
+    compute("needed", call, ratios, output, names=lambda: (*MEANINGS, "status"))
+
+
+@command()
+@spread
+def bayes(
+    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, crew: CrewOptions
+) -> None:
+    """Find the least error that any method could reach on the same data.
+
+    Give two ratios, e.g.: hiddenmanifold bayes --n-over-d 3 --p-over-n 0.1:3:30
+    """
+    from hiddenmanifold.bayes import bayes_optimal
+
+    call = partial(bayes_optimal, model.model(), on_failure="keep", **crew.given())
+    compute("bayes", call, ratios, output)

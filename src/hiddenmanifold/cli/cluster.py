@@ -1,0 +1,41 @@
+"""Workers elsewhere: a Dask cluster that runs somewhere, or one made for this command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError, MissingExtraError
+
+PATIENCE = 20
+"""Seconds to wait for the scheduler of a cluster."""
+
+
+class ClusterError(HiddenManifoldError):
+    """A cluster did not answer."""
+
+
+@contextmanager
+def client(address: str) -> Iterator[Any]:
+    """A client of the cluster at an address; of a new one with N processes at ``local:N``."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise MissingExtraError("--cluster", "distributed", "cluster") from None
+
+    where, _, number = address.partition(":")
+    if where == "local":
+        if not number.isdigit() or int(number) < 1:
+            raise InvalidArgumentError("--cluster", address, "local:N with N processes, or tcp://…")
+        # on loopback, and without a page of its own
+        options = {"n_workers": int(number), "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(host="127.0.0.1", **options) as cluster, Client(cluster) as ours:
+            yield ours
+        return
+    try:
+        ours = Client(address, timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"no cluster answers at {address}: {error}") from error
+    with ours:
+        yield ours

@@ -1,0 +1,290 @@
+"""Random features: neurons of a layer, or of several, that project at random what is below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from hiddenmanifold import activations, projections
+from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.features.base import Closing, Drawn, Features, drawn_teacher
+from hiddenmanifold.ingredients import check_number, resolve
+from hiddenmanifold.numerics.matrices import LinearMap
+from hiddenmanifold.spectra import Kappas, Sums, activated
+
+
+@dataclass(frozen=True, init=False)
+class Layer:
+    """One layer: an activation of a random projection of what is below.
+
+    Parameters
+    ----------
+    activation : str, Activation or callable
+        Its nonlinearity σ.
+    projection : str or Projection
+        Its matrix: "gaussian", or one of the orthogonal kinds.
+    width : float, optional
+        Its number of neurons over the latent dimension d. The last layer has none: its neurons are
+        the p features.
+    """
+
+    activation: activations.Activation
+    projection: projections.Projection
+    width: float | None
+
+    def __init__(
+        self,
+        activation: str | activations.Activation | Callable[[Array], Array],
+        projection: str | projections.Projection = "gaussian",
+        *,
+        width: float | None = None,
+    ) -> None:
+        if width is not None:
+            check_number("width", width, 0.0, open_low=True)
+        matrix = resolve("projection", projection, projections.Projection, projections.REGISTRY)
+        object.__setattr__(self, "activation", activations.resolved(activation))
+        object.__setattr__(self, "projection", matrix)
+        object.__setattr__(self, "width", width)
+
+
+class Layered(Features):
+    """Base of features that are the neurons of the last of some layers above white data."""
+
+    layers: tuple[Layer, ...]
+    """From the data to the features; each but the last has a width."""
+
+    @cached_property
+    def _scales(self) -> tuple[list[Kappas], list[float]]:
+        kappas, variances = [], [1.0]
+        for layer in self.layers:
+            kappas.append(layer.activation.kappas_at(variances[-1]))
+            _, kappa_1, kappa_star = kappas[-1]
+            variances.append(kappa_1**2 * variances[-1] + kappa_star**2)
+        return kappas, variances
+
+    @property
+    def kappas(self) -> list[Kappas]:
+        """Coefficients of each layer, at the variance of what its neurons receive."""
+        return self._scales[0]
+
+    @property
+    def variances(self) -> list[float]:
+        """Variance of a latent coordinate, then of a neuron of each layer."""
+        return self._scales[1]
+
+    @property
+    def fixed_ratio(self) -> float | None:
+        return self.layers[0].projection.fixed_ratio if len(self.layers) == 1 else None
+
+    @property
+    def fixed_dimension(self) -> int | None:
+        return self.layers[0].projection.fixed_dimension
+
+    @property
+    def corner(self) -> float | None:
+        below = self.layers[-2].width if len(self.layers) > 1 else 1.0
+        return 1.0 / below if self.layers[-1].projection.corner and below else None
+
+    @property
+    def mean(self) -> float:
+        return self.kappas[-1][0]
+
+    @property
+    def variance(self) -> float:
+        return self.variances[-1]
+
+    @property
+    def blind(self) -> bool:
+        return any(kappa_1 == 0.0 for _, kappa_1, _ in self.kappas)
+
+    @property
+    def noiseless(self) -> bool:
+        return all(kappa_star == 0.0 for *_, kappa_star in self.kappas)
+
+    def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
+        return self._sums(len(self.layers), k, gamma, np.broadcast_to(boost, k.shape))
+
+    def _sums(self, level: int, k: Array, gamma: Array, boost: Array) -> Sums:
+        """The sums of the neurons of a layer; level 1 is the first above the latent data."""
+        projection, width = self.layers[level - 1].projection, self._size(level, gamma)
+
+        def below(at: Array, some: Integers) -> Sums:
+            return self._sums(level - 1, at, gamma[some], boost[some])
+
+        def received(at: Array) -> Sums:
+            """The sums of what the neurons receive."""
+            if level == 1:  # in closed form, for neurons as the unit of directions
+                sums = projection.linear(at * width / boost, gamma / width)
+                return sums.in_units(width)
+            return projection.of_kernel(below, at, d=self._size(level - 1, gamma), p=width)
+
+        return activated(received, k, self.kappas[level - 1], width)
+
+    def _size(self, level: int, gamma: Array) -> Array:
+        """Neurons of a layer, in units of the number of features."""
+        width = self.layers[level - 1].width
+        return np.ones_like(gamma) if width is None else width * gamma
+
+    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
+        sizes = self._sizes(d, p)
+        layers = zip(self.layers, pairwise(sizes), strict=True)
+        matrices = sum(layer.projection.numbers_drawn(rows, *pair) for layer, pair in layers)
+        return matrices + rows * sum(sizes[1:-1])
+
+    def _sizes(self, d: int, p: int) -> list[int]:
+        """Whole numbers of neurons, from the latent data to the features."""
+        hidden = [max(1, round(layer.width * d)) for layer in self.layers if layer.width]
+        return [d, *hidden, p]
+
+    def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> DrawnLayers:
+        sizes = self._sizes(d, p)
+        layers = zip(self.layers, pairwise(sizes), strict=True)
+        maps = tuple(layer.projection.sample(*pair, rng) for layer, pair in layers)
+        return DrawnLayers(self, maps, drawn_teacher(d, rho, rng))
+
+
+@dataclass(frozen=True)
+class DrawnLayers(Drawn):
+    """The matrices of all layers and a teacher's weights θ."""
+
+    features: Layered
+    maps: tuple[LinearMap, ...]
+    theta: Array
+
+    def sample(
+        self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
+    ) -> tuple[Array, Array]:
+        c = x = rng.standard_normal((rows, len(self.theta)))
+        layers = zip(self.features.layers, self.features.kappas, self.maps, strict=True)
+        for layer, (kappa_0, kappa_1, kappa_star), F in layers:
+            h = F.left(x) / np.sqrt(x.shape[1])
+            if equivalent:
+                x = kappa_0 + kappa_1 * h + kappa_star * rng.standard_normal(h.shape)
+            else:
+                x = layer.activation(h)
+        return x, c @ self.theta / np.sqrt(len(self.theta))
+
+    def overlaps(self, w: Array) -> dict[str, float]:
+        Q = 0.0
+        layers = zip(self.features.kappas, self.maps, strict=True)
+        for (_, kappa_1, kappa_star), F in reversed(list(layers)):
+            Q += kappa_star**2 * float(w @ w) / len(w)
+            s = F.right(w) / np.sqrt(len(w))
+            w = kappa_1 * s
+        d, theta = len(self.theta), self.theta
+        found = {"q_s": s @ s / d, "m_s": s @ theta / d, "Q": Q + w @ w / d, "M": w @ theta / d}
+        return {name: float(found[name]) for name in self.features.measured_overlaps}
+
+
+@dataclass(frozen=True)
+class RandomFeatures(Layered):
+    r"""Features :math:`x = \sigma(F^\top c/\sqrt d)` of white latent data c.
+
+    Parameters
+    ----------
+    activation : str, Activation or callable
+        The nonlinearity σ.
+    projection : str or Projection
+        The matrix F.
+    """
+
+    measured_overlaps = ("q_s", "m_s", "Q", "M")
+
+    activation: activations.Activation
+    projection: projections.Projection
+    layers: tuple[Layer, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        layer = Layer(self.activation, self.projection)
+        object.__setattr__(self, "activation", layer.activation)
+        object.__setattr__(self, "projection", layer.projection)
+        object.__setattr__(self, "layers", (layer,))
+
+    def as_arguments(self) -> dict[str, object]:
+        return {"activation": self.activation, "projection": self.projection}
+
+    def further_overlaps(self, at: Closing) -> Columns:
+        r"""Those of :math:`s = Fw/\sqrt p`: its square and teacher overlap per d, and responses.
+
+        With :math:`\omega = \kappa_1^2 s + \kappa_\star^2` the directions of S have
+        :math:`s(1-r) = k\tilde r/\kappa_1^2` and :math:`\omega(1-r) = kr`.
+        """
+        _, kappa_1, kappa_star = self.activation.kappas
+        sums = self.sums(at.k, at.gamma)
+        V_w = sums.rest / (at.k * at.alpha * at.e1)
+        if self.blind:  # w knows nothing of F, whose columns have squared norm d
+            return {"q_s": at.noise * sums.D11 / at.k, "m_s": 0.0 * V_w, "V_s": V_w, "V_w": V_w}
+        k1, ks = kappa_1**2, kappa_star**2
+        inner = self.projection.linear((at.k + ks) / k1, at.gamma)
+        both = (ks * inner.D1 + at.k * inner.D20) / (at.k + ks)
+        return {
+            "q_s": (at.noise * both + at.rho * at.a**2 / at.gamma * inner.D20) / k1,
+            "m_s": at.rho * at.a * sums.T1 / kappa_1,
+            "V_s": inner.D1 / (at.alpha * at.e1 * k1),
+            "V_w": V_w,
+        }
+
+
+@dataclass(frozen=True, init=False)
+class Deep(Layered):
+    r"""Features :math:`x_l = \sigma_l(F_l^\top x_{l-1}/\sqrt{p_{l-1}})` of white data :math:`x_0`.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        From the data to the features; each but the last states its `width`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a width is missing or too much, a matrix has no theory on top of another layer, or the
+        activation of a hidden layer has a mean (it would shift each neuron above by its own bias).
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> Deep, Layer = hm.features.Deep, hm.features.Layer
+    >>> features = Deep([Layer("tanh", width=5 / 3), Layer("erf")])
+    >>> model = hm.Model(features=features, teacher="sign", loss="square")
+    >>> ds = hm.predict(model, n_over_d=2.0, p_over_d=4 / 3, regularisation=0.05)
+    >>> float(ds.generalisation_error.round(5))
+    0.27711
+    """
+
+    layers: tuple[Layer, ...]
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        try:
+            given = tuple(layers)
+        except TypeError:
+            given = ()
+        if not given or not all(isinstance(layer, Layer) for layer in given):
+            raise InvalidArgumentError("layers", layers, "one or more features.Layer objects")
+        object.__setattr__(self, "layers", given)
+        *hidden, last = self.layers
+        if last.width is not None:
+            raise InvalidArgumentError(
+                "width", last.width, "left out of the last layer: its neurons are the p features"
+            )
+        for layer in self.layers[1:]:
+            if not layer.projection.stacks:
+                raise InvalidArgumentError(
+                    "projection", layer.projection, "in the first layer, or one of another kind"
+                )
+        for layer, (kappa_0, *_) in zip(hidden, self.kappas, strict=False):
+            if layer.width is None:
+                raise InvalidArgumentError("width", None, "a number for every layer but the last")
+            fixed = layer.projection.fixed_ratio
+            if fixed is not None and not np.isclose(fixed * layer.width, 1.0, rtol=1e-9):
+                raise InvalidArgumentError(
+                    "width", layer.width, f"{1 / fixed:.12g}: the projection fixes it"
+                )
+            if kappa_0 != 0.0:
+                raise InvalidArgumentError(
+                    "activation", layer.activation, f"of mean zero below others, not {kappa_0:.4g}"
+                )

@@ -1,0 +1,97 @@
+"""The law of the margins of a classifier, on the samples it was trained on and on new ones."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Literal, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arguments import Grid, Ratios, checked, with_ratios
+from .errors import CERTIFICATES, InvalidArgumentError
+from .execution import Crew
+from .ingredients import Task, finite_vector
+from .model import Model
+from .prediction import THEORY
+from .theory.asymptotics import asymptotics
+from .theory.scores import MarginLaw
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LAWS = {
+    "test_cdf": "fraction of new samples whose margin y f is at most the value",
+    "train_cdf": "fraction of training samples whose margin y f is at most the value",
+}
+
+
+@with_ratios
+def margins(
+    model: Model,
+    *,
+    at: ArrayLike,
+    regularisation: ArrayLike | xr.DataArray,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """How the margins y f of new and of training samples are distributed, as n, p, d → ∞.
+
+    They are given by distribution functions, which say everything: training margins gather at the
+    kinks of a loss (at 1 for the hinge), where `train_cdf` jumps. It counts a jump at the value
+    itself, so that the mass at 1 is its difference from a value just below.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned; its labels are ±1.
+    at : sequence of float
+        The margins at which to evaluate.
+    regularisation, on_failure, workers, executor, progress, **ratios
+        As in `predict`, but for an optimal regularisation.
+
+    Returns
+    -------
+    xarray.Dataset
+        `test_cdf` and `train_cdf` with a last dimension `y_f`, and certificates.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense, or the model has real labels.
+    ConvergenceError
+        If a point does not converge and `on_failure` is "raise"; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="hinge")
+    >>> ds = hm.margins(model, n_over_d=3.0, p_over_n=1.0, regularisation=0.1, at=[0, 0.999, 1])
+    >>> ds.train_cdf.values.round(4)
+    array([0.0027, 0.0235, 0.5589])
+    """
+    grid, crew = (
+        Grid.of(model, ratios, regularisation, on_failure="keep"),
+        Crew(workers, executor, progress),
+    )
+    values = finite_vector("at", at)
+    if model.task is not Task.CLASSIFICATION:
+        raise InvalidArgumentError("model", model, "one whose labels are ±1: real ones have none")
+    laws = {
+        f"{name}_{number}": MarginLaw(float(value), training=name == "train_cdf")
+        for name in LAWS
+        for number, value in enumerate(values)
+    }
+    columns = asymptotics(model, grid.points, crew, observables=laws)
+    certificates = {name: columns[name] for name in CERTIFICATES}
+    ds = grid.answer(certificates, {**THEORY, "workers": crew.used}).assign_coords(y_f=values)
+    for name, meaning in LAWS.items():
+        table = np.stack([columns[f"{name}_{number}"] for number in range(len(values))], axis=-1)
+        shape = (*grid.template.shape, len(values))
+        dims = (*grid.template.dims, "y_f")
+        ds[name] = (dims, table.reshape(shape), {"long_name": meaning})
+    ds["y_f"].attrs["long_name"] = "margin y f of a sample"
+    return checked(ds, on_failure)

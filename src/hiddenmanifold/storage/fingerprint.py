@@ -1,0 +1,236 @@
+"""What determines a number, as a hash: ingredients, arrays, functions and sources."""
+
+from __future__ import annotations
+
+import dis
+import io
+import json
+import pickle
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache, cached_property, partial, singledispatchmethod
+from hashlib import sha256
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from hiddenmanifold.errors import InvalidArgumentError
+
+OURS = __name__.partition(".")[0]
+REMEDY = (
+    "made with what can be told from others by its content: numbers, arrays, and functions that "
+    "use nothing else. "
+    "Import functions, not your own modules; or give the object an attribute `fingerprint`, a "
+    "string that changes with its content"
+)
+
+
+def fingerprint(value: object) -> str:
+    """A hash that is the same for the same content, in this process and in any other.
+
+    Of functions it is their code that counts, with their defaults, what they enclose and the
+    globals they use; of functions and classes in installed packages, and in this one, the name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the content of some part cannot be told.
+    """
+    try:
+        return _hash(json.dumps(_Reader().read(value), sort_keys=True).encode())
+    except RecursionError:
+        raise _untold(value) from None
+
+
+@cache
+def sources_digest(package: Path, without: tuple[str, ...] = ()) -> str:
+    """A hash of all sources in a package's folder but those whose names begin so."""
+    names = sorted(path.relative_to(package).as_posix() for path in package.rglob("*.py"))
+    read = {n: _hash((package / n).read_bytes()) for n in names if not n.startswith(without)}
+    return _hash(json.dumps(read).encode())
+
+
+def _hash(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+def _untold(value: object) -> InvalidArgumentError:
+    return InvalidArgumentError("store", f"for results of {value!r}", REMEDY)
+
+
+class _Reader:
+    """Turns a value into what JSON can write, without loss and without identities."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []  # functions and classes that may come back to themselves
+
+    @singledispatchmethod
+    def read(self, value: Any) -> Any:
+        """The content of any other object: what it says of itself, its fields, its attributes."""
+        told = getattr(value, "fingerprint", None)
+        if isinstance(told, str):
+            return ["told", told]
+        kind = type(value)
+        if is_dataclass(value):
+            content = {field.name: getattr(value, field.name) for field in fields(value)}
+        elif hasattr(value, "__dict__") and not _installed(kind.__module__):
+            kept = (n for n in vars(value) if not isinstance(vars(kind).get(n), cached_property))
+            content = {name: vars(value)[name] for name in kept}
+        else:
+            return ["pickled", self._pickled(value)]
+        return ["object", self.read(kind), self.read(content)]
+
+    def _pickled(self, value: object) -> str:
+        stream = io.BytesIO()
+        try:
+            _Pickler(stream, self).dump(value)
+        except (pickle.PicklingError, TypeError, AttributeError):
+            raise _untold(value) from None
+        return _hash(stream.getvalue())
+
+    @read.register(int | str | None)
+    def _(self, value: Any) -> Any:
+        return [type(value).__name__, str(value)]
+
+    @read.register(float | complex | np.number)
+    def _(self, value: Any) -> Any:
+        return [str(np.asarray(value).dtype), np.asarray(value).tobytes().hex()]
+
+    @read.register
+    def _(self, value: np.ndarray) -> Any:
+        if value.dtype.hasobject:
+            raise _untold(value)
+        return ["array", value.dtype.str, value.shape, _hash(np.ascontiguousarray(value).tobytes())]
+
+    @read.register(tuple | list)
+    def _(self, value: Any) -> Any:
+        return [type(value).__name__, *map(self.read, value)]
+
+    @read.register
+    def _(self, value: Mapping) -> Any:  # type: ignore[type-arg]
+        pairs = [[self.read(key), self.read(item)] for key, item in value.items()]
+        return ["mapping", *sorted(pairs, key=json.dumps)]
+
+    @read.register(set | frozenset)
+    def _(self, value: Any) -> Any:
+        return ["set", *sorted(map(self.read, value), key=json.dumps)]
+
+    @read.register
+    def _(self, value: CodeType) -> Any:
+        # names of arguments count: they may be given by name. The bytes belong to one interpreter
+        names = [value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars]
+        content = [value.co_code.hex(), value.co_consts, value.co_flags, names]
+        return ["code", sys.implementation.cache_tag, self.read(content)]
+
+    @read.register
+    def _(self, value: FunctionType) -> Any:
+        if _installed(value.__module__) and "<" not in value.__qualname__:
+            return ["name", value.__module__, value.__qualname__]
+        used = {name: value.__globals__[name] for name in _globals(value)}
+        enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
+        return self._once(
+            value, [value.__code__, value.__defaults__, value.__kwdefaults__, enclosed, used]
+        )
+
+    @read.register
+    def _(self, value: type) -> Any:
+        if _installed(value.__module__):
+            return ["name", value.__module__, value.__qualname__]
+        own = {n: _underlying(m) for n, m in vars(value).items() if n not in _BOOKKEEPING}
+        return self._once(value, [value.__qualname__, own, list(value.__bases__)])
+
+    def _once(self, value: object, content: object) -> Any:
+        if id(value) in self.begun:
+            return ["again", self.begun.index(id(value))]
+        self.begun.append(id(value))
+        try:
+            return [type(value).__name__, self.read(content)]
+        finally:
+            self.begun.pop()
+
+    @read.register
+    def _(self, value: MethodType) -> Any:
+        return ["method", self.read(value.__self__), self.read(value.__func__)]
+
+    @read.register
+    def _(self, value: partial) -> Any:  # type: ignore[type-arg]
+        return ["partial", self.read([value.func, value.args, value.keywords])]
+
+    @read.register
+    def _(self, value: BuiltinFunctionType) -> Any:
+        owner = value.__self__
+        of = owner.__name__ if isinstance(owner, ModuleType) else self.read(owner)
+        return ["builtin", of, value.__name__]
+
+    @read.register
+    def _(self, value: np.ufunc) -> Any:
+        for home in ("numpy", "scipy.special"):
+            if getattr(sys.modules.get(home), value.__name__, None) is value:
+                return ["name", home, value.__name__]
+        raise _untold(value)  # np.frompyfunc hides what it was made of
+
+    @read.register
+    def _(self, value: ModuleType) -> Any:
+        if not _installed(value.__name__):
+            raise _untold(value)
+        return ["module", value.__name__]
+
+
+class _Pickler(pickle.Pickler):
+    """Writes what functions and classes contain in place of their names."""
+
+    def __init__(self, stream: io.BytesIO, reader: _Reader) -> None:
+        super().__init__(stream, protocol=5)
+        self.reader = reader
+
+    def persistent_id(self, value: Any) -> str | None:
+        if isinstance(value, FunctionType | type | np.ufunc):
+            return json.dumps(self.reader.read(value))
+        return None
+
+
+_BOOKKEEPING = {
+    *("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__qualname__"),
+    *("__dataclass_fields__", "__dataclass_params__", "__abstractmethods__", "_abc_impl"),
+    *("__firstlineno__", "__static_attributes__", "__annotate_func__", "__parameters__"),
+}
+
+
+def _underlying(member: object) -> object:
+    """The functions behind a descriptor."""
+    if isinstance(member, property):
+        return [member.fget, member.fset, member.fdel]
+    if isinstance(member, cached_property):
+        return member.func
+    return getattr(member, "__func__", member)  # of static and class methods
+
+
+def _globals(function: FunctionType) -> list[str]:
+    """Names of globals that a function uses, or a function inside it; builtins are none."""
+    return sorted(name for name in set(_loaded(function.__code__)) if name in function.__globals__)
+
+
+def _loaded(code: CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _loaded(constant)
+
+
+@cache
+def _installed(module: str) -> bool:
+    """Whether a module belongs to Python, to an installed package or to this one."""
+    root = module.partition(".")[0]
+    if root == "__main__":  # whose file may be that of an installed tool
+        return False
+    if root in (*sys.stdlib_module_names, OURS):
+        return True
+    file = getattr(sys.modules.get(root), "__file__", None)
+    sites = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    return file is not None and any(Path(file).is_relative_to(site) for site in sites)

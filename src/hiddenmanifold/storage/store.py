@@ -1,0 +1,247 @@
+"""A file of results: SQLite, a row each, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hiddenmanifold.errors import HiddenManifoldError
+
+MARK = 0x484D4D46
+"""What the header of our files says of their application."""
+SCHEMA = 1
+PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
+COLUMNS = ("key", "kind", "content", "numbers", "version", "sources", "date", "digest")
+INSERT = f"INSERT OR IGNORE INTO results VALUES ({', '.join('?' * len(COLUMNS))})"
+TABLES = f"""
+CREATE TABLE results (
+    key TEXT PRIMARY KEY, -- hash of what determines the numbers
+    {" TEXT NOT NULL, ".join(COLUMNS[1:])} TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+class StoreError(HiddenManifoldError, OSError):
+    """A store cannot be used; what it holds is untouched."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result.
+
+    Attributes
+    ----------
+    key : str
+        Hash of what determines the numbers.
+    kind : str
+        What it is: a "fit" of a simulation, or a "dataset".
+    content : mapping
+        What it is of, for people and for `export`.
+    numbers : mapping
+        The result: what JSON can write, floats to the last bit.
+    sources : str
+        Hash of the sources that computed it.
+    """
+
+    key: str
+    kind: str
+    content: Mapping[str, Any]
+    numbers: Mapping[str, Any]
+    sources: str
+    version: str = ""
+    date: str = ""
+
+    def fields(self) -> tuple[str, ...]:
+        """What is written, ending in a digest of all that comes before."""
+        texts = (
+            self.key,
+            self.kind,
+            json.dumps(self.content),
+            json.dumps(self.numbers),
+            self.version or version("hiddenmanifold"),
+            self.sources,
+            self.date or datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        return (*texts, _digest(texts))
+
+    @classmethod
+    def of(cls, fields: Sequence[str]) -> Row:
+        """The row that was written."""
+        key, kind, content, numbers, made_by, sources, date, _ = fields
+        return cls(key, kind, json.loads(content), json.loads(numbers), sources, made_by, date)
+
+
+def _digest(texts: Sequence[str]) -> str:
+    return sha256("\0".join(texts).encode()).hexdigest()
+
+
+class Store:
+    """Results in a file, which is made if there is none; several processes may share it.
+
+    Every write is a transaction: a process that is killed leaves all of it or nothing.
+
+    Parameters
+    ----------
+    path : path
+        The file; beside it SQLite keeps two more while it is open.
+
+    Raises
+    ------
+    StoreError
+        If the file is none of ours, damaged, or of another schema or version. It is not touched.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            if not create:
+                raise StoreError(f"there is no store {self.path}")
+            self._create()
+        self._check_header()
+        with self._reading() as db:
+            made_by = db.execute("SELECT value FROM about WHERE name = 'version'").fetchone()[0]
+        if made_by != version("hiddenmanifold"):
+            raise StoreError(
+                f"store {self.path} was made by hiddenmanifold {made_by}, and this is "
+                f"{version('hiddenmanifold')}: results of different versions are never mixed. "
+                "Use another file; the old one can be exported by the version that made it"
+            )
+
+    def _create(self) -> None:
+        """A new file, complete when it gets its name: none is ever found half made."""
+        with self._explained("made"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            os.close(handle)
+            try:
+                with closing(sqlite3.connect(name)) as db:
+                    db.executescript(
+                        f"PRAGMA application_id = {MARK}; PRAGMA user_version = {SCHEMA};"
+                    )
+                    db.executescript(TABLES)
+                    made_by = ("version", version("hiddenmanifold"))
+                    db.execute("INSERT INTO about VALUES (?, ?)", made_by)
+                    db.commit()
+                    db.execute("PRAGMA journal_mode = WAL")
+                os.chmod(name, 0o666 & ~_umask())
+                with suppress(FileExistsError):  # another process was faster
+                    os.link(name, self.path)
+            finally:
+                os.unlink(name)
+
+    def _check_header(self) -> None:
+        """Raise unless this is a whole store of this schema; looks, and opens nothing."""
+        with self._explained("read"), self.path.open("rb") as file:
+            header, length = file.read(100), self.path.stat().st_size
+        number = {at: int.from_bytes(header[at : at + 4], "big") for at in (28, 60, 68)}
+        if not header.startswith(b"SQLite format 3\0") or number[68] != MARK:
+            raise StoreError(f"{self.path} is not a store of hiddenmanifold; it is left as it is")
+        if number[60] != SCHEMA:
+            raise StoreError(
+                f"store {self.path} has schema {number[60]}, and this version of hiddenmanifold "
+                f"writes schema {SCHEMA}: use another file, or the version that made this one"
+            )
+        page = int.from_bytes(header[16:18], "big")
+        if length < number[28] * (page if page > 1 else 65536):
+            raise StoreError(
+                f"store {self.path} is cut short, {length} bytes long; it is left as it is. "
+                "Restore it from a copy, or use another file"
+            )
+
+    @contextmanager
+    def _explained(self, done: str) -> Iterator[None]:
+        """Say what became of the store when a database or the system complains."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(
+                f"store {self.path} cannot be {done}: {error}. What was written before stays, "
+                "and the same call goes on from there; `hiddenmanifold store verify` checks it"
+            ) from error
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(f"file:{_quoted(self.path)}?mode=rw", uri=True, timeout=PATIENCE)
+        db.execute("PRAGMA synchronous = FULL")
+        return db
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._explained("read"), closing(self._open()) as db:
+            yield db
+
+    def found(self, keys: Iterable[str]) -> dict[str, Row]:
+        """The rows with these keys that are there."""
+        rows = {}
+        with self._reading() as db:
+            for key in keys:
+                if fields := db.execute("SELECT * FROM results WHERE key = ?", (key,)).fetchone():
+                    if fields[-1] != _digest(fields[:-1]):
+                        raise StoreError(
+                            f"store {self.path} is damaged: the row {key[:12]}… has other content "
+                            "than was written; `hiddenmanifold store verify` lists such rows"
+                        )
+                    rows[key] = Row.of(fields)
+        return rows
+
+    def rows(self) -> Iterator[tuple[Row, bool]]:
+        """Every row, in the order of keys, and whether it is as it was written."""
+        with self._reading() as db:
+            for fields in db.execute("SELECT * FROM results ORDER BY key"):
+                yield Row.of(fields), fields[-1] == _digest(fields[:-1])
+
+    def integrity(self) -> list[str]:
+        """What SQLite finds wrong with the file; nothing if all is well."""
+        with self._reading() as db:
+            found = [text for (text,) in db.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[Iterable[Row]], None]]:
+        """Yield what writes rows, all of a call or none; one that is there already stays.
+
+        The file is opened by the first call: processes forked before do not inherit it.
+        """
+        with ExitStack() as stack:
+            opened: list[sqlite3.Connection] = []
+
+            def add(rows: Iterable[Row]) -> None:
+                with self._explained("written"):
+                    if not opened:
+                        opened.append(stack.enter_context(closing(self._open())))
+                    with opened[0] as db:
+                        db.executemany(INSERT, (row.fields() for row in rows))
+
+            yield add
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Take rows out, all or none, and give their space back."""
+        with self._explained("written"), closing(self._open()) as db:
+            with db:
+                db.executemany("DELETE FROM results WHERE key = ?", ((key,) for key in keys))
+            db.execute("VACUUM")
+
+
+def _quoted(path: Path) -> str:
+    from urllib.parse import quote
+
+    return quote(str(path.absolute()))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

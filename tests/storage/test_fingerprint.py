@@ -1,0 +1,210 @@
+"""A fingerprint is that of the content: the same wherever it is taken, another for another."""
+
+import pickle
+import subprocess
+import sys
+import types
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import pytest
+from scipy import special
+from scipy.interpolate import CubicSpline
+
+import hiddenmanifold as hm
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.storage import fingerprint
+
+F = np.random.default_rng(0).standard_normal((6, 4))
+SCALE = 2.0
+
+
+def scaled(x):
+    return SCALE * np.tanh(x)
+
+
+def nested(x):
+    return scaled(x) + 1.0
+
+
+def itself(x, depth=2):
+    return x if depth == 0 else itself(np.tanh(x), depth - 1)
+
+
+def power(k):
+    return lambda x: np.tanh(x) ** k
+
+
+class Scaled:
+    def __init__(self, scale):
+        self.scale = scale
+
+    @cached_property
+    def square(self):
+        return self.scale**2
+
+    def __call__(self, x):
+        return self.scale * np.tanh(x)
+
+
+def of_class(text):
+    """A class defined by a text, as in a notebook."""
+    space = {"np": np, "__name__": "__main__"}
+    exec(text, space)
+    return space["Rule"]()
+
+
+def model(**ingredients):
+    usual = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
+    return hm.Model(**usual | ingredients)
+
+
+VALUES = {
+    "erf": model,
+    "hinge": lambda: model(loss="hinge"),
+    "intercept": lambda: model(intercept=True),
+    "flips": lambda: model(teacher=hm.teachers.Sign(flip=0.1)),
+    "matrix": lambda: model(projection=hm.projections.Matrix(F)),
+    "other matrix": lambda: model(projection=hm.projections.Matrix(F + 1e-15 * np.eye(6, 4))),
+    "transposed": lambda: model(projection=hm.projections.Matrix(F.T)),
+    "deep": lambda: model(
+        activation=None,
+        projection=None,
+        features=hm.features.Deep([hm.features.Layer("tanh", width=2.0), hm.features.Layer("erf")]),
+    ),
+    "wider": lambda: model(
+        activation=None,
+        projection=None,
+        features=hm.features.Deep([hm.features.Layer("tanh", width=3.0), hm.features.Layer("erf")]),
+    ),
+    "function": lambda: model(activation=scaled),
+    "calls a function": lambda: model(activation=nested),
+    "recursive": lambda: model(activation=itself),
+    "recursive, deeper": lambda: partial(itself, depth=3),
+    "lambda": lambda: model(activation=lambda x: np.tanh(x) + 0.0),
+    "other lambda": lambda: model(activation=lambda x: np.tanh(2.0 * x)),
+    "other attribute": lambda: model(activation=lambda x: np.arctan(x) + 0.0),
+    "closure": lambda: model(activation=power(3)),
+    "other closure": lambda: model(activation=power(5)),
+    "partial": lambda: partial(np.power, 2.0),
+    "other partial": lambda: partial(np.power, 3.0),
+    "object": lambda: model(activation=Scaled(2.0)),
+    "other object": lambda: model(activation=Scaled(3.0)),
+    "method": lambda: Scaled(2.0).__call__,
+    "notebook class": lambda: of_class("class Rule:\n def __call__(self, x): return np.tanh(x)"),
+    "edited class": lambda: of_class("class Rule:\n def __call__(self, x): return np.sin(x)"),
+    "special": lambda: model(activation=special.erf),
+    "other special": lambda: model(activation=special.i0e),
+    "vectorised": lambda: np.vectorize(lambda x: np.tanh(x) + 0.0),
+    "other vectorised": lambda: np.vectorize(lambda x: np.sin(x) + 0.0),
+    "vectorised by name": lambda: np.vectorize(scaled),
+    "spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 3),
+    "other spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 2),
+    "set": lambda: {"a", "b", "c"},
+    "one and True": lambda: (1, True),
+    "True and one": lambda: (True, 1),
+    "1.0": lambda: 1.0,
+    "minus zero": lambda: -0.0,
+    "zero": lambda: 0.0,
+    "float32": lambda: np.float32(1.0),
+    "mapping": lambda: {"a": 1, "b": 2},
+    "other mapping": lambda: {"a": 2, "b": 1},
+}
+
+
+def all_of_them():
+    return {name: fingerprint(make()) for name, make in VALUES.items()}
+
+
+def test_different_content_has_different_fingerprints():
+    found = all_of_them()
+    assert len(set(found.values())) == len(found)
+
+
+def test_another_process_finds_the_same():
+    # hashes of strings differ from process to process, and with them the order of sets
+    code = "import test_fingerprint as t; print(sorted(t.all_of_them().items()))"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=__file__.rpartition("/")[0],
+        env={"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "7"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == str(sorted(all_of_them().items()))
+
+
+@pytest.mark.parametrize("name", ["erf", "matrix", "deep", "function", "object", "spline"])
+def test_a_copy_has_the_same(name):
+    value = VALUES[name]()
+    assert fingerprint(pickle.loads(pickle.dumps(value))) == fingerprint(value)
+
+
+def test_what_was_computed_on_the_way_does_not_count():
+    value = Scaled(2.0)
+    before = fingerprint(value)
+    assert value.square == 4.0
+    assert fingerprint(value) == before
+    used = model(activation=np.tanh)
+    hm.predict(used, n_over_d=1.0, p_over_n=1.0, regularisation=1.0)
+    assert fingerprint(used) == fingerprint(model(activation=np.tanh))
+
+
+def test_globals_that_a_function_uses_count(monkeypatch):
+    before = {name: fingerprint(VALUES[name]()) for name in VALUES}
+    monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)
+    changed = {name for name in VALUES if fingerprint(VALUES[name]()) != before[name]}
+    assert changed == {"function", "calls a function", "vectorised by name"}
+
+
+def test_an_edited_loss_is_another():
+    @dataclass(frozen=True)
+    class Mine(Loss):
+        def value(self, s):
+            return s**2
+
+    first = fingerprint(Mine())
+
+    @dataclass(frozen=True)
+    class Mine(Loss):
+        def value(self, s):
+            return s**4
+
+    assert fingerprint(Mine()) != first
+
+
+def test_an_object_may_tell_its_own():
+    class Wrapped:
+        __slots__ = ("fingerprint", "handle")
+
+    one, two = Wrapped(), Wrapped()
+    one.handle, two.handle = (object() for _ in range(2))
+    one.fingerprint = two.fingerprint = "table 7"
+    assert fingerprint(one) == fingerprint(two)
+    two.fingerprint = "table 8"
+    assert fingerprint(one) != fingerprint(two)
+
+
+OWN = types.ModuleType("a_module_of_mine")
+UNTOLD = {
+    "frompyfunc": np.frompyfunc(scaled, 1, 1),
+    "module": lambda x: OWN.rule(x) + 0.0,
+    "generator": (i for i in range(3)),
+    "objects": np.array([object()]),
+    "file": open(__file__, encoding="utf-8"),  # noqa: SIM115
+}
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_what_cannot_be_told_is_refused(name):
+    with pytest.raises(hm.InvalidArgumentError, match=r"store = .* attribute `fingerprint`"):
+        fingerprint(UNTOLD[name])
+
+
+def test_what_contains_itself_is_refused():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(hm.InvalidArgumentError, match="attribute `fingerprint`"):
+        fingerprint(endless)
