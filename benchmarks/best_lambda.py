@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 import hiddenmanifold as hm
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.teachers import Linear, Logistic, Sign
 
 LAMS = np.concatenate([[0.0], np.logspace(-12, 12, 400), [np.inf]])
@@ -45,14 +46,18 @@ def main(first: int = 0, seeds: int = 25) -> None:
     for seed in range(first, first + seeds):
         rng = np.random.default_rng(seed)
         model = random_model(rng)
-        target = "generalisation_error" if rng.random() < 0.8 else "clean_error"
+        scored = [] if model.task is Task.REGRESSION else ["test_loss", "calibration_error"]
+        target = str(rng.choice(["generalisation_error"] * 6 + ["clean_error", *scored]))
         ratios = {
             "n_over_d": xr.DataArray(10 ** rng.uniform(-0.7, 1.5, POINTS), dims="point"),
             "p_over_n": xr.DataArray(10 ** rng.uniform(-1, 1.3, POINTS), dims="point"),
         }
         wanted = hm.Optimal(target)
         best = hm.predict(model, regularisation=wanted, on_failure="keep", **ratios)
-        scan = hm.predict(model, regularisation=LAMS, on_failure="keep", **ratios)[target]
+        more = [target] if target in scored else ()
+        scan = hm.predict(
+            model, regularisation=LAMS, on_failure="keep", observables=more, **ratios
+        )[target]
         least = scan.min("regularisation")
         excess = best[target].values - least.values
         points += POINTS
