@@ -10,7 +10,7 @@ from hiddenmanifold.teachers import Linear, Sign
 from hiddenmanifold.theory.asymptotics import asymptotics, channel_of
 from hiddenmanifold.theory.descent import walk
 from hiddenmanifold.theory.gaps import least
-from hiddenmanifold.theory.optimal import EDGE, regular
+from hiddenmanifold.theory.optimal import regular
 from hiddenmanifold.theory.path import Nodes, Path, cubic
 from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
 
@@ -106,10 +106,10 @@ def test_a_search_takes_few_turns(monkeypatch):
 @pytest.mark.parametrize(("c", "bend", "falls"), [(1, 0, 1), (1, 3, 1), (-1, 60, 0), (-1, 90, 0)])
 def test_errors_that_turn_before_their_limit_are_not_regular(c, bend, falls):
     """E = c/T + bend/T² with T = log(1/λ): for c < 0 it has its minimum at T = -2 bend/c."""
-    T = -np.log(EDGE)
+    T = -np.log(1e-8)
     rest, slope = np.array([c / T + bend / T**2]), np.array([c / T**2 + 2 * bend / T**3])
     assert slope > 0
-    assert regular(model(), rest, slope) == bool(falls)
+    assert regular(model(), 1e-8, rest, slope) == bool(falls)
     power = np.array([0.5, 1.0])
-    assert regular(model(loss="square"), 1e-6 / power, np.full(2, 1e-6)).all()
-    assert not regular(model(loss="square"), np.full(2, -1e-6), np.full(2, 1e-6)).any()
+    assert regular(model(loss="square"), 1e-8, 1e-6 / power, np.full(2, 1e-6)).all()
+    assert not regular(model(loss="square"), 1e-8, np.full(2, -1e-6), np.full(2, 1e-6)).any()

@@ -1,9 +1,9 @@
 r"""The regularisation of least error, per point of a batch.
 
 The solution is followed from :math:`\lambda = \infty` down, and the least error along the path is
-found (``path``, ``descent``, ``gaps``). Where that fails, and below λ = 1e-8 where the error may
-still fall, certified errors and their derivatives by :math:`t = \log\lambda` are scanned. The
-limits :math:`0^+` and :math:`\infty` compete.
+found (``path``, ``descent``, ``gaps``). Where that fails, and where the error may still turn below
+the end of the path, certified errors and their derivatives by :math:`t = \log\lambda` are scanned.
+The limits :math:`0^+` and :math:`\infty` compete.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,10 +41,12 @@ ABOVE = np.log(10.0) * np.array([7.0, 11.0, 16.0, 24.0, 32.0])
 """Tried where the error does not plainly rise from the last of the scan to its limit at ∞."""
 TIE = 1e-10
 """Relative difference of two errors that does not speak against the limit."""
-EDGE = 1e-8
-"""The least λ to which solutions are followed: below, logarithms of it lose to rounding."""
+EDGES = (1e-8, 1e-16)
+"""The least λ to which all solutions are followed, and those whose error may fall further."""
 TAIL = 3.0
 """How much more than by its law 1/log(1/λ) the error might still fall below."""
+NEXT_TERM = 1.84
+"""What further terms of the law may add to the half of T: a tenth of T at the first edge."""
 NEAR = 1e-6
 """Relative distance from the best at which the error below counts as equal until it is computed."""
 TOGETHER = 512
@@ -128,8 +131,8 @@ class Descent:
         }
 
 
-def regular(model: Model, rest: Array, slope: Array) -> Booleans:
-    r"""Whether the error has no minimum between `EDGE`, where it has a slope, and its limit at 0⁺.
+def regular(model: Model, edge: float, rest: Array, slope: Array) -> Booleans:
+    r"""Whether the error has no minimum between λ = edge, where it has a slope, and 0⁺.
 
     `rest` is what it still falls by. It goes like a power of λ, and is then `slope` divided by that
     power, or, if the weights of separable data diverge, like :math:`c/T + c'/T^2` with
@@ -137,9 +140,9 @@ def regular(model: Model, rest: Array, slope: Array) -> Booleans:
     `slope` times T. An error that rises towards 0⁺ has risen for good or comes down to the limit.
     """
     ratio = np.divide(rest, slope, out=np.zeros_like(rest), where=slope != 0)
-    T = -np.log(EDGE)
+    T = -np.log(edge)
     diverging = fitted_phase(model)[0] is Phase.DIVERGING
-    shortest, longest = (0.6 * T, TAIL * T) if diverging else (0.3, TAIL)
+    shortest, longest = (0.5 * T + NEXT_TERM, TAIL * T) if diverging else (0.3, TAIL)
     falls: Booleans = (slope > 0) & (ratio > shortest) & (ratio < longest)
     return falls | (slope < 0)
 
@@ -165,7 +168,6 @@ def optimum(
     found = predicted(points.at(lam))
     error = np.where(lost, np.nan, found[errors.target])
     lost |= np.isnan(error)
-    tail = path["tail"].astype(bool) & ~lost
     moved = np.zeros(len(points), dtype=bool)
 
     def compete(some: Booleans, other: Array | float, value: Array) -> None:
@@ -176,13 +178,10 @@ def optimum(
 
     if high == np.inf:
         compete(~lost, np.inf, top[~lost] * (1.0 - TIE))
-    if low == 0.0 and tail.any():
-        zero = errors[tail].limit(0.0)
-        compete(tail, 0.0, zero * (1.0 - TIE))
-        rest = path["bottom"][tail] - zero
-        tail[tail] = ~regular(errors.model, rest, path["slope"][tail])
-    if low < EDGE and tail.any():
-        compete(tail, *scanned(errors[tail], low, EDGE))
+    compete(~lost, 0.0, path["zero"][~lost] * (1.0 - TIE))
+    tail = path["tail"].astype(bool) & ~lost
+    if tail.any():
+        compete(tail, *scanned(errors[tail], low, EDGES[0]))
     if lost.any():
         lam[lost] = np.nan
         compete(lost, *scanned(errors[lost], low, high))
@@ -195,23 +194,44 @@ def optimum(
 
 
 def _followed(errors: ErrorByLambda, low: float, high: float) -> Columns:
-    """What `Descent` says of all points: any λ, and lost, where there is nothing to follow."""
-    count, bottom = len(errors.points), max(low, EDGE)
-    if high <= EDGE:
-        names = ("lam", "top", "tail", "bottom", "slope", "lost")
-        return dict(
-            zip(names, np.multiply.outer([high, 0, 0, 0, 0, 1], np.ones(count)), strict=True)
-        )
+    """What `Descent` says of all points, and the error at ``zero`` where it competes, else NaN.
+
+    The ``tail`` is true where the least error below the first edge is still unknown.
+    """
+    if high <= EDGES[0]:
+        names = ("lam", "top", "tail", "zero", "lost")
+        ones = np.ones(len(errors.points))
+        return {n: v * ones for n, v in zip(names, (high, 0.0, 0.0, np.nan, 1.0), strict=True)}
+    found = _descended(errors, max(low, EDGES[0]), high)
+    zero = found["zero"] = np.full(len(errors.points), np.nan)
+    for edge, next_edge in pairwise((*EDGES, 0.0)):
+        tail = found["tail"] = (found["tail"] > 0) & ~(found["lost"] > 0) & (low < edge)
+        if low == 0.0 and tail.any():
+            asked = tail & np.isnan(zero)
+            zero[asked] = errors[asked].limit(0.0) if asked.any() else ()
+            rest = found["bottom"][tail] - zero[tail]
+            tail[tail] = ~regular(errors.model, edge, rest, found["slope"][tail])
+        if not next_edge or not tail.any():
+            break
+        again = _descended(errors[tail], max(low, next_edge), high)
+        better = ~(again["lost"] > 0)
+        for name, values in again.items():
+            found[name][np.flatnonzero(tail)[better]] = values[better]
+    return found
+
+
+def _descended(errors: ErrorByLambda, low: float, high: float) -> Columns:
+    """What `Descent` says of all points."""
+    count = len(errors.points)
     starts = errors.points.at(np.full(count, min(high, HUGE)))
-    chunks = np.array_split(np.arange(count), -(-count // TOGETHER))
     parts = errors.crew.run(
         [
-            Descent(errors.model, starts[chunk], errors.target, errors.observables, bottom)
-            for chunk in chunks
+            Descent(errors.model, starts[chunk], errors.target, errors.observables, low)
+            for chunk in np.array_split(np.arange(count), -(-count // TOGETHER))
         ]
     )
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    found["lam"] = np.clip(np.where(found["lost"], bottom, found["lam"]), low, high)
+    found["lam"] = np.clip(np.where(found["lost"], low, found["lam"]), low, high)
     return found
 
 
