@@ -239,6 +239,21 @@ def test_the_plateau_of_constant_predictions_hides_no_better_one(loss, n_over_p,
     assert_allclose(ds.generalisation_error, error, atol=1e-6)
 
 
+def test_a_dip_of_a_millionth_beside_the_plateau_is_found():
+    """The curve is concave between the dip and the plateau, so that no parabola leads back."""
+    model = hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=Sign(threshold=1.1, noise=3.0),
+        loss="square",
+        intercept=True,
+    )
+    place = {"d_over_p": 0.5, "n_over_p": 0.39600247411650824}
+    best = hm.predict(model, regularisation="optimal", **place)
+    scan = hm.predict(model, regularisation=np.geomspace(3, 5, 101), **place)
+    assert best.generalisation_error <= scan.generalisation_error.min() * (1 + 1e-10)
+
+
 def test_derivatives_by_features_stay_on_their_side_of_a_corner():
     model = hm.Model(
         activation="erf", projection="orthogonal", teacher=Sign(noise=0.3), loss="square"

@@ -18,7 +18,7 @@ INSIDE = np.arange(1, 8) / 8.0
 """Where in a gap the interpolated function is evaluated, as fractions of its width."""
 GAIN = 1e-11
 """Relative gain that may be left in a gap."""
-PARABOLAS = 4
+PARABOLAS = 5
 """Turns in which the end of a fall is found on the cubic."""
 BEYOND = 2.0
 """How much further than a fall seems to reach the next node is put."""
@@ -58,32 +58,36 @@ class Gaps:
         # a fall is judged by the curvature of a wide cubic: unless it ends at a rise, go beyond it
         further = np.where((left.slope < 0) & (right.slope > 0), 1.0, BEYOND)
         for end, sign in ((left, 1.0), (right, -1.0)):
-            reach = self.fall(path, nodes, sign)
-            promise = end.value + 0.5 * sign * np.nan_to_num(end.slope) * reach
+            reach, promise = self.fall(path, nodes, sign)
             better = (promise < bound) & (reach > 0)
             bound = np.where(better, promise, bound)
             t = np.where(better, end.t + sign * np.minimum(further * reach, 0.9 * width), t)
         margin = np.minimum(APART, 0.01 * width)
         return bound, np.clip(t, left.t + margin, right.t - margin)
 
-    def fall(self, path: Path, nodes: Nodes, sign: float) -> Array:
+    def fall(self, path: Path, nodes: Nodes, sign: float) -> tuple[Array, Array]:
         """How far the function falls from the left ends up, or (sign -1) from the right ends down.
 
-        0 where it does not, or falls all the way.
+        Also to what; 0 and the value there where it does not.
         """
         left, right = nodes[self.left], nodes[self.right]
-        end, found = (left if sign > 0 else right), np.zeros(len(self.left))
+        end = left if sign > 0 else right
+        found, promise = np.zeros(len(self.left)), end.value.copy()
         some = np.flatnonzero(sign * end.slope < -GAIN * np.abs(end.value))
         left, right, end = left[some], right[some], end[some]
-        slope, width = sign * end.slope, right.t - left.t
-        reach = INSIDE[0] * width
+        slope, limit = sign * end.slope, right.t - left.t
+        reach, best, at_best = INSIDE[0] * limit, end.value, np.zeros(len(some))
         for _ in range(PARABOLAS):
-            x = cubic(left, right, (end.t + sign * reach)[:, None])[:, 0]
+            value = path.valued(cubic(left, right, (end.t + sign * reach)[:, None])[:, 0])
+            best, at_best = np.minimum(value, best), np.where(value < best, reach, at_best)
+            limit = np.where(value >= end.value, np.minimum(reach, limit), limit)
             with np.errstate(divide="ignore", invalid="ignore"):
-                vertex = -0.5 * slope * reach**2 / (path.valued(x) - end.value - slope * reach)
-            reach = np.where((vertex > 0) & (vertex < width), vertex, width)
-        found[some] = np.where(reach < width, reach, 0.0)
-        return found
+                vertex = -0.5 * slope * reach**2 / (value - end.value - slope * reach)
+            inside = (vertex > 0) & (vertex < limit)  # else it still falls faster than a parabola
+            reach = np.where(inside, vertex, 0.5 * (reach + limit))
+        found[some] = np.where(inside, reach, at_best) if some.size else ()
+        promise[some] = np.minimum(best, end.value + 0.5 * slope * found[some])
+        return found, promise
 
     def divided(self, path: Path, nodes: Nodes, t: Array) -> tuple[Nodes, Gaps]:
         """New nodes at t, and the two gaps out of each; the nodes come after the old ones."""
@@ -150,5 +154,5 @@ def least(path: Path, nodes: Nodes, gaps: Gaps) -> tuple[Array, Array, Booleans]
     t, value = nodes.t[first], nodes.value[first]
     for ends, sign in ((gaps.left, 1.0), (gaps.right, -1.0)):
         beside = gaps[np.isin(ends, first)]  # two at each, one at the ends of the path
-        t[nodes.point[beside.left]] += sign * beside.fall(path, nodes, sign)
+        t[nodes.point[beside.left]] += sign * beside.fall(path, nodes, sign)[0]
     return t, value, lost

@@ -24,6 +24,8 @@ FAR = 0.5
 """Distance of guess and solution from which on Newton's method is not trusted."""
 TIGHT = 1e-5
 """Last Newton step to a node that competes: it is off by its square."""
+BLOCK = 1024
+"""Unknowns of which the objective is computed together: its integrals need memory."""
 TURNS = 6
 """Newton turns to a node that competes, at most."""
 
@@ -92,10 +94,10 @@ class Path:
 
     def valued(self, x: Array) -> Array:
         """The objective of unknowns (..., unknowns); inf where it is no number."""
-        if not x.size:
-            return np.empty(x.shape[:-1])
+        flat, value = x.reshape(-1, x.shape[-1]), np.empty(x.shape[:-1])
         with np.errstate(all="ignore"):
-            value = self.objective(x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
+            for i in range(0, len(flat), BLOCK):
+                value.flat[i : i + BLOCK] = self.objective(flat[i : i + BLOCK])
         return np.where(np.isfinite(value), value, np.inf)
 
     def reached(
