@@ -158,7 +158,8 @@ def _slopes(problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns
         return {**channel.test_errors(x), **request.observed(channel, x)}
 
     with np.errstate(all="ignore"):
-        for parameter, along in tangents(problem, outcome, request.slopes).items():
+        moved = tangents(problem, outcome.e, outcome.matrix, request.slopes)
+        for parameter, along in moved.items():
             for name, values in slope_along(functions, outcome.x, along).items():
                 found[f"{name}_by_log_{parameter}"] = values
     return found
