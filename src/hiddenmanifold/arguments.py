@@ -205,10 +205,11 @@ class Grid:
         infinite = np.any([np.isinf(values) for values in given], axis=0) | np.zeros(size, bool)
         factors = [np.where(np.isinf(values), HUGE, values) for values in given]
         factors += [np.full(size, fixed)] if fixed is not None else []
-        alpha, gamma = (
-            math.prod((f**k for f, k in zip(factors, powers, strict=True)), start=np.ones(size))
-            for powers in exponents(tuple(self.ratios), fixed)
-        )
+        with np.errstate(over="ignore", under="ignore"):  # what is refused below
+            alpha, gamma = (
+                math.prod((f**k for f, k in zip(factors, powers, strict=True)), start=np.ones(size))
+                for powers in exponents(tuple(self.ratios), fixed)
+            )
         lam = self.coordinates.get("regularisation")
         lams = np.full(size, np.nan) if lam is None else self.flat(lam)
         points = Points.of(alpha, gamma, lams, infinite)
