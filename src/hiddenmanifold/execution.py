@@ -206,7 +206,8 @@ def _submitted(jobs: Jobs, executor: Executor) -> Outcomes:
                 sent = executor.submit(_attempt_all, [jobs[number] for number in numbers])
                 travelling[sent] = numbers
                 first = numbers.stop
-            for future in wait_for(travelling, return_when=FIRST_COMPLETED).done:
+            done = wait_for(travelling, return_when=FIRST_COMPLETED).done
+            for future in [future for future in travelling if future in done]:  # in their order
                 outcomes = future.result()
                 numbers = travelling.pop(future)
                 yield from zip(numbers, outcomes, strict=True)
