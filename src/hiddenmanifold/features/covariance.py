@@ -132,11 +132,20 @@ class DrawnCovariates(Drawn):
     rho: float
 
     def sample(
-        self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        equivalent: bool = False,
+        displaced: Array | None = None,
     ) -> tuple[Array, Array]:
         X = np.sqrt(self.variances) * rng.standard_normal((rows, len(self.theta)))
         hidden = max(0.0, self.rho - float(self.variances @ self.theta**2))
-        return X, X @ self.theta + np.sqrt(hidden) * rng.standard_normal(rows)
+        unseen = np.sqrt(hidden) * rng.standard_normal(rows)
+        if displaced is not None:
+            X += np.outer(displaced, self.variances * self.theta)
+            unseen += hidden * displaced
+        return X, X @ self.theta + unseen
 
     def overlaps(self, w: Array) -> dict[str, float]:
         p, covariances = len(w), self.variances * w
