@@ -13,7 +13,7 @@ from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.features import Covariance
 from hiddenmanifold.losses import Hinge, Huber, Logistic, Square
 from hiddenmanifold.simulation.data import Sizes, World
-from hiddenmanifold.teachers import Mixture
+from hiddenmanifold.teachers import Mixture, Sign
 from hiddenmanifold.theory.mixture import MixtureChannel, SquareMixtureChannel
 from hiddenmanifold.theory.separability.direction import least
 
@@ -184,8 +184,8 @@ def test_square_loss_in_closed_form_is_that_of_the_panels(prior):
 
 def test_far_classes_are_as_accurate_as_near_ones():
     """The middle of the panels follows the classes, up to the largest distance allowed."""
-    features = power_law(60, hidden=0.0, rho=400.0)
-    ds = hm.predict(classes(Mixture(0.3, 400.0), features=features), **at(2.0, [0.01, 1.0]))
+    features = power_law(60, hidden=0.0, rho=100.0)
+    ds = hm.predict(classes(Mixture(0.3, 100.0), features=features), **at(2.0, [0.01, 1.0]))
     sd = np.sqrt(ds.Q)
     ahead, behind = ndtr(-(ds.M + ds.intercept) / sd), ndtr(-(ds.M - ds.intercept) / sd)
     expected = 0.3 * ahead + 0.7 * behind
@@ -263,6 +263,16 @@ def test_an_infinite_penalty_points_along_the_difference_of_means(loss):
     np.testing.assert_allclose(ds.generalisation_error, ndtr(-1.0), rtol=1e-9)
 
 
+@pytest.mark.parametrize("teacher", [Mixture(0.3, 2.0), Sign(threshold=1.0, rho=2.0)], ids=str)
+def test_rounding_of_an_intercept_is_not_magnified_by_a_vanishing_prediction(teacher):
+    features = power_law(40, hidden=0.0, rho=2.0, decay=0.5)
+    alpha = np.geomspace(0.1, 10, 13)
+    ds = hm.predict(classes(teacher, features=features), **at(alpha, [1e6, np.inf]))
+    near, limit = ds.alignment.T.values
+    np.testing.assert_allclose(near, limit, rtol=1e-4)
+    assert (ds.quadrature_error < 1e-11).all()
+
+
 @pytest.mark.slow
 def test_the_best_penalty_and_the_slopes_are_those_of_predictions():
     model = classes(Mixture(0.3, 2.0))
@@ -329,7 +339,7 @@ def test_a_class_must_be_possible(prior):
     assert caught.value.argument == "prior"
 
 
-@pytest.mark.parametrize("rho", [0.0, 401.0, float("inf")])
+@pytest.mark.parametrize("rho", [0.0, 101.0, float("inf")])
 def test_classes_stand_apart_and_overlap(rho):
     with pytest.raises(InvalidArgumentError) as caught:
         Mixture(rho=rho)

@@ -13,8 +13,8 @@ from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import check_number
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 
-FARTHEST = 400.0
-"""Largest squared distance: beyond, the classes overlap by less than 1e-88."""
+FARTHEST = 100.0
+"""Largest squared distance: beyond, the classes overlap by less than 1e-23."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Mixture(BinaryTeacher):
         Probability of the label +1, in (0, 1).
     rho : float
         Squared distance of each centre from their midpoint, in units of the deviation along it,
-        positive and at most 400: who sees all of it errs with probability :math:`\Phi(-\sqrt\rho)`
+        positive and at most 100: who sees all of it errs with probability :math:`\Phi(-\sqrt\rho)`
         if the classes are equally probable.
 
     Notes

@@ -20,6 +20,11 @@ from hiddenmanifold.theory.proximal_curve import Field, proximal_curve
 class MixtureChannel(BinaryChannel):
     """Two classes, in the unknowns of `BinaryChannel`; `teacher` is one that displaces samples."""
 
+    def start(self, V: Array) -> Array:
+        x = super().start(V)
+        x[:, 1] -= np.log1p(self.teacher.rho)  # margins of far classes are not too large
+        return x
+
     def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
@@ -43,7 +48,7 @@ class MixtureChannel(BinaryChannel):
 
 
 @dataclass(frozen=True)
-class SquareMixtureChannel(BinaryChannel):
+class SquareMixtureChannel(MixtureChannel):
     r"""The square loss: :math:`e_3 = c/(1+V)` with :math:`c = (1-M)u`, and :math:`r = (1-M)c + Q`.
 
     u is 1, or the variance of the label if the intercept is free; that is :math:`(1-M)\,E y`.
