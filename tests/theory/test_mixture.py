@@ -139,6 +139,30 @@ def at(alpha, lam):
     return {"n_over_p": alpha, "regularisation": lam}
 
 
+def test_classes_are_known_from_all_samples_together():
+    p, prior, rng = 30, 0.2, np.random.default_rng(5)
+    root, mu = rng.standard_normal((p, p)), rng.standard_normal(p) / 4
+    sigma, u = root @ root.T / p, 4 * prior * (1 - prior)
+    sigma[0] = sigma[:, 0] = mu[0] = 0.0  # a feature that is constant
+    w, vectors = np.linalg.eigh(sigma + u * np.outer(mu, mu))
+    w[0] = 0.0
+    found = Covariance.within_classes(w / p, (vectors.T @ (u * mu)) ** 2 / p, prior)
+    rest = np.linalg.solve(sigma[1:, 1:], mu[1:])
+    np.testing.assert_allclose(found.rho, mu[1:] @ rest, rtol=1e-9)
+    within, vectors = np.linalg.eigh(sigma)
+    expected = Covariance(np.append(0.0, within[1:] / p), (vectors.T @ mu) ** 2 / p, found.rho)
+    k = np.logspace(-3, 3, 7)
+    for name in ("D20", "D02", "T20", "T02", "W"):
+        one, other = (getattr(f.sums(k, np.ones(7)), name) for f in (found, expected))
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-13, err_msg=name)
+
+
+def test_a_label_that_is_a_linear_function_has_no_classes():
+    with pytest.raises(InvalidArgumentError, match=r"less than its variance.* 0\.84") as caught:
+        Covariance.within_classes([1.0, 0.5], [0.5, 0.17], 0.3)
+    assert caught.value.argument == "teacher_weights"
+
+
 # averages
 
 UNKNOWNS = np.array([[0.3, -0.4, 0.7, 0.2], [-1.0, 1.1, 1.6, -0.5], [2.0, -6.0, 0.1, 3.0]])
