@@ -6,7 +6,7 @@ import numpy as np
 
 from hiddenmanifold import activations, projections
 from hiddenmanifold.activations import Activation
-from hiddenmanifold.features import Covariance, Deep, Layer, RandomFeatures
+from hiddenmanifold.features import Covariance, Deep, Layer, Projected, RandomFeatures
 
 
 @dataclass(frozen=True)
@@ -36,5 +36,6 @@ EXAMPLES = {
     "random": RandomFeatures(activations.Erf(), projections.Gaussian()),
     "covariance": power_law(120, drawn_teacher=True),
     "deep": Deep([Layer("tanh", width=1.5), Layer("erf", "orthogonal")]),
+    "projected": Projected(power_law(60), "tanh"),
 }
 """One of each kind in `features.REGISTRY`, all for a field of variance 1."""

@@ -9,6 +9,7 @@ from hiddenmanifold.simulation.data import Sizes, World
 from hiddenmanifold.simulation.fit import fit_path
 
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
+Mixture = hm.teachers.Mixture
 WORST = 4.0  # standard errors
 
 # activation, projection, teacher, loss, intercept; n/d, p/n, λ
@@ -17,6 +18,7 @@ CONFIGURATIONS = {
     "hinge": ("tanh", "orthogonal", Sign(flip=0.1), "hinge", False, 2.0, 0.5, 0.3),
     "square": ("erf", "gaussian", Sign(noise=0.4, rho=2.0), "square", False, 2.0, 0.75, 0.1),
     "threshold": ("relu", "gaussian", Sign(threshold=0.5), "logistic", False, 2.0, 0.8, 0.02),
+    "classes": ("erf", "gaussian", Mixture(0.3, 2.0), "logistic", True, 2.0, 0.75, 0.05),
     "intercept": ("erf", "gaussian", Logistic(threshold=0.7), "huber", True, 2.0, 0.75, 0.1),
 }
 
@@ -52,7 +54,7 @@ def test_theory_predicts_the_loss_of_real_labels(loss):
     assert abs(float(out.test_loss_z)) <= WORST
 
 
-@pytest.mark.parametrize("name", ["hinge", "threshold", "square"])
+@pytest.mark.parametrize("name", ["hinge", "threshold", "square", "classes"])
 def test_margins_are_those_of_fits(name):
     model, point = problem(name)
     at = np.array([-1.0, 0.0, 0.5, 0.999, 1.001, 1.5, 2.5])

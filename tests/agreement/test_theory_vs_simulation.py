@@ -40,6 +40,7 @@ def matrix():
 
 
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
+Mixture = hm.teachers.Mixture
 
 # activation, projection, teacher, loss, intercept; n/d, p/n (None: fixed), λ
 CONFIGURATIONS = {
@@ -78,6 +79,9 @@ CONFIGURATIONS = {
     ),
     "hard_tanh gaussian linear absolute": (
         ("hard_tanh", "gaussian", Linear(noise=0.2, rho=0.6), "absolute", False, 2.0, 0.8, 0.2)
+    ),
+    "erf orthogonal classes logistic": (
+        ("erf", "orthogonal", Mixture(0.3, 2.0), "logistic", True, 2.0, 0.75, 0.05)
     ),
     "custom everything": (
         (lambda x: np.sin(x) + 0.3 * x**2, "gaussian", custom_teacher(), custom_loss())

@@ -219,7 +219,7 @@ def test_measured_quantities_are_those_of_the_fit(monkeypatch):
     (world,), (train, test), (fit,) = worlds, samples, fits
     F, (k0, k1, ks), p, d = world.features.maps[0].F, model.activation.kappas, 30, 20
     q_s, q_w = (F @ fit.w) @ (F @ fit.w) / (p * d), fit.w @ fit.w / p
-    m_s = (F @ fit.w) @ world.features.theta / (np.sqrt(p) * d)
+    m_s = (F @ fit.w) @ world.features.inputs.theta / (np.sqrt(p) * d)
     f_train, f_test = (s.X @ fit.w / np.sqrt(p) + fit.b for s in (train, test))
     wrong = np.sign(f_test) != test.y
     expected = {

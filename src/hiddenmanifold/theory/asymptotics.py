@@ -17,6 +17,7 @@ from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory import limits
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
+from hiddenmanifold.theory.mixture import MixtureChannel, SquareMixtureChannel
 from hiddenmanifold.theory.overlaps import closing, overlaps
 from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
 from hiddenmanifold.theory.scores import Observed, observe
@@ -31,6 +32,8 @@ def channel_of(model: Model) -> Channel:
     kind: type[Channel]
     if model.task is Task.REGRESSION:
         kind = SquareLinearChannel if model.loss.quadratic else LinearChannel
+    elif model.teacher.displaces:
+        kind = SquareMixtureChannel if model.loss.quadratic else MixtureChannel
     else:
         kind = SquareBinaryChannel if model.loss.quadratic else BinaryChannel
     return kind.of(model.teacher, model.loss, model.free_intercept)
