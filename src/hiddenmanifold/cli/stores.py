@@ -49,11 +49,11 @@ def ls(path: File, debug: Debug = False) -> None:
     from rich.table import Table
 
     groups: Counter[tuple[str, ...]] = Counter()
-    for row, _ in _rows(path):
+    for row, good in _rows(path):
         what, made = row.content, "now" if _current(row) else "other sources"
-        sizes = [f"{what[name]}" for name in ("n", "p", "d", "data")] if row.kind == "fit" else []
-        name = str(what.get("model") or what.get("figure"))
-        groups[(row.kind, name, *(sizes or [""] * 4), made)] += 1
+        sizes = (str(what.get(name, "")) for name in ("n", "p", "d", "data"))
+        name = str(what.get("model") or what.get("figure")) if good else "damaged"
+        groups[(row.kind, name, *sizes, made)] += 1
     console = Console()
     table = Table("kind", "of", "n", "p", "d", "data", "made by", "rows")
     for key, count in sorted(groups.items()):
