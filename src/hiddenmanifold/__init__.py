@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from . import activations, features, losses, projections, teachers
     from .arguments import Optimal
     from .bayes import bayes_optimal
+    from .comparison import compare
     from .conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
     from .errors import (
         BlindFeaturesWarning,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
         InvalidArgumentError,
         Status,
     )
-    from .experiments import compare, simulate
+    from .experiments import simulate
     from .margin_law import margins
     from .model import Model
     from .needs import features_needed, samples_needed
@@ -70,6 +71,7 @@ __all__ = [
 _HOME = {
     "arguments": ("Optimal",),
     "bayes": ("bayes_optimal",),
+    "comparison": ("compare",),
     "conversions": ("from_ridge_alpha", "from_sklearn_C", "to_ridge_alpha", "to_sklearn_C"),
     "errors": (
         "BlindFeaturesWarning",
@@ -79,7 +81,7 @@ _HOME = {
         "InvalidArgumentError",
         "Status",
     ),
-    "experiments": ("compare", "simulate"),
+    "experiments": ("simulate",),
     "margin_law": ("margins",),
     "model": ("Model",),
     "needs": ("features_needed", "samples_needed"),

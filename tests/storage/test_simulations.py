@@ -134,6 +134,14 @@ def test_what_is_no_store_is_refused_before_any_work(tmp_path):
     assert path.read_text() == "mine"
 
 
+def test_a_misspelt_call_leaves_no_store_behind(tmp_path):
+    with pytest.raises(hm.InvalidArgumentError, match="n_test"):
+        hm.simulate(
+            model(), **SMALL | {"n_test": 0}, regularisation=LAMS, store=tmp_path / "runs.db"
+        )
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_interruption_keeps_what_is_done(tmp_path, monkeypatch):
     run, ran = memory.Trial.run, []
 
