@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from hiddenmanifold.cli.groups import WithIngredients, spread
 from hiddenmanifold.cli.options import (
     OUTPUT,
     CrewOptions,
@@ -25,9 +26,7 @@ from hiddenmanifold.cli.options import (
     SampleRatioOptions,
     SearchOptions,
     SimulationOptions,
-    WithIngredients,
     observed,
-    spread,
 )
 from hiddenmanifold.cli.outcome import Code, OneSentence
 

@@ -12,8 +12,9 @@ import typer
 
 from hiddenmanifold.cli.commands import app
 from hiddenmanifold.cli.files import STANDARD_OUTPUT, in_json, opened
+from hiddenmanifold.cli.groups import spread
 from hiddenmanifold.cli.letters import legible
-from hiddenmanifold.cli.options import Debug, spread
+from hiddenmanifold.cli.options import Debug
 from hiddenmanifold.cli.outcome import Code, OneSentence, stop
 from hiddenmanifold.errors import InvalidArgumentError
 
