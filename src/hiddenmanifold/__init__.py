@@ -19,8 +19,10 @@ if TYPE_CHECKING:
         HiddenManifoldError,
         IncompatibleIngredientsError,
         InvalidArgumentError,
+        MissingExtraError,
         Status,
     )
+    from .execution import LostWorkerError
     from .experiments import simulate
     from .margin_law import margins
     from .model import Model
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
+    from .storage import StoreError
     from .thresholds import interpolation_peak, separability_threshold
     from .versions import show_versions
 
@@ -39,9 +42,12 @@ __all__ = [
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
+    "LostWorkerError",
+    "MissingExtraError",
     "Model",
     "Optimal",
     "Status",
+    "StoreError",
     "__version__",
     "activations",
     "bayes_optimal",
@@ -79,8 +85,10 @@ _HOME = {
         "HiddenManifoldError",
         "IncompatibleIngredientsError",
         "InvalidArgumentError",
+        "MissingExtraError",
         "Status",
     ),
+    "execution": ("LostWorkerError",),
     "experiments": ("simulate",),
     "margin_law": ("margins",),
     "model": ("Model",),
@@ -88,6 +96,7 @@ _HOME = {
     "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
+    "storage": ("StoreError",),
     "thresholds": ("interpolation_peak", "separability_threshold"),
     "versions": ("show_versions",),
 }

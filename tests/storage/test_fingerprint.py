@@ -1,6 +1,7 @@
 """A fingerprint is that of the content: the same wherever it is taken, another for another."""
 
 import pickle
+import re
 import subprocess
 import sys
 import types
@@ -146,6 +147,10 @@ VALUES = {
     "other number": lambda: of_class("class Rule(float):\n def __mul__(self, x): return x", 3.0),
     "own mapping": lambda: of_class("class Rule(dict):\n def __missing__(self, x): return 1"),
     "edited mapping": lambda: of_class("class Rule(dict):\n def __missing__(self, x): return 2"),
+    "ellipsis": lambda: lambda x: x[..., 0],
+    "other index": lambda: lambda x: x[..., 1],
+    "pattern": lambda: re.compile("a"),
+    "other pattern": lambda: re.compile("b"),
     "array": lambda: np.array([1.0, 2.0]),
     "masked": lambda: np.ma.array([1.0, 2.0], mask=[False, True]),
     "named fields": lambda: np.zeros(2, dtype=[("a", float)]),

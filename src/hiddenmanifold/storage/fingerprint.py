@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import dis
 import io
 import json
@@ -203,7 +204,9 @@ class _Pickler(pickle.Pickler):
         return None
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value.__reduce_ex__(5), str) and not _installed(value.__module__):
+        home = getattr(value, "__module__", None) or type(value).__module__
+        known = _installed(home) or type(value) in copyreg.dispatch_table
+        if not known and isinstance(value.__reduce_ex__(5), str):
             raise _untold(value)  # a name tells nothing of the content
         return NotImplemented
 
