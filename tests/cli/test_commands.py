@@ -571,6 +571,15 @@ def test_debug_shows_the_traceback():
     assert result.stderr.splitlines()[-1].startswith("error: loss = 'logistik'")
 
 
+def test_a_worker_that_died_is_not_the_fault_of_the_command(monkeypatch):
+    def broken(*_, **__):
+        raise hm.LostWorkerError("a worker process ended")
+
+    monkeypatch.setattr("hiddenmanifold.prediction.asymptotics", broken)
+    result = run("predict", *GRID, "--lam", 1, code=Code.NO_OUTPUT)
+    assert complaint(result) == "error: a worker process ended"
+
+
 def test_a_defect_has_a_code_of_its_own(monkeypatch):
     monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: 1 / 0)
     result = run("predict", *GRID, "--lam", 1, code=Code.DEFECT)

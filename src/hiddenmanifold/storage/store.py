@@ -102,11 +102,14 @@ class Store:
     ----------
     path : path
         The file; beside it SQLite keeps two more while it is open.
+    create : bool
+        Whether to make it if there is none.
 
     Raises
     ------
     StoreError
         If the file is none of ours, damaged, or of another schema or version. It is not touched.
+        If there is none, and none is to be made.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
@@ -167,15 +170,17 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, StoreError):
                 raise
-            if getattr(error, "sqlite_errorcode", None) in DAMAGED:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGED:  # of all kinds
                 raise StoreError(
                     f"store {self.path} is damaged: {error}; it is left as it is. "
                     "Restore it from a copy, or use another file"
                 ) from error
-            raise StoreError(
-                f"store {self.path} cannot be {done}: {error}. What was written before stays, "
-                "and the same call goes on from there; `hiddenmanifold store verify` checks it"
-            ) from error
+            kept = (
+                ". What was written before stays, and the same call goes on from there; "
+                "`hiddenmanifold store verify` checks it"
+            )
+            told = f"store {self.path} cannot be {done}: {error}"
+            raise StoreError(told + (kept if done == "written" else "")) from error
 
     def _open(self) -> sqlite3.Connection:
         path = quote(os.fsencode(self.path.absolute()))
@@ -197,7 +202,7 @@ class Store:
                     if fields[-1] != _digest(fields[:-1]):
                         raise StoreError(
                             f"store {self.path} is damaged: the row {key[:12]}… has other content "
-                            "than was written; `hiddenmanifold store verify` lists such rows"
+                            "than was written; `hiddenmanifold store prune` takes such rows out"
                         )
                     rows[key] = Row.of(fields)
         return rows
