@@ -154,6 +154,7 @@ def test_a_new_store_is_as_open_to_others_as_any_file(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o664
 
 
+@pytest.mark.slow
 def test_a_store_can_be_opened_while_another_process_writes(tmp_path):
     """In the midst of a checkpoint the file is shorter than its first page says."""
     path = tmp_path / "runs.db"
