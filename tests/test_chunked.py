@@ -109,6 +109,18 @@ def test_too_many_chunks_are_refused_at_once():
             hm.predict(MODEL, n_over_d=axis, p_over_n=axis, regularisation=1.0, chunks=chunks)
 
 
+def test_columns_are_known_by_their_names():
+    """Not by their order, which may be another at another point."""
+
+    def function(x, on_failure="raise"):
+        columns = {"a": x + 0.0, "b": -x}
+        return xr.Dataset(columns if x.values[0] < 2 else dict(reversed(columns.items())))
+
+    x = xr.DataArray([1.0, 2.0, 3.0], dims="x", coords={"x": [1.0, 2.0, 3.0]})
+    ds = chunked.chunked(function, {"x": x}, {"x": 1}).compute()
+    assert (ds.a.values.tolist(), ds.b.values.tolist()) == ([1, 2, 3], [-1, -2, -3])
+
+
 def test_without_dask_there_is_a_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'hiddenmanifold\[cluster\]'"):

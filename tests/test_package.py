@@ -134,3 +134,9 @@ def test_another_loss_must_fit_the_teacher():
     with pytest.raises(hm.InvalidArgumentError) as caught:
         model().with_loss("logit")
     assert caught.value.argument == "loss"
+
+
+@pytest.mark.parametrize("name", ["StoreError", "LostWorkerError", "MissingExtraError"])
+def test_errors_that_calls_may_raise_are_public(name):
+    assert name in hm.__all__
+    assert issubclass(getattr(hm, name), hm.HiddenManifoldError)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from . import activations, features, losses, projections, teachers
     from .arguments import Optimal
     from .bayes import bayes_optimal
+    from .comparison import compare
     from .conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
     from .errors import (
         BlindFeaturesWarning,
@@ -18,15 +19,18 @@ if TYPE_CHECKING:
         HiddenManifoldError,
         IncompatibleIngredientsError,
         InvalidArgumentError,
+        MissingExtraError,
         Status,
     )
-    from .experiments import compare, simulate
+    from .execution import LostWorkerError
+    from .experiments import simulate
     from .margin_law import margins
     from .model import Model
     from .needs import features_needed, samples_needed
     from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
+    from .storage import StoreError
     from .thresholds import interpolation_peak, separability_threshold
     from .versions import show_versions
 
@@ -38,9 +42,12 @@ __all__ = [
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
+    "LostWorkerError",
+    "MissingExtraError",
     "Model",
     "Optimal",
     "Status",
+    "StoreError",
     "__version__",
     "activations",
     "bayes_optimal",
@@ -70,6 +77,7 @@ __all__ = [
 _HOME = {
     "arguments": ("Optimal",),
     "bayes": ("bayes_optimal",),
+    "comparison": ("compare",),
     "conversions": ("from_ridge_alpha", "from_sklearn_C", "to_ridge_alpha", "to_sklearn_C"),
     "errors": (
         "BlindFeaturesWarning",
@@ -77,15 +85,18 @@ _HOME = {
         "HiddenManifoldError",
         "IncompatibleIngredientsError",
         "InvalidArgumentError",
+        "MissingExtraError",
         "Status",
     ),
-    "experiments": ("compare", "simulate"),
+    "execution": ("LostWorkerError",),
+    "experiments": ("simulate",),
     "margin_law": ("margins",),
     "model": ("Model",),
     "needs": ("features_needed", "samples_needed"),
     "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
+    "storage": ("StoreError",),
     "thresholds": ("interpolation_peak", "separability_threshold"),
     "versions": ("show_versions",),
 }

@@ -106,18 +106,14 @@ class Crew:
         hold the interpreter's lock most of the time.
         """
         places = set()
-        self.shown.expect(len(jobs))
-        try:
-            with closing(self._outcomes(jobs, threads)) as outcomes:
-                for number, outcome in outcomes:
-                    places.add(outcome.place)
-                    self.used = max(self.used, len(places))
-                    if outcome.error is not None:
-                        raise outcome.error
-                    self.shown.advance()
-                    yield number, outcome.result
-        finally:
-            self.shown.rest()
+        with self.shown.of(len(jobs)), closing(self._outcomes(jobs, threads)) as outcomes:
+            for number, outcome in outcomes:
+                places.add(outcome.place)
+                self.used = max(self.used, len(places))
+                if outcome.error is not None:
+                    raise outcome.error
+                self.shown.advance()
+                yield number, outcome.result
 
     def at_once(self, jobs: int, *, threads: bool = False) -> int:
         """How many of so many jobs this process would run at once; one, in a worker of a pool."""

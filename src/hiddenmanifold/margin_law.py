@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arguments import Grid, Ratios, checked, with_ratios
+from .arguments import Grid, Ratios, check_on_failure, checked, with_ratios
 from .errors import CERTIFICATES, InvalidArgumentError
 from .execution import Crew
 from .ingredients import Task, finite_vector
@@ -73,10 +73,9 @@ def margins(
     >>> ds.train_cdf.values.round(4)
     array([0.0027, 0.0235, 0.5589])
     """
-    grid, crew = (
-        Grid.of(model, ratios, regularisation, on_failure="keep"),
-        Crew(workers, executor, progress),
-    )
+    check_on_failure(on_failure)
+    crew = Crew(workers, executor, progress)
+    grid = Grid.of(model, ratios, regularisation, on_failure="keep")
     values = finite_vector("at", at)
     if model.task is not Task.CLASSIFICATION:
         raise InvalidArgumentError("model", model, "one whose labels are ±1: real ones have none")

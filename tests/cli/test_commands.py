@@ -133,6 +133,7 @@ EVERY = {  # command: what it needs
     "threshold": ("--n-over-d", "1,2"),
     "peak": ("--n-over-d", "1,2", "--lam", 1e-2),
     "needed": ("--n-over-d", "1,2"),
+    "samples": ("--p-over-d", "1,2", "--target", 0.2),
     "bayes": GRID,
 }
 
@@ -570,6 +571,15 @@ def test_debug_shows_the_traceback():
     assert result.stderr.splitlines()[-1].startswith("error: loss = 'logistik'")
 
 
+def test_a_worker_that_died_is_not_the_fault_of_the_command(monkeypatch):
+    def broken(*_, **__):
+        raise hm.LostWorkerError("a worker process ended")
+
+    monkeypatch.setattr("hiddenmanifold.prediction.asymptotics", broken)
+    result = run("predict", *GRID, "--lam", 1, code=Code.NO_OUTPUT)
+    assert complaint(result) == "error: a worker process ended"
+
+
 def test_a_defect_has_a_code_of_its_own(monkeypatch):
     monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: 1 / 0)
     result = run("predict", *GRID, "--lam", 1, code=Code.DEFECT)
@@ -695,10 +705,11 @@ def test_observables_can_be_asked_for(command):
     assert "nonsense" in refused.stderr
 
 
-def test_samples_needed():
+def test_samples_needed(tmp_path):
     arguments = ["samples", "--p-over-d", "3", "--target", "0.2,0.05", "--loss", "square"]
-    done = CliRunner().invoke(app, [*arguments, "--activation", "erf", "--json", "-", "-q"])
+    done = run(*arguments, "--activation", "erf", "--json", tmp_path / "needed.json")
     assert done.exit_code == 0, done.stderr
-    few, none = json.loads(done.stdout)["points"]
+    few, none = json.loads((tmp_path / "needed.json").read_text())["points"]
     assert few["n_over_d"] == pytest.approx(2.324, abs=1e-3)
-    assert none["n_over_d"] in (None, "inf", np.inf)
+    assert none["n_over_d"] == "inf"
+    assert f"{none['infinite_data_limit']:.6g}" in done.stdout  # why there is no such number

@@ -226,6 +226,29 @@ def test_many_curves_have_a_scale_of_colours():
     assert entry.get_color() == lines_of(axis)[0].get_color()
 
 
+def test_many_curves_with_names_are_told_apart_by_them():
+    names = [f"run {i}" for i in range(8)]
+    ratio = xr.DataArray(np.linspace(0.5, 2.0, 8), dims="run", coords={"run": names})
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    ds = hm.predict(model, n_over_d=2.0, p_over_n=ratio, regularisation=[0.1, 0.2, 0.4])
+    axis = plotting.plot(ds, x="regularisation", y="q_w").axes[0]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == names
+    assert len({tuple(line.get_color()) for line in axis.lines}) == 8
+    with pytest.raises(hm.InvalidArgumentError, match="x = 'run' .* a dimension of numbers"):
+        plotting.plot(ds)
+
+
+def test_the_law_of_margins_is_drawn_along_them():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    law = hm.margins(model, n_over_d=2.0, p_over_n=1.0, regularisation=0.1, at=[-1.0, 0.0, 1.0])
+    upper, lower = plotting.plot(law).axes
+    np.testing.assert_array_equal(upper.lines[0].get_ydata(), law.test_cdf)
+    np.testing.assert_array_equal(lower.lines[0].get_ydata(), law.train_cdf)
+    assert lower.get_xlabel() == "margin, $y f$"
+    with pytest.raises(hm.InvalidArgumentError, match="y = 'status' .* among test_cdf, train_cdf"):
+        plotting.plot(law, y="status")
+
+
 def test_the_horizontal_axis_can_be_chosen():
     ds = grid(np.ones((3, 2)), n_over_d=[1.0, 2.0, 3.0], p_over_n=[0.1, 0.2])
     assert plotting.axes_of(ds.sizes) == ("n_over_d", "p_over_n")

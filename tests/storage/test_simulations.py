@@ -58,6 +58,18 @@ def test_a_finished_sweep_grows(tmp_path):
     np.testing.assert_allclose(finer.training_loss, together.training_loss, rtol=1e-9)
 
 
+def test_points_of_the_same_sizes_share_their_fits(tmp_path):
+    asked = SMALL | {"p_over_n": [1.0, 1.001, 2.0]}  # the first two are rounded to the same
+    first, again = (
+        hm.simulate(model(), **asked, regularisation=LAMS, store=tmp_path / "runs.db")
+        for _ in range(2)
+    )
+    assert (counts(first), counts(again)) == ((12, 0, 0), (0, 12, 0))
+    assert (first.attrs["done"], first.attrs["asked"]) == (9, 9)
+    assert same(first, hm.simulate(model(), **asked, regularisation=LAMS))
+    assert again.equals(first)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -120,6 +132,14 @@ def test_what_is_no_store_is_refused_before_any_work(tmp_path):
     with pytest.raises(StoreError, match="is not a store"):
         hm.simulate(model(), **SMALL, regularisation=LAMS, store=path)
     assert path.read_text() == "mine"
+
+
+def test_a_misspelt_call_leaves_no_store_behind(tmp_path):
+    with pytest.raises(hm.InvalidArgumentError, match="n_test"):
+        hm.simulate(
+            model(), **SMALL | {"n_test": 0}, regularisation=LAMS, store=tmp_path / "runs.db"
+        )
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interruption_keeps_what_is_done(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from hiddenmanifold.cli.groups import WithIngredients, spread
 from hiddenmanifold.cli.options import (
     OUTPUT,
     CrewOptions,
@@ -25,9 +26,7 @@ from hiddenmanifold.cli.options import (
     SampleRatioOptions,
     SearchOptions,
     SimulationOptions,
-    WithIngredients,
     observed,
-    spread,
 )
 from hiddenmanifold.cli.outcome import Code, OneSentence
 
@@ -223,14 +222,14 @@ def simulate(
     Ctrl-C keeps what is done. For example:
     hiddenmanifold simulate --n-over-d 3 --p-over-n 0.5,1,2 --lam 1e-2 --d 100 --seeds 10
     """
-    from hiddenmanifold import experiments
     from hiddenmanifold.cli.delivery import check, deliver
     from hiddenmanifold.cli.values import values
     from hiddenmanifold.cli.work import with_bar
+    from hiddenmanifold.experiments import simulate
     from hiddenmanifold.results import summary
 
     grid = {**ratios.given(), "regularisation": values("--regularisation", regularisation)}
-    call = partial(experiments.simulate, model.model(), **observed(observables))
+    call = partial(simulate, model.model(), **observed(observables))
     check(output, grid, lambda: summary(call(**size.rehearsal(), **_one_of(grid))))
     ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
@@ -253,13 +252,13 @@ def compare(
 
     For example: hiddenmanifold compare --n-over-d 3 --p-over-n 0.5,1,2 --lam 1e-2 --d 100
     """
-    from hiddenmanifold import experiments
     from hiddenmanifold.cli.delivery import check, deliver
     from hiddenmanifold.cli.work import with_bar
+    from hiddenmanifold.comparison import compare
 
     grid = {**ratios.given(), "regularisation": search.regularisation(regularisation)}
     chosen = model.model()
-    call = partial(experiments.compare, chosen, **observed(observables))
+    call = partial(compare, chosen, **observed(observables))
     check(output, grid, lambda: call(**size.rehearsal(), **_one_of(grid)))
     ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))

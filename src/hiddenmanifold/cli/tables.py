@@ -26,6 +26,7 @@ FIRST = (
     "optimal_regularisation",
     "generalisation_error",
     "kernel_limit",
+    "infinite_data_limit",
     "clean_error",
     "training_loss",
     "training_error",

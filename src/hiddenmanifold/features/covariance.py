@@ -14,7 +14,7 @@ from hiddenmanifold.features.sight import DiscreteSight
 from hiddenmanifold.ingredients import check_number, check_scale, finite_vector
 from hiddenmanifold.spectra import Sums, discrete
 
-ANY = 1e300
+ANY = 1e20
 """A variance that is no bound."""
 
 

@@ -16,6 +16,7 @@ from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
 from hiddenmanifold.plotting.curves import GREY, POINT, Curve, draw, predicted, simulated
 from hiddenmanifold.plotting.style import (
     COLOURS,
+    NUMBERS,
     STYLE,
     colour_scale,
     colours,
@@ -38,6 +39,7 @@ PANELS = (
     ("generalisation_error", "optimal_regularisation"),
     ("generalisation_error", "training_loss"),
     ("generalisation_error",),
+    ("test_cdf", "train_cdf"),
 )
 """What is drawn unless something else is asked for: the first of these that a dataset has."""
 
@@ -96,7 +98,9 @@ def plot(
 
     dataset = _dataset(dataset)
     x, family = axes_of({str(dim): n for dim, n in dataset.sizes.items()}, x)
-    names = _quantities(dataset, y)
+    if dataset[x].dtype.kind not in NUMBERS:
+        raise InvalidArgumentError("x", x, "a dimension of numbers")
+    names = _quantities(dataset, x, y)
     finer = {} if theory is None else dict.fromkeys(theory, theory)
     panels = [
         [
@@ -202,8 +206,9 @@ def _dataset(given: object) -> xr.Dataset:
     return summary(given) if "seed" in given.dims else given
 
 
-def _quantities(dataset: xr.Dataset, y: str | Sequence[str] | None) -> tuple[str, ...]:
-    known = [str(name) for name in dataset.data_vars]
+def _quantities(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Names of what is drawn, which varies along the horizontal axis."""
+    known = [str(name) for name, values in dataset.data_vars.items() if x in values.dims]
     if y is None:
         return next((names for names in PANELS if set(names) <= set(known)), (known[0],))
     names = (y,) if isinstance(y, str) else tuple(y)
@@ -222,14 +227,13 @@ def _members(
     if family is None:
         return []
     values: Array = dataset[family].values
-    shown = values.tolist()
-    if len(values) > len(COLOURS):
+    shown, numeric = values.tolist(), values.dtype.kind in NUMBERS
+    if numeric and len(values) > len(COLOURS):
         bar = axes[0].figure.colorbar(colour_scale(values), ax=list(axes), aspect=40)
         bar.set_label(label(family))
         shown = limits(values)
     style = next(curve.style for panel in panels for curve in panel)
     pairs = dict(zip(values.tolist(), colours(values), strict=True))
-    numeric = values.dtype.kind in "iuf"
     texts = [f"${equation(family, v)}$" if numeric else str(v) for v in shown]
     return [
         Line2D([], [], color=pairs[v], label=text, **style)

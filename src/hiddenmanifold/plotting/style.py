@@ -24,6 +24,7 @@ LABELS = {
     "clean_error": "error against noiseless labels",
     "training_loss": r"training loss, $\varepsilon_t$",
     "training_error": "training error",
+    "y_f": "margin, $y f$",
     "alignment": r"alignment, $M/\sqrt{\rho Q}$",
     "q_s": "$q_s$",
     "q_w": "$q_w$",
@@ -51,6 +52,8 @@ ROLES = {
 """What was sought, by words of its meaning."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#000000")
 """Told apart by readers of any colour vision (Okabe and Ito 2008)."""
+NUMBERS = "iuf"
+"""Kinds of dtypes that have a place on an axis."""
 WIDE_SPAN = 50.0
 """Ratio of the largest to the smallest value from which an axis may be logarithmic."""
 STYLE: dict[Any, Any] = {
@@ -132,6 +135,8 @@ def colours(values: Array) -> list[Any]:
     """One colour per value: distinct ones for a few, a scale for many."""
     if len(values) <= len(COLOURS):
         return list(COLOURS[: len(values)])
+    if values.dtype.kind not in NUMBERS:  # names have an order
+        values = np.arange(1.0, len(values) + 1.0)
     scale = colour_scale(values)
     ends = {0.0: COLOURS[1], np.inf: COLOURS[5]}  # which the scale lacks
     beyond = limits(values)
