@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         HiddenManifoldError,
         IncompatibleIngredientsError,
         InvalidArgumentError,
+        MissingExtraError,
         Status,
     )
     from .experiments import compare, simulate
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
+    from .storage import StoreError
     from .thresholds import interpolation_peak, separability_threshold
     from .versions import show_versions
 
@@ -38,9 +40,11 @@ __all__ = [
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
+    "MissingExtraError",
     "Model",
     "Optimal",
     "Status",
+    "StoreError",
     "__version__",
     "activations",
     "bayes_optimal",
@@ -77,6 +81,7 @@ _HOME = {
         "HiddenManifoldError",
         "IncompatibleIngredientsError",
         "InvalidArgumentError",
+        "MissingExtraError",
         "Status",
     ),
     "experiments": ("compare", "simulate"),
@@ -86,6 +91,7 @@ _HOME = {
     "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
+    "storage": ("StoreError",),
     "thresholds": ("interpolation_peak", "separability_threshold"),
     "versions": ("show_versions",),
 }

@@ -613,7 +613,7 @@ def test_help_names_every_command_option_and_exit_code():
     names = [command.callback.__name__ for command in app.registered_commands]
     assert names == [
         *("predict", "optimal", "sensitivity", "simulate", "compare"),
-        *("threshold", "peak", "needed", "bayes", "figure", "claims"),
+        *("threshold", "peak", "needed", "samples", "bayes", "figure", "claims"),
     ]
     for name in names:
         assert name in text
@@ -693,6 +693,17 @@ def test_observables_can_be_asked_for(command):
     refused = CliRunner().invoke(app, [*command.split(), *ratios[:-3], "nonsense"])
     assert refused.exit_code == 2
     assert "nonsense" in refused.stderr
+
+
+def test_observables_that_are_asked_for_are_in_the_table():
+    asked = ("--lam", "0.1", "--observables", "auc")
+    ds = hm.predict(MODEL, **RATIOS, regularisation=0.1, observables="auc")
+    slopes = hm.sensitivity(MODEL, **RATIOS, regularisation=0.1, observables="auc")
+    assert f"{ds.auc.values[0]:.6g}" in run("predict", *GRID, *asked).stdout
+    shown = run("sensitivity", *GRID, *asked).stdout
+    assert f"{slopes.auc_by_log_n.values[0]:.6g}" in shown
+    refused = run("predict", *GRID, "--lam", "0.1", "--show", "auc", code=Code.BAD_INPUT)
+    assert "--observables auc measures it" in complaint(refused)
 
 
 def test_samples_needed():

@@ -41,7 +41,7 @@ def _names(kind: str) -> Callable[[], list[str]]:
 
 def _ingredient(kind: str, text: str) -> Any:
     return typer.Option(
-        metavar="NAME[:KEY=…,…]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
+        metavar="NAME[:KEY=...]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
     )
 
 
@@ -77,7 +77,7 @@ Debug = Annotated[
 Observables = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME,…",
+        metavar="NAME,...",
         help="More to measure: test_loss, auc, calibration_error, best_temperature.",
         rich_help_panel=OUTPUT,
     ),
@@ -289,7 +289,7 @@ class OutputOptions:
     show: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,…",
+            metavar="NAME,...",
             help="Quantities in the table and in the plot, e.g. generalisation_error,q_w.",
             rich_help_panel=OUTPUT,
         ),
