@@ -134,19 +134,32 @@ class _Ratios:
 
 
 SamplesPerDimension = Annotated[str | None, _ratio("Samples per latent dimension.")]
+FeaturesPerDimension = Annotated[str | None, _ratio("Features per latent dimension.")]
 DimensionsPerFeature = Annotated[str | None, _ratio("Latent dimensions per feature.")]
+Samples = Annotated[str | None, _ratio("Samples; sizes may take the place of ratios.")]
+Features = Annotated[str | None, _ratio("Features.")]
+Dimensions = Annotated[str | None, _ratio("Latent dimensions.")]
 
 
 @dataclass(frozen=True)
-class RatioOptions(_Ratios):
-    """All ratios."""
+class SimulatedRatioOptions(_Ratios):
+    """All ratios; or two of the sizes, beside the one of a simulation."""
 
     n_over_d: SamplesPerDimension = None
     p_over_n: Annotated[str | None, _ratio("Features per sample.")] = None
     n_over_p: Annotated[str | None, _ratio("Samples per feature.")] = None
-    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    p_over_d: FeaturesPerDimension = None
     d_over_p: DimensionsPerFeature = None
     d_over_n: Annotated[str | None, _ratio("Latent dimensions per sample.")] = None
+    n: Samples = None
+    p: Features = None
+
+
+@dataclass(frozen=True)
+class RatioOptions(SimulatedRatioOptions):
+    """All ratios, or the sizes."""
+
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +168,9 @@ class PeakRatioOptions(_Ratios):
 
     n_over_d: SamplesPerDimension = None
     d_over_p: DimensionsPerFeature = None
+    n: Samples = None
+    p: Features = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -162,14 +178,18 @@ class NeedRatioOptions(_Ratios):
     """What is held fixed while features are added."""
 
     n_over_d: SamplesPerDimension = None
+    n: Samples = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
 class SampleRatioOptions(_Ratios):
     """What is held fixed while samples are added."""
 
-    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    p_over_d: FeaturesPerDimension = None
     d_over_p: DimensionsPerFeature = None
+    p: Features = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
