@@ -104,6 +104,9 @@ class Optimal:
         """What an argument asks for, None if it is numbers."""
         if isinstance(regularisation, str) and regularisation == "optimal":
             return cls()
+        if isinstance(regularisation, str) or regularisation is cls:
+            allowed = "numbers, 'optimal' or Optimal(...)"
+            raise InvalidArgumentError("regularisation", regularisation, allowed)
         return regularisation if isinstance(regularisation, cls) else None
 
 
@@ -154,6 +157,9 @@ class Grid:
             exponents(tuple(given), model.features.fixed_ratio)
         coordinates = counts or used
         for values in regularisation:
+            if Optimal.asked_for(values) is not None:
+                allowed = "numbers here: predict, compare and samples_needed find the optimal ones"
+                raise InvalidArgumentError("regularisation", values, allowed)
             lam = labelled("regularisation", values, zero=True, infinite=infinite)
             coordinates = {**coordinates, "regularisation": lam}
         template = spanned(coordinates)
@@ -242,7 +248,7 @@ def _counts(arguments: Mapping[str, Any], ratios: Collection[str]) -> dict[str, 
     given = {name: arguments[name] for name in COUNTS if arguments.get(name) is not None}
     if given and ratios:
         raise InvalidArgumentError(
-            "ratios", ", ".join(ratios), f"left out where {' and '.join(given)} are given"
+            "ratios", ", ".join(ratios), f"left out where sizes are given, here {', '.join(given)}"
         )
     counts = {name: counted(name, values) for name, values in given.items()}
     if counts:

@@ -132,7 +132,7 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     ds : xarray.Dataset
         What `simulate` returned.
     """
-    if "seed" not in ds.dims or "optimality" not in ds:
+    if "seed" not in getattr(ds, "dims", ()) or "optimality" not in ds:
         raise InvalidArgumentError("ds", ds, "a dataset returned by simulate")
     good = ds.optimality <= ACCEPTED
     # the error that a test leaves in one seed is not one of the mean

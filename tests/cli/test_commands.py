@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -703,6 +704,46 @@ def test_observables_can_be_asked_for(command):
     refused = CliRunner().invoke(app, [*command.split(), *ratios[:-3], "nonsense"])
     assert refused.exit_code == 2
     assert "nonsense" in refused.stderr
+
+
+def test_observables_that_are_asked_for_are_in_the_table():
+    asked = ("--lam", "0.1", "--observables", "auc")
+    ds = hm.predict(MODEL, **RATIOS, regularisation=0.1, observables="auc")
+    slopes = hm.sensitivity(MODEL, **RATIOS, regularisation=0.1, observables="auc")
+    assert f"{ds.auc.values[0]:.6g}" in run("predict", *GRID, *asked).stdout
+    shown = run("sensitivity", *GRID, *asked).stdout
+    assert f"{slopes.auc_by_log_n.values[0]:.6g}" in shown
+    refused = run("predict", *GRID, "--lam", "0.1", "--show", "auc", code=Code.BAD_INPUT)
+    assert "--observables auc measures it" in complaint(refused)
+
+
+@pytest.mark.parametrize(
+    ("command", "function", "sizes"),
+    [
+        ("predict --lam 0.1", partial(hm.predict, regularisation=0.1), "n p d"),
+        ("threshold", hm.separability_threshold, "n d"),
+        ("peak --lam 0", partial(hm.interpolation_peak, regularisation=0), "d p"),
+        ("simulate --lam 0.1", partial(hm.simulate, regularisation=0.1), "n p d"),
+        ("compare --lam 0.1", partial(hm.compare, regularisation=0.1), "n p d"),
+    ],
+)
+def test_sizes_may_take_the_place_of_ratios(command, function, sizes):
+    given = {name: {"n": 60, "p": 40, "d": 20}[name] for name in sizes.split()}
+    more = {"seeds": 3, "n_test": 50} if "compare" in command or "simulate" in command else {}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**given, **more}.items()]
+    result = run(*command.split(), *options, "--csv", "-")
+    expected = function(MODEL, **given, **more)
+    if isinstance(expected, xr.DataArray):
+        expected = expected.to_dataset()
+    assert_same_numbers(
+        read_csv(result.stdout), hm.summary(expected) if "seed" in expected.dims else expected
+    )
+
+
+def test_the_theory_beside_simulated_sizes_has_whole_sizes(tmp_path):
+    sizes = ("--n", 30, "--p", "10,20,30", "--d", 10, "--lam", 0.1, "--seeds", 2, "--n-test", 50)
+    run("compare", *sizes, "--plot", tmp_path / "a.png", "-q")
+    assert (tmp_path / "a.png").exists()
 
 
 def test_samples_needed(tmp_path):

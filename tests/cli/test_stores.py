@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -39,6 +40,12 @@ def test_ls_counts_what_there_is(path):
     assert "fit" in shown.stdout
     assert shown.stdout.count("original") == 2
     assert "now" in shown.stdout
+
+
+def test_ls_sorts_sizes_as_numbers(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert run(*SIMULATE.split(), "--p-over-n", "5", "--store", path).exit_code == 0
+    assert re.findall(r"24 . (\d+) ", run("store", "ls", path).stdout) == ["12", "48", "120"]
 
 
 def test_export_writes_every_fit(path, tmp_path):

@@ -25,6 +25,7 @@ from hiddenmanifold.cli.options import (
     RegularisationOrOptimal,
     SampleRatioOptions,
     SearchOptions,
+    SimulatedRatioOptions,
     SimulationOptions,
     observed,
 )
@@ -202,7 +203,7 @@ def sensitivity(
 def simulate(
     *,
     model: ModelOptions,
-    ratios: RatioOptions,
+    ratios: SimulatedRatioOptions,
     regularisation: FittedRegularisation,
     size: SimulationOptions,
     crew: CrewOptions,
@@ -240,7 +241,7 @@ def simulate(
 def compare(
     *,
     model: ModelOptions,
-    ratios: RatioOptions,
+    ratios: SimulatedRatioOptions,
     regularisation: FittedRegularisationOrOptimal,
     search: SearchOptions,
     size: SimulationOptions,
@@ -267,6 +268,7 @@ def compare(
 def _finer(model: Model, grid: dict[str, Any], x: str | None, ds: xr.Dataset) -> xr.Dataset:
     """The prediction on a finer grid along the horizontal axis of a plot."""
     from hiddenmanifold import plotting
+    from hiddenmanifold.counts import COUNTS
     from hiddenmanifold.prediction import predict
 
     x, _ = plotting.axes_of({str(dim): n for dim, n in ds.sizes.items()}, x)
@@ -274,4 +276,7 @@ def _finer(model: Model, grid: dict[str, Any], x: str | None, ds: xr.Dataset) ->
     space = np.geomspace if plotting.is_logarithmic(grid[x]) else np.linspace
     count = PIECES["optimal"] if "optimal_regularisation" in ds else FINE
     fine = space(np.min(positive), np.max(positive), count)
+    if not grid.keys().isdisjoint(COUNTS):  # d is an option of the simulation
+        grid = {**grid, "d": ds["d"].values.flat[0]}
+        fine = np.round(fine) if x in COUNTS else fine
     return predict(model, **{**grid, x: np.union1d(fine, grid[x])}, on_failure="keep")

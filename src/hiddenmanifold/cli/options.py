@@ -34,7 +34,7 @@ def _names(kind: str) -> Callable[[], list[str]]:
 
 def _ingredient(kind: str, text: str) -> Any:
     return typer.Option(
-        metavar="NAME[:KEY=…,…]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
+        metavar="NAME[:KEY=...]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
     )
 
 
@@ -70,7 +70,7 @@ Debug = Annotated[
 Observables = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME,…",
+        metavar="NAME,...",
         help="More to measure: test_loss, auc, calibration_error, best_temperature.",
         rich_help_panel=OUTPUT,
     ),
@@ -127,19 +127,32 @@ class _Ratios:
 
 
 SamplesPerDimension = Annotated[str | None, _ratio("Samples per latent dimension.")]
+FeaturesPerDimension = Annotated[str | None, _ratio("Features per latent dimension.")]
 DimensionsPerFeature = Annotated[str | None, _ratio("Latent dimensions per feature.")]
+Samples = Annotated[str | None, _ratio("Samples; sizes may take the place of ratios.")]
+Features = Annotated[str | None, _ratio("Features.")]
+Dimensions = Annotated[str | None, _ratio("Latent dimensions.")]
 
 
 @dataclass(frozen=True)
-class RatioOptions(_Ratios):
-    """All ratios."""
+class SimulatedRatioOptions(_Ratios):
+    """All ratios; or two of the sizes, beside the one of a simulation."""
 
     n_over_d: SamplesPerDimension = None
     p_over_n: Annotated[str | None, _ratio("Features per sample.")] = None
     n_over_p: Annotated[str | None, _ratio("Samples per feature.")] = None
-    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    p_over_d: FeaturesPerDimension = None
     d_over_p: DimensionsPerFeature = None
     d_over_n: Annotated[str | None, _ratio("Latent dimensions per sample.")] = None
+    n: Samples = None
+    p: Features = None
+
+
+@dataclass(frozen=True)
+class RatioOptions(SimulatedRatioOptions):
+    """All ratios, or the sizes."""
+
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +161,9 @@ class PeakRatioOptions(_Ratios):
 
     n_over_d: SamplesPerDimension = None
     d_over_p: DimensionsPerFeature = None
+    n: Samples = None
+    p: Features = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -155,14 +171,18 @@ class NeedRatioOptions(_Ratios):
     """What is held fixed while features are added."""
 
     n_over_d: SamplesPerDimension = None
+    n: Samples = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
 class SampleRatioOptions(_Ratios):
     """What is held fixed while samples are added."""
 
-    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    p_over_d: FeaturesPerDimension = None
     d_over_p: DimensionsPerFeature = None
+    p: Features = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -282,7 +302,7 @@ class OutputOptions:
     show: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,…",
+            metavar="NAME,...",
             help="Quantities in the table and in the plot, e.g. generalisation_error,q_w.",
             rich_help_panel=OUTPUT,
         ),

@@ -55,7 +55,8 @@ def ls(path: File, debug: Debug = False) -> None:
         groups[(row.kind, name, *sizes, made)] += 1
     console = Console()
     table = Table("kind", "of", "n", "p", "d", "data", "made by", "rows")
-    for key, count in sorted(groups.items()):
+    # sizes in the order of numbers
+    for key, count in sorted(groups.items(), key=lambda item: [(len(t), t) for t in item[0]]):
         table.add_row(*(legible(text, console.encoding) for text in key), str(count))
     console.print(table)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.counts import COUNTS
 from hiddenmanifold.points import RATIOS
 
 LABELS = {
@@ -18,12 +19,18 @@ LABELS = {
     "n_over_p": "samples per feature, $n/p$",
     "p_over_d": "features per latent dimension, $p/d$",
     "d_over_p": "latent dimensions per feature, $d/p$",
+    "n": "number of samples, $n$",
+    "p": "number of features, $p$",
+    "d": "number of latent dimensions, $d$",
     "regularisation": r"regularisation, $\lambda$",
     "optimal_regularisation": r"optimal regularisation, $\lambda_{\mathrm{opt}}$",
     "generalisation_error": r"generalisation error, $\varepsilon_g$",
     "clean_error": "error against noiseless labels",
     "training_loss": r"training loss, $\varepsilon_t$",
     "training_error": "training error",
+    "auc": "area under the ROC curve",
+    "test_cdf": "cdf of new samples",
+    "train_cdf": "cdf of training samples",
     "y_f": "margin, $y f$",
     "alignment": r"alignment, $M/\sqrt{\rho Q}$",
     "q_s": "$q_s$",
@@ -93,7 +100,10 @@ def symbol(name: str) -> str:
     """The mathematical symbol of a coordinate, without dollar signs."""
     if name in RATIOS:
         return name.replace("_over_", "/")
-    return {"regularisation": r"\lambda", "d": "d"}.get(name, rf"\mathrm{{{name}}}")
+    words = name.replace("_", r"\ ")
+    return {"regularisation": r"\lambda", "y_f": "y f"}.get(
+        name, name if name in COUNTS else rf"\mathrm{{{words}}}"
+    )
 
 
 def equation(name: str, value: float) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from hiddenmanifold.errors import HiddenManifoldError
+from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
 
 MARK = 0x484D4D46
 """What the header of our files says of their application."""
@@ -113,7 +113,10 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
-        self.path = Path(path)
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise InvalidArgumentError("store", path, "the path of a file") from None
         if not self.path.exists():
             if not create:
                 raise StoreError(f"there is no store {self.path}")
