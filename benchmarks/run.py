@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import optimal
+import real_data
 import textbook
 from configurations import custom_loss, random_model, random_points
 
@@ -29,6 +30,7 @@ def main() -> None:
     robustness()
     optimal.main()
     simulation.main()
+    real_data.main()
 
 
 def model(loss="logistic") -> hm.Model:

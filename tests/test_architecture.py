@@ -31,7 +31,7 @@ LAYERS = (
     ("observables",),
     ("results",),
     ("plotting", "arguments"),
-    ("prediction", "bayes"),
+    ("prediction", "bayes", "data"),
     ("thresholds", "needs", "experiments", "margin_law"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from . import activations, features, losses, projections, teachers
     from .arguments import Optimal
     from .bayes import bayes_optimal
+    from .data.curves import learning_curve
+    from .data.sample import Data
     from .errors import (
         ConvergenceError,
         HiddenManifoldError,
         IncompatibleIngredientsError,
         InvalidArgumentError,
         Status,
+        UnusableDataError,
     )
     from .experiments import compare, simulate
     from .margin_law import margins
@@ -29,18 +32,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConvergenceError",
+    "Data",
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
     "Model",
     "Optimal",
     "Status",
+    "UnusableDataError",
     "activations",
     "bayes_optimal",
     "compare",
     "features",
     "features_needed",
     "interpolation_peak",
+    "learning_curve",
     "losses",
     "margins",
     "plot",
@@ -59,12 +65,15 @@ __all__ = [
 _HOME = {
     "arguments": ("Optimal",),
     "bayes": ("bayes_optimal",),
+    "data.curves": ("learning_curve",),
+    "data.sample": ("Data",),
     "errors": (
         "ConvergenceError",
         "HiddenManifoldError",
         "IncompatibleIngredientsError",
         "InvalidArgumentError",
         "Status",
+        "UnusableDataError",
     ),
     "experiments": ("compare", "simulate"),
     "margin_law": ("margins",),

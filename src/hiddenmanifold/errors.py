@@ -38,6 +38,10 @@ class IncompatibleIngredientsError(HiddenManifoldError, ValueError):
     """Two ingredients of a model make no sense together."""
 
 
+class UnusableDataError(HiddenManifoldError, ValueError):
+    """The diagnosis of real data speaks against predictions beyond the sample."""
+
+
 class ConvergenceError(HiddenManifoldError, RuntimeError):
     """Some points did not converge; ``partial`` holds the dataset with those points as NaN."""
 

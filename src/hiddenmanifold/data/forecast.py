@@ -1,0 +1,203 @@
+r"""What ridge regression on n samples will do, from the fits to the N that are there.
+
+Every reading gives curves along κ, and n and λ pick a point of them. Reading A takes all samples
+for equally bright; with n' = n - 1, and 1/n for what the intercept costs,
+
+.. math:: \lambda = \kappa(n' - D_1), \qquad E = \text{bias}\,(1 + 1/n)/(1 - D_2/n').
+
+Reading B gives them the brightness s of their leverages. With :math:`\langle sV/(1+sV)\rangle =
+D_1/n'`,
+
+.. math:: \lambda = \kappa D_1/V, \qquad E = \text{bias}\,(1 + 1/n)/(1 - \psi_n D_2/n').
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.data.leave_one_out import LEAST_LEFT, Path, Ridge, variance_factor
+from hiddenmanifold.data.measures import Functions, Measures, measures
+
+ACROSS = 500
+"""Points of a curve along κ."""
+BINS = 256
+"""Groups of samples of about the same brightness."""
+QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A reading of fits to n samples along κ: arrays (κ,), λ increasing."""
+
+    lam: Array
+    kappa: Array
+    error: Array
+    training_loss: Array
+    misclassified: Array | None
+
+    def at(self, lam: Array) -> tuple[Array, Array]:
+        """Values of `QUANTITIES` (quantities, λ), and κ."""
+        with np.errstate(divide="ignore"):
+            x = np.log(np.maximum(lam, 1e-300))
+        grid = np.log(self.lam)
+        error = np.interp(x, grid, self.error)
+        shown = error if self.misclassified is None else np.interp(x, grid, self.misclassified)
+        values = (shown, 0.5 * error, np.interp(x, grid, self.training_loss))
+        return np.array(values), np.exp(np.interp(x, grid, np.log(self.kappa)))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A prediction, arrays (quantities, λ): value, half the distance of readings, and footing."""
+
+    value: Array
+    halved: Array
+    kappa: Array
+    resolved: Booleans
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Both readings of a sample."""
+
+    ridge: Ridge
+    plain: Measures
+    bright: Measures
+    path: Path
+    classes: bool
+
+    @classmethod
+    def of(cls, ridge: Ridge, *, classes: bool) -> Forecast | None:
+        """Read the measures of a sample; None if a few rows decide the fit at every λ."""
+        if not ridge.whole_path.trusted.any():
+            return None
+        return cls(ridge, *measures(ridge), classes)
+
+    def at(self, n: float, lam: Array, p: float | None = None) -> Point:
+        """The prediction for fits to n samples (with p random features instead of those seen)."""
+        kappa = self._kappas(n, float(lam.max()), p)
+        (a, at_a), (b, _) = (
+            self._curve(reading, n, kappa, p).at(lam) for reading in (self.plain, self.bright)
+        )
+        b = np.where(np.isfinite(b), b, 2.0 * a)
+        resolved = at_a >= self.plain.resolved * (1.0 - 1e-9)
+        both = resolved & (p is None)
+        return Point(np.where(both, 0.5 * (a + b), a), 0.5 * np.abs(a - b), at_a, resolved)
+
+    def floor(self) -> float:
+        """Mean square error that remains with any number of samples."""
+        return float(self.plain.at(np.zeros(1)).bias[0])
+
+    def _kappas(self, n: float, lam: float, p: float | None) -> Array:
+        """Where to follow the curves: down to where the fit would have n degrees of freedom."""
+        most = n - 1 if p is None else min(n - 1, p)
+        trace = float(self.plain.w @ self.plain.directions)
+        top = 1.1 * (lam + trace) / (n - 1) + 1e-6 * float(self.plain.w.max())
+        if p is not None:
+            top *= 1.0 + trace / lam if lam else 10.0
+        low = high = 0.0
+        floor = 1e-13 * float(self.plain.w.max())
+        if self.plain.directions.sum() > most:  # a bracket of the root of D1 = most
+            low, high = floor, trace / most
+            for _ in range(60):
+                middle = np.sqrt(low * high)
+                above = self.plain.at(np.array([middle])).D1[0] >= most
+                low, high = (middle, high) if above else (low, middle)
+        start = max(high * 1e-7, floor)
+        return high + np.geomspace(start, max(top, 10 * start), ACROSS)
+
+    def _curve(self, reading: Measures, n: float, kappa: Array, p: float | None) -> Curve:
+        at = reading.at(kappa)
+        if p is not None:
+            at = at.with_features(p, self.ridge.p)
+        plain = reading is self.plain
+        lam, error, loss = _equal(at, n) if plain else self._unequal(at, n, kappa)
+        good = (lam > 0) & (np.diff(np.maximum.accumulate(lam), prepend=0.0) > 0)
+        good &= np.isfinite(lam) & (at.kappa > 0)
+        wrong = self._misclassified(at, error)[good] if self.classes else None
+        return Curve(lam[good], at.kappa[good], error[good], loss[good], wrong)
+
+    def _unequal(self, at: Functions, n: float, where: Array) -> tuple[Array, Array, Array]:
+        """λ, test error and training loss by the brightness of samples, seen at κ `where`."""
+        log, share, (s, square, product) = self._profile
+        index = np.interp(np.log(where), log, np.arange(len(log)))
+        low = np.minimum(index.astype(int), len(log) - 2) if len(log) > 1 else index.astype(int)
+        part = index - low
+        n_free = n - 1.0
+
+        def between(values: Array) -> Array:
+            high = np.minimum(low + 1, len(log) - 1)
+            mixed: Array = (1.0 - part) * values[:, low] + part * values[:, high]
+            return mixed
+
+        s, square, product = between(s), between(square), between(product)
+        V = response(s, at.D1 / n_free, share)
+        left = 1.0 - variance_factor(s, square, V, share) * at.D2 / n_free
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.where(left > LEAST_LEFT, at.bias * (1.0 + 1.0 / n) / left, np.nan)
+            shrunk = share @ (product / (1.0 + s * V)) / (share @ product)
+            loss = 0.5 * shrunk * (at.variance - at.T1) * n_free / n
+            return at.kappa * at.D1 / V, error, loss
+
+    @cached_property
+    def _profile(self) -> tuple[Array, Array, tuple[Array, Array, Array]]:
+        """Log κ of trusted fits; of groups of samples their share, s, left-out squares, products.
+
+        The products are those of left-out residuals with labels.
+        """
+        good = np.flatnonzero(self.path.trusted)
+        s, left_out = self.path.brightness[:, good], self.path.left_out[:, good]
+        order = np.argsort(s[:, 0])
+        groups = np.array_split(order, min(BINS, len(order)))
+        share = np.array([len(g) for g in groups]) / len(order)
+        s, square, product = (
+            np.array([values[g].mean(0) for g in groups])
+            for values in (s, left_out**2, left_out * self.path.y[:, None])
+        )
+        return np.log(self.path.kappa[good]), share, (s, square, product)
+
+    def _misclassified(self, at: Functions, error: Array) -> Array:
+        """The part on the wrong side if scores are normal within classes, of equal spread."""
+        mean, variance = self.ridge.mean, at.variance
+        spread = np.maximum(at.T2 + (error - at.bias) - at.T1**2 / variance, 1e-12 * variance)
+        share = 0.5 * (1.0 + mean)
+        up = mean + (1.0 - mean) * at.T1 / variance
+        down = mean - (1.0 + mean) * at.T1 / variance
+        root = np.sqrt(spread)
+        wrong: Array = share * special.ndtr(-up / root) + (1.0 - share) * special.ndtr(down / root)
+        return wrong
+
+
+def _equal(at: Functions, n: float) -> tuple[Array, Array, Array]:
+    """λ, test error and training loss if all samples are equally bright."""
+    rest = n - 1.0 - at.D1
+    with np.errstate(divide="ignore"):
+        error = at.bias * (1.0 + 1.0 / n) / (1.0 - at.D2 / (n - 1.0))
+    return at.kappa * rest, error, 0.5 * rest * (at.variance - at.T1) / n
+
+
+def response(s: Array, target: Array, share: Array) -> Array:
+    """The V at which the mean of sV/(1 + sV) is the `target`; inf from 1 on.
+
+    The mean is over the first axis of s, of groups with some share of the samples. It is concave in
+    V, so that Newton's method climbs to the root from below.
+    """
+    V = np.where(target < 1.0, target / (share @ s), np.inf)
+    todo = np.flatnonzero(target < 1.0)
+    for _ in range(200):
+        if not todo.size:
+            break
+        t, v = s[:, todo], V[todo]
+        shrunk = 1.0 + t * v
+        missing = target[todo] - share @ (t * v / shrunk)
+        step = missing / (share @ (t / shrunk**2))
+        V[todo] = v + step
+        todo = todo[(np.abs(step) > 1e-12 * V[todo]) & (missing > 1e-15 * target[todo])]
+    if todo.size:
+        raise RuntimeError("the response of samples did not converge")
+    return V
