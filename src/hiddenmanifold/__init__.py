@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .arguments import Optimal
     from .bayes import bayes_optimal
     from .data.curves import learning_curve
+    from .data.estimators import GLM, RandomFeatures
+    from .data.planning import plan
     from .data.sample import Data
     from .errors import (
         ConvergenceError,
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ConvergenceError",
     "Data",
+    "GLM",
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
     "Model",
     "Optimal",
+    "RandomFeatures",
     "Status",
     "UnusableDataError",
     "activations",
@@ -49,6 +53,7 @@ __all__ = [
     "learning_curve",
     "losses",
     "margins",
+    "plan",
     "plot",
     "predict",
     "projections",
@@ -66,6 +71,8 @@ _HOME = {
     "arguments": ("Optimal",),
     "bayes": ("bayes_optimal",),
     "data.curves": ("learning_curve",),
+    "data.estimators": ("GLM", "RandomFeatures"),
+    "data.planning": ("plan",),
     "data.sample": ("Data",),
     "errors": (
         "ConvergenceError",

@@ -20,6 +20,8 @@ from .arguments import (
     with_options_of,
     with_ratios,
 )
+from .data.holdout import held_out
+from .data.sample import Data
 from .errors import ConvergenceError, InvalidArgumentError
 from .execution import Crew
 from .ingredients import check_count
@@ -228,9 +230,9 @@ class Plan:
 
 @with_options_of(simulate)
 def compare(
-    model: Model,
+    model: Model | Data,
     *,
-    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
+    regularisation: ArrayLike | xr.DataArray | Optimal | str | None = None,
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Any,
 ) -> xr.Dataset:
@@ -238,8 +240,9 @@ def compare(
 
     Parameters
     ----------
-    model : Model
-        What is learned.
+    model : Model or Data
+        What is learned. For real data predictions from some rows are held against fits to others;
+        the options are then those of `hiddenmanifold.data.holdout.held_out`.
     regularisation : array_like, DataArray, Optimal or "optimal"
         The λ of the objective, or the one of least predicted error at the given ratios, which is
         then in the dataset as `optimal_regularisation`.
@@ -263,6 +266,10 @@ def compare(
     """
     import xarray as xr
 
+    if isinstance(model, Data):
+        return held_out(model, **_given(regularisation=regularisation), **options)
+    if regularisation is None:
+        raise TypeError("compare() missing 1 required keyword-only argument: 'regularisation'")
     check_on_failure(on_failure)
     crew: dict[str, Any] = {n: options[n] for n in ("workers", "executor") if n in options}
     optimal = Optimal.asked_for(regularisation)
@@ -297,6 +304,11 @@ def compare(
         error.partial = out
         raise
     return out
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:

@@ -184,7 +184,7 @@ def test_as_many_features_as_there_are_change_nothing():
     assert float(ds.generalisation_error[1]) == float(alone.generalisation_error)
     near = data.forecast.at(240, np.array([0.5]), P + 1e-6).value[0, 0]
     readings = data.forecast.at(240, np.array([0.5]))
-    assert near == pytest.approx(readings.value[0, 0], abs=1.01 * readings.halved[0, 0])
+    assert near == pytest.approx(readings.value[0, 0], abs=1.01 * abs(readings.halved[0, 0]))
     assert float(ds.generalisation_error[0]) > float(ds.generalisation_error[2])
 
 

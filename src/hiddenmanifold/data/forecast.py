@@ -23,7 +23,7 @@ from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.data.leave_one_out import LEAST_LEFT, Path, Ridge, variance_factor
 from hiddenmanifold.data.measures import Functions, Measures, measures
 
-ACROSS = 500
+ACROSS = 240
 """Points of a curve along κ."""
 BINS = 256
 """Groups of samples of about the same brightness."""
@@ -32,7 +32,7 @@ QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
 
 @dataclass(frozen=True)
 class Curve:
-    """A reading of fits to n samples along κ: arrays (κ,), λ increasing."""
+    """A reading of fits to n samples along the κ of the measures: arrays (κ,), λ increasing."""
 
     lam: Array
     kappa: Array
@@ -53,12 +53,19 @@ class Curve:
 
 @dataclass(frozen=True)
 class Point:
-    """A prediction, arrays (quantities, λ): value, half the distance of readings, and footing."""
+    """A prediction, arrays (quantities, λ): value, half of A minus B, and what it stands on."""
 
     value: Array
     halved: Array
     kappa: Array
     resolved: Booleans
+
+    def over(self, other: Point) -> Point:
+        """The ratio of two predictions."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.value / other.value
+            halved = ratio * (self.halved / self.value - other.halved / other.value)
+        return Point(ratio, np.nan_to_num(halved), self.kappa, self.resolved)
 
 
 @dataclass(frozen=True)
@@ -80,36 +87,34 @@ class Forecast:
 
     def at(self, n: float, lam: Array, p: float | None = None) -> Point:
         """The prediction for fits to n samples (with p random features instead of those seen)."""
-        kappa = self._kappas(n, float(lam.max()), p)
+        kappa = self._kappas(n, lam, p)
         (a, at_a), (b, _) = (
             self._curve(reading, n, kappa, p).at(lam) for reading in (self.plain, self.bright)
         )
         b = np.where(np.isfinite(b), b, 2.0 * a)
         resolved = at_a >= self.plain.resolved * (1.0 - 1e-9)
         both = resolved & (p is None)
-        return Point(np.where(both, 0.5 * (a + b), a), 0.5 * np.abs(a - b), at_a, resolved)
+        return Point(np.where(both, 0.5 * (a + b), a), 0.5 * (a - b), at_a, resolved)
 
-    def floor(self) -> float:
-        """Mean square error that remains with any number of samples."""
-        return float(self.plain.at(np.zeros(1)).bias[0])
+    def _kappas(self, n: float, lam: Array, p: float | None) -> Array:
+        """Where to follow the curves: between bounds of the κ that belong to n and λ.
 
-    def _kappas(self, n: float, lam: float, p: float | None) -> Array:
-        """Where to follow the curves: down to where the fit would have n degrees of freedom."""
+        From below, κ is at least λ/n', and where the fit has fewer than n' degrees of freedom.
+        """
         most = n - 1 if p is None else min(n - 1, p)
         trace = float(self.plain.w @ self.plain.directions)
-        top = 1.1 * (lam + trace) / (n - 1) + 1e-6 * float(self.plain.w.max())
-        if p is not None:
-            top *= 1.0 + trace / lam if lam else 10.0
-        low = high = 0.0
         floor = 1e-13 * float(self.plain.w.max())
-        if self.plain.directions.sum() > most:  # a bracket of the root of D1 = most
-            low, high = floor, trace / most
-            for _ in range(60):
-                middle = np.sqrt(low * high)
+        top = 3.0 * ((float(lam.max()) + trace) / (n - 1) + (0.0 if p is None else trace / p))
+        full = 0.0
+        if self.plain.directions.sum() > most:
+            low, full = floor, trace / most
+            for _ in range(60):  # halve the bracket of D1 = most
+                middle = np.sqrt(low * full)
                 above = self.plain.at(np.array([middle])).D1[0] >= most
-                low, high = (middle, high) if above else (low, middle)
-        start = max(high * 1e-7, floor)
-        return high + np.geomspace(start, max(top, 10 * start), ACROSS)
+                low, full = (middle, full) if above else (low, middle)
+        least = 0.9 * float(lam.min()) / (n - 1) - full if p is None else 0.0
+        start = max(least, 1e-7 * full, floor)
+        return full + np.geomspace(start, max(top, 10 * start), ACROSS)
 
     def _curve(self, reading: Measures, n: float, kappa: Array, p: float | None) -> Curve:
         at = reading.at(kappa)
@@ -120,7 +125,7 @@ class Forecast:
         good = (lam > 0) & (np.diff(np.maximum.accumulate(lam), prepend=0.0) > 0)
         good &= np.isfinite(lam) & (at.kappa > 0)
         wrong = self._misclassified(at, error)[good] if self.classes else None
-        return Curve(lam[good], at.kappa[good], error[good], loss[good], wrong)
+        return Curve(lam[good], kappa[good], error[good], loss[good], wrong)
 
     def _unequal(self, at: Functions, n: float, where: Array) -> tuple[Array, Array, Array]:
         """λ, test error and training loss by the brightness of samples, seen at κ `where`."""

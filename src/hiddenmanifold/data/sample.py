@@ -12,7 +12,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.data import reading
 from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
-from hiddenmanifold.data.forecast import Forecast
+from hiddenmanifold.data.forecast import Forecast, Point
 from hiddenmanifold.data.leave_one_out import Ridge
 from hiddenmanifold.data.reading import GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
@@ -159,15 +159,25 @@ class Data:
             self.forecast_of(np.sort(np.delete(order, np.s_[g::GROUPS]))) for g in range(GROUPS)
         ]
 
-    def predicted(self, n: float, lam: Array, p: float | None = None) -> Prediction:
-        """What fits to n samples will do at some λ, whether or not the sample is `usable`."""
-        point = self.forecast.at(n, lam, p)
-        spread = np.full_like(point.value, np.inf)  # if the sample without a group is unreadable
+    def predicted(
+        self, n: float, lam: Array, p: float | None = None, *, relative: bool = False
+    ) -> Prediction:
+        """What fits to n samples will do at some λ, whether or not the sample is `usable`.
+
+        With `relative`, in units of the same at N samples, in which much of the errors cancels.
+        """
+
+        def point(forecast: Forecast) -> Point:
+            at = forecast.at(n, lam, p)
+            return at.over(forecast.at(self.N, lam)) if relative else at
+
+        here = point(self.forecast)
+        spread = np.full_like(here.value, np.inf)  # if the sample without a group is unreadable
         others = [forecast for forecast in self._without_groups if forecast is not None]
         if len(others) == GROUPS:
-            values = np.array([forecast.at(n, lam, p).value for forecast in others])
+            values = np.array([point(forecast).value for forecast in others])
             spread = np.sqrt((GROUPS - 1.0) * values.var(0))
-        return Prediction(point.value, spread, point.halved, point.kappa, point.resolved)
+        return Prediction(here.value, spread, np.abs(here.halved), here.kappa, here.resolved)
 
     def measured(self, lam: Array) -> tuple[Array, Array]:
         """Leave-one-out means of `QUANTITIES` at N samples and their standard errors.
