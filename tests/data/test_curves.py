@@ -188,6 +188,17 @@ def test_as_many_features_as_there_are_change_nothing():
     assert float(ds.generalisation_error[0]) > float(ds.generalisation_error[2])
 
 
+def test_more_of_a_kernel_than_the_features_show_is_not_guessed():
+    data = hm.Data(*gaussian(200, 3), random_features=True)
+    ds = hm.learning_curve(
+        data, n=2000, regularisation=[0, 10.0], p=[P, 100 * P], on_refusal="keep"
+    )
+    found = ds.generalisation_error.transpose("regularisation", "p").values
+    assert np.isnan(found).tolist() == [[False, True], [False, False]]
+    assert (ds.status.values == 3).sum() == 1
+    assert not ds.resolved.values[np.isnan(ds.generalisation_error.values)].any()
+
+
 def test_what_more_samples_would_show_too_little_of_is_said():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 300)) * np.arange(1, 301) ** -0.4

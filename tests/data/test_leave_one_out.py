@@ -29,6 +29,18 @@ def test_left_out_residuals_are_those_of_refits(p, lam):
     assert path.training_loss[0] == pytest.approx(loss / 120, rel=1e-7)
 
 
+@pytest.mark.parametrize("p", [20, 90])
+def test_without_regularisation_fits_are_the_shortest(p):
+    X, y = sample(60, p)
+    path = Ridge.of(X, y).path(np.zeros(1))
+    for i in (3, 40):
+        others = np.arange(60) != i
+        centre, mean = X[others].mean(0), y[others].mean()
+        w = np.linalg.pinv(X[others] - centre, rcond=1e-10) @ (y[others] - mean)
+        expected = y[i] - mean - (X[i] - centre) @ w
+        assert path.left_out[i, 0] == pytest.approx(expected, rel=1e-6)
+
+
 def test_D2_is_the_derivative_along_the_path():
     path = Ridge.of(*sample(80, 120)).path(0.2 * np.exp([-1e-4, 0.0, 1e-4]))
     slope = (path.D1[2] - path.D1[0]) / np.log(path.kappa[2] / path.kappa[0])

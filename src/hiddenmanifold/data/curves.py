@@ -32,6 +32,7 @@ class Footing(IntEnum):
     SAMPLE = 0
     TAIL = 1
     REFUSED = 2
+    UNREACHED = 3
 
     @property
     def sentence(self) -> str:
@@ -40,6 +41,7 @@ class Footing(IntEnum):
             "what counts shows in the sample",
             "what counts is too faint for the sample: an assumed tail",
             "the diagnosis speaks against predictions beyond the sample",
+            "so many features would show more of their kernel than the sample's do",
         )[self]
 
 
@@ -109,7 +111,8 @@ def learning_curve(
         )
     columns = _columns(data, ns, lams, ps)
     status = np.where(columns["resolved"], Footing.SAMPLE, Footing.TAIL)
-    columns["status"] = np.where(refused, Footing.REFUSED, status)
+    status = np.where(refused, Footing.REFUSED, status)
+    columns["status"] = np.where(np.isnan(columns["test_loss"]), Footing.UNREACHED, status)
     ds = xr.Dataset(
         {name: (template.dims, values.reshape(template.shape)) for name, values in columns.items()},
         coords={**template.coords, **coordinates},

@@ -39,16 +39,18 @@ class Curve:
     error: Array
     training_loss: Array
     misclassified: Array | None
+    cut: bool
+    """Whether smaller λ are out of reach, not only of no effect."""
 
     def at(self, lam: Array) -> tuple[Array, Array]:
         """Values of `QUANTITIES` (quantities, λ), and κ."""
         with np.errstate(divide="ignore"):
             x = np.log(np.maximum(lam, 1e-300))
         grid = np.log(self.lam)
-        error = np.interp(x, grid, self.error)
-        shown = error if self.misclassified is None else np.interp(x, grid, self.misclassified)
-        values = (shown, 0.5 * error, np.interp(x, grid, self.training_loss))
-        return np.array(values), np.exp(np.interp(x, grid, np.log(self.kappa)))
+        shown = self.error if self.misclassified is None else self.misclassified
+        values = [np.interp(x, grid, y) for y in (shown, 0.5 * self.error, self.training_loss)]
+        lost = self.cut & (x < grid[0])
+        return np.where(lost, np.nan, values), np.exp(np.interp(x, grid, np.log(self.kappa)))
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Forecast:
             self._curve(reading, n, kappa, p).at(lam) for reading in (self.plain, self.bright)
         )
         b = np.where(np.isfinite(b), b, 2.0 * a)
-        resolved = at_a >= self.plain.resolved * (1.0 - 1e-9)
+        resolved = np.isfinite(a).all(0) & (at_a >= self.plain.resolved * (1.0 - 1e-9))
         both = resolved & (p is None)
         return Point(np.where(both, 0.5 * (a + b), a), 0.5 * (a - b), at_a, resolved)
 
@@ -123,9 +125,11 @@ class Forecast:
         plain = reading is self.plain
         lam, error, loss = _equal(at, n) if plain else self._unequal(at, n, kappa)
         good = (lam > 0) & (np.diff(np.maximum.accumulate(lam), prepend=0.0) > 0)
-        good &= np.isfinite(lam) & (at.kappa > 0)
+        # not so where the sample's features show less of their kernel than others would
+        seen = (at.D11 > 0) & (at.D2 > 0) & (at.bias > 0) & (at.kappa > 0)
+        good &= np.isfinite(lam) & (np.cumsum(~seen[::-1])[::-1] == 0)
         wrong = self._misclassified(at, error)[good] if self.classes else None
-        return Curve(lam[good], kappa[good], error[good], loss[good], wrong)
+        return Curve(lam[good], kappa[good], error[good], loss[good], wrong, not seen.all())
 
     def _unequal(self, at: Functions, n: float, where: Array) -> tuple[Array, Array, Array]:
         """λ, test error and training loss by the brightness of samples, seen at κ `where`."""

@@ -70,12 +70,18 @@ class Ridge:
         return float(self.y @ self.y) / (self.n - 1)
 
     def path(self, lams: Array) -> Path:
-        """Leverages and residuals at some regularisations."""
-        r = self.k[:, None] / (self.k[:, None] + lams)
-        slopes = -self.k[:, None] * lams / (self.k[:, None] + lams) ** 2
-        squares = self.U**2
-        fitted = self.U @ (r * (self.U.T @ self.y)[:, None])
-        return Path(lams, squares @ r, squares @ slopes, self.y[:, None] - fitted, self.y)
+        """Leverages and residuals at some regularisations; 0 means its limit."""
+        lams = np.maximum(lams, 1e-12 * float(self.k.min()))
+        r, left = (part / (self.k[:, None] + lams) for part in (self.k[:, None], lams))
+        squares, rotated = self.U**2, self.U.T @ self.y
+        # what no direction shows is, if they are all there, exactly nothing
+        hidden, never = np.zeros((self.n, 1)), np.zeros((self.n, 1))
+        if self.full_rank:
+            hidden = (1.0 - 1.0 / self.n - squares.sum(1))[:, None]
+            never = (self.y - self.U @ rotated)[:, None]
+        residual = never + self.U @ (left * rotated[:, None])
+        free = np.maximum(hidden, 0.0) + squares @ left
+        return Path(lams, squares @ r, -squares @ (r * left), residual, free, self.y)
 
     @cached_property
     def whole_path(self) -> Path:
@@ -113,8 +119,9 @@ class Path:
 
     Attributes
     ----------
-    leverage, slope, residual : arrays
-        The h of the module's docstring, dh/dlog λ, and residuals of the fit.
+    leverage, slope, residual, free : arrays
+        The h of the module's docstring, dh/dlog λ, residuals of the fit, and 1 - 1/N - h, what a
+        sample does not decide itself.
     y : array (N,)
         Centred labels.
     """
@@ -123,17 +130,13 @@ class Path:
     leverage: Array
     slope: Array
     residual: Array
+    free: Array
     y: Array
 
     @property
     def n(self) -> int:
         """Number of samples."""
         return len(self.y)
-
-    @cached_property
-    def free(self) -> Array:
-        """1 minus leverage: what a sample does not decide itself."""
-        return np.maximum(1.0 - 1.0 / self.n - self.leverage, 1e-12)
 
     @cached_property
     def left_out(self) -> Array:
