@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import hiddenmanifold as hm
@@ -139,3 +140,35 @@ def test_features_that_make_no_sense(options):
 def test_both_in_a_pipeline():
     pipeline = make_pipeline(hm.RandomFeatures(40, random_state=0), hm.GLM("logistic", 0.1))
     assert pipeline.fit(X, LABELS).score(X, LABELS) > 0.75
+
+
+def test_data_of_a_pipeline_are_what_its_model_sees():
+    pipeline = make_pipeline(StandardScaler(), hm.RandomFeatures(30, random_state=0), Ridge(6.0))
+    pipeline.fit(X[:60], Y[:60])
+    data = hm.Data.from_pipeline(pipeline, X, Y, random_features=True)
+    np.testing.assert_array_equal(data.X, pipeline[:-1].transform(X))
+    assert data.random_features
+    assert hm.to_ridge_alpha(data.regularisation, 30) == pytest.approx(6.0)
+    ours = hm.GLM("square", data.regularisation).fit(data.X[:60], Y[:60])
+    np.testing.assert_allclose(ours.predict(data.X), pipeline.predict(X), rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (LogisticRegression(C=0.5), 1 / (0.5 * 6)),
+        (hm.GLM("logistic", 0.7), 0.7),
+        (SGDRegressor(alpha=3.0), None),
+        (LinearRegression(), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_regularisation_of_other_models(model, expected):
+    y = LABELS if is_classifier(model) else Y
+    data = hm.Data.from_pipeline(make_pipeline(model).fit(X, y), X, y)
+    assert data.regularisation == (None if expected is None else pytest.approx(expected))
+
+
+def test_only_pipelines_have_steps():
+    with pytest.raises(InvalidArgumentError, match="a scikit-learn Pipeline"):
+        hm.Data.from_pipeline(Ridge(), X, Y)

@@ -65,6 +65,8 @@ class Data:
         The labels that became -1 and +1.
     N, p : int
         Numbers of samples and features.
+    regularisation : float or None
+        The λ of a pipeline's model, see `from_pipeline`.
     cost : Cost
         Estimated memory and time of the analysis, which is done when it is first asked for.
 
@@ -82,8 +84,34 @@ class Data:
     guessed: bool = field(init=False)
     classes: tuple[Any, Any] | None = field(init=False)
     cost: Cost = field(init=False)
+    regularisation: float | None = field(init=False, default=None)
     _centre: Array = field(init=False)
     _unit: Array = field(init=False)
+
+    @classmethod
+    def from_pipeline(cls, pipeline: Any, X: Any, y: Any, **options: Any) -> Data:
+        """The data that the last step of a fitted scikit-learn pipeline sees.
+
+        All steps but the last are applied to X as they were fitted. The `regularisation` of the
+        result is the λ that fits the same model as the last step, if that is scikit-learn's ridge
+        or logistic regression, or `hm.GLM`, and None otherwise.
+
+        Parameters
+        ----------
+        pipeline : sklearn.pipeline.Pipeline
+            Fitted; its last step is the model.
+        X, y : table, sequence
+            What the pipeline takes.
+        **options
+            Those of `Data`.
+        """
+        for name in ("steps", "__getitem__", "predict"):
+            if not hasattr(pipeline, name):
+                raise InvalidArgumentError("pipeline", pipeline, "a scikit-learn Pipeline")
+        seen = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
+        data = cls(seen, y, **options)
+        object.__setattr__(data, "regularisation", _regularisation(pipeline[-1], data.p))
+        return data
 
     def __post_init__(self) -> None:
         X = reading.features(self.X)
@@ -212,6 +240,16 @@ class Data:
         found = [self.forecast_of(half) for half in halves]
         guesses = [np.nan if f is None else f.at(self.N, lam).value[1, 0] for f in found]
         return float(np.mean(guesses) / self.measured(lam)[0][1, 0] - 1.0)
+
+
+def _regularisation(model: Any, p: int) -> float | None:
+    """The λ of a model on p features; None of one whose strength means something else."""
+    name = type(model).__name__
+    if hasattr(model, "regularisation_"):
+        return float(model.regularisation_)
+    if name.startswith("Ridge"):
+        return float(getattr(model, "alpha_", getattr(model, "alpha", np.nan))) / p
+    return 1.0 / (float(model.C) * p) if name == "LogisticRegression" else None
 
 
 def _scaling(X: Array, scale: Any) -> tuple[Array, Array]:
