@@ -14,7 +14,6 @@ D_1/n'`,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -71,13 +70,75 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """Both readings of a sample."""
+class Profile:
+    """How unequal samples are, along κ, in groups of about the same brightness.
 
-    ridge: Ridge
+    Attributes
+    ----------
+    log_kappa : array (κ,)
+        Of fits that can be trusted.
+    share : array (groups,)
+        Of the samples.
+    s, square, product : arrays (groups, κ)
+        Means of brightness, of squared left-out residuals, and of their products with labels.
+    """
+
+    log_kappa: Array
+    share: Array
+    s: Array
+    square: Array
+    product: Array
+
+    @classmethod
+    def of(cls, path: Path) -> Profile:
+        """Sort samples by the brightness that the weakest regularisation shows."""
+        good = np.flatnonzero(path.trusted)
+        s, left_out = path.brightness[:, good], path.left_out[:, good]
+        order = np.argsort(s[:, 0])
+        groups = np.array_split(order, min(BINS, len(order)))
+        means = (
+            np.array([values[g].mean(0) for g in groups])
+            for values in (s, left_out**2, left_out * path.y[:, None])
+        )
+        share = np.array([len(g) for g in groups]) / len(order)
+        return cls(np.log(path.kappa[good]), share, *means)
+
+    def at(self, kappa: Array) -> tuple[Array, Array, Array]:
+        """Brightness, squares and products at any κ: between those known, or at the nearest."""
+        last = len(self.log_kappa) - 1
+        index = np.interp(np.log(kappa), self.log_kappa, np.arange(last + 1.0))
+        low = index.astype(int)
+        part, high = index - low, np.minimum(low + 1, last)
+        s, square, product = (
+            (1.0 - part) * values[:, low] + part * values[:, high]
+            for values in (self.s, self.square, self.product)
+        )
+        return s, square, product
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Both readings of a sample, without the sample itself.
+
+    Attributes
+    ----------
+    plain, bright : Measures
+        By readings A and B.
+    profile : Profile
+        How unequal the samples are.
+    mean : float
+        That of the labels.
+    p : int
+        Number of features.
+    classes : bool
+        Whether the error is a part misclassified.
+    """
+
     plain: Measures
     bright: Measures
-    path: Path
+    profile: Profile
+    mean: float
+    p: int
     classes: bool
 
     @classmethod
@@ -85,7 +146,8 @@ class Forecast:
         """Read the measures of a sample; None if a few rows decide the fit at every λ."""
         if not ridge.whole_path.trusted.any():
             return None
-        return cls(ridge, *measures(ridge), classes)
+        profile = Profile.of(ridge.whole_path)
+        return cls(*measures(ridge), profile, ridge.mean, ridge.p, classes)
 
     def at(self, n: float, lam: Array, p: float | None = None) -> Point:
         """The prediction for fits to n samples (with p random features instead of those seen)."""
@@ -121,7 +183,7 @@ class Forecast:
     def _curve(self, reading: Measures, n: float, kappa: Array, p: float | None) -> Curve:
         at = reading.at(kappa)
         if p is not None:
-            at = at.with_features(p, self.ridge.p)
+            at = at.with_features(p, self.p)
         plain = reading is self.plain
         lam, error, loss = _equal(at, n) if plain else self._unequal(at, n, kappa)
         good = (lam > 0) & (np.diff(np.maximum.accumulate(lam), prepend=0.0) > 0)
@@ -133,18 +195,8 @@ class Forecast:
 
     def _unequal(self, at: Functions, n: float, where: Array) -> tuple[Array, Array, Array]:
         """λ, test error and training loss by the brightness of samples, seen at κ `where`."""
-        log, share, (s, square, product) = self._profile
-        index = np.interp(np.log(where), log, np.arange(len(log)))
-        low = np.minimum(index.astype(int), len(log) - 2) if len(log) > 1 else index.astype(int)
-        part = index - low
-        n_free = n - 1.0
-
-        def between(values: Array) -> Array:
-            high = np.minimum(low + 1, len(log) - 1)
-            mixed: Array = (1.0 - part) * values[:, low] + part * values[:, high]
-            return mixed
-
-        s, square, product = between(s), between(square), between(product)
+        share, n_free = self.profile.share, n - 1.0
+        s, square, product = self.profile.at(where)
         V = response(s, at.D1 / n_free, share)
         left = 1.0 - variance_factor(s, square, V, share) * at.D2 / n_free
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,26 +205,9 @@ class Forecast:
             loss = 0.5 * shrunk * (at.variance - at.T1) * n_free / n
             return at.kappa * at.D1 / V, error, loss
 
-    @cached_property
-    def _profile(self) -> tuple[Array, Array, tuple[Array, Array, Array]]:
-        """Log κ of trusted fits; of groups of samples their share, s, left-out squares, products.
-
-        The products are those of left-out residuals with labels.
-        """
-        good = np.flatnonzero(self.path.trusted)
-        s, left_out = self.path.brightness[:, good], self.path.left_out[:, good]
-        order = np.argsort(s[:, 0])
-        groups = np.array_split(order, min(BINS, len(order)))
-        share = np.array([len(g) for g in groups]) / len(order)
-        s, square, product = (
-            np.array([values[g].mean(0) for g in groups])
-            for values in (s, left_out**2, left_out * self.path.y[:, None])
-        )
-        return np.log(self.path.kappa[good]), share, (s, square, product)
-
     def _misclassified(self, at: Functions, error: Array) -> Array:
         """The part on the wrong side if scores are normal within classes, of equal spread."""
-        mean, variance = self.ridge.mean, at.variance
+        mean, variance = self.mean, at.variance
         spread = np.maximum(at.T2 + (error - at.bias) - at.T1**2 / variance, 1e-12 * variance)
         share = 0.5 * (1.0 + mean)
         up = mean + (1.0 - mean) * at.T1 / variance

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.data.leave_one_out import Path, Ridge
+from hiddenmanifold.data.leave_one_out import Ridge
 
 ATOMS = 70
 TAIL = 8
@@ -97,8 +97,8 @@ class Measures:
         return Functions(kappa, r @ m, kept @ m, r @ tau, kept @ tau, self.variance)
 
 
-def measures(ridge: Ridge) -> tuple[Measures, Measures, Path]:
-    """The measures by two readings A and B of the bias, and the fits that show them.
+def measures(ridge: Ridge) -> tuple[Measures, Measures]:
+    """The measures by two readings A and B of the bias.
 
     A takes samples for equally bright, B by their leverages.
     """
@@ -120,7 +120,7 @@ def measures(ridge: Ridge) -> tuple[Measures, Measures, Path]:
         bias = np.maximum(error * (1.0 - factor * (1.0 - left)), 0.0) / (1.0 + 1.0 / ridge.n)
         energies = _energies(kappa, bias, weight, (w, tail), ridge.variance)
         both.append(Measures(np.append(tail, w), directions, energies, ridge.variance, resolved))
-    return both[0], both[1], path
+    return both[0], both[1]
 
 
 def _directions(kappa: Array, D1: Array, w: Array, tail: Array, p: int) -> Array:

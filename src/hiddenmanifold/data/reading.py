@@ -20,7 +20,7 @@ SPLITS = 5
 MEMORY_LIMIT = 8e9
 PATIENCE = 3600.0
 """Seconds beyond which a sample is refused."""
-SPEED = 4e10
+SPEED = 2.5e10
 """Operations per second of one core, cautiously."""
 
 
