@@ -83,6 +83,7 @@ class Row(NamedTuple):
     predicted: float
     bar: float
     measured: float
+    wrong: tuple[float, float, float] | None  # the same three of misclassifications
 
 
 def study(name, draws):
@@ -92,7 +93,7 @@ def study(name, draws):
     for n in sizes:
         for lam in REGULARISATIONS:
             cell = [row for row in rows if (row.n, row.lam) == (n, lam)]
-            guess, bar, true = np.array([row[-3:] for row in cell]).T
+            guess, bar, true = np.array([row[6:9] for row in cell]).T
             rms = np.sqrt(np.mean((guess / true.mean() - 1.0) ** 2))
             print(
                 f"{name:18} {N0:4} -> {n:4} {lam:7g}  {true.mean():.4f}±{true.std():.4f}  "
@@ -113,48 +114,59 @@ def one_draw(name, X, y, draw):
     data = hm.Data(X[own], y[own])
     ds = hm.learning_curve(data, n=sizes, regularisation=REGULARISATIONS, on_refusal="keep")
     for n in sizes:
-        for lam, true in zip(REGULARISATIONS, measured(X[rest], y[rest], n, draw), strict=True):
+        true, missed = measured(X[rest], y[rest], n, draw)
+        for i, lam in enumerate(REGULARISATIONS):
             at = ds.sel(n=n, regularisation=lam)
             error, bar = 2.0 * float(at.test_loss), float(at.test_loss_high - at.test_loss_low)
             kind = (name, n, n > N0, lam, data.usable, bool(at.resolved))
-            yield Row(*kind, error, bar, true)
+            guess = float(at.generalisation_error)
+            half = float(at.generalisation_error_high) - guess
+            wrong = (guess, half, missed[i]) if data.classes else None
+            yield Row(*kind, error, bar, true[i], wrong)
 
 
 def measured(X, y, n, seed, repeats=4):
-    """Mean square errors of fits to n rows, on the others, over some random cuts."""
+    """Mean squares and misclassifications of fits to n rows, on the others, over random cuts."""
     y = np.where(y == y.max(), 1.0, -1.0) if len(np.unique(y)) == 2 else y
-    found = []
+    squares, wrong = [], []
     for repeat in range(repeats):
         order = np.random.default_rng([seed, repeat]).permutation(len(X))
         fit, test = order[:n], order[n:]
         fits = [Ridge(lam * X.shape[1]).fit(X[fit], y[fit]) for lam in REGULARISATIONS]
-        found.append([np.mean((y[test] - ridge.predict(X[test])) ** 2) for ridge in fits])
-    return np.mean(found, axis=0)
+        scores = [ridge.predict(X[test]) for ridge in fits]
+        squares.append([np.mean((y[test] - score) ** 2) for score in scores])
+        wrong.append([np.mean(y[test] * score <= 0) for score in scores])
+    return np.mean(squares, axis=0), np.mean(wrong, axis=0)
 
 
 def summary(rows):
-    for title, chosen in (
-        ("n = N0, accepted", [r for r in rows if r.accepted and not r.beyond]),
-        ("n > N0, accepted", [r for r in rows if r.accepted and r.beyond]),
-        ("n > N0, accepted, tail", [r for r in rows if r.accepted and r.beyond and not r.resolved]),
-        ("n > N0, refused", [r for r in rows if r.beyond and not r.accepted]),
-    ):
-        if not chosen:
-            print(f"{title:24} no predictions")
-            continue
-        guess, bar, true = np.array([r[-3:] for r in chosen]).T
-        off = guess - true
-        single = np.sqrt(np.mean((off / true) ** 2))
-        cells = {(r.name, r.n, r.lam): [] for r in chosen}
-        for r in chosen:
-            cells[r.name, r.n, r.lam].append((r.predicted, r.measured))
-        ratios = [np.divide(*np.mean(cell, axis=0)) - 1.0 for cell in cells.values()]
-        print(
-            f"{title:24} {len(chosen):4} predictions: rms {100 * single:.1f} %, of means "
-            f"over draws {100 * np.sqrt(np.mean(np.square(ratios))):.1f} %; inside 1 sd "
-            f"{100 * np.mean(np.abs(off) <= bar):.0f} %, 2 sd "
-            f"{100 * np.mean(np.abs(off) <= 2 * bar):.0f} %"
-        )
+    accepted = [r for r in rows if r.accepted]
+    beyond = [r for r in accepted if r.beyond]
+    judge("n = N0, accepted", [r for r in accepted if not r.beyond])
+    judge("n > N0, accepted", beyond)
+    judge("n > N0, accepted, tail", [r for r in beyond if not r.resolved])
+    judge("n > N0, refused", [r for r in rows if r.beyond and not r.accepted])
+    classes = [r for r in beyond if r.wrong]
+    judge("misclassified, n > N0", [Row(*r[:6], *r.wrong, None) for r in classes])
+
+
+def judge(title, rows):
+    if not rows:
+        print(f"{title:24} no predictions")
+        return
+    guess, bar, true = np.array([r[6:9] for r in rows]).T
+    off = guess - true
+    single = np.sqrt(np.mean((off / true) ** 2))
+    cells = {(r.name, r.n, r.lam): [] for r in rows}
+    for r in rows:
+        cells[r.name, r.n, r.lam].append((r.predicted, r.measured))
+    ratios = [np.divide(*np.mean(cell, axis=0)) - 1.0 for cell in cells.values()]
+    once, twice = (100 * np.mean(np.abs(off) <= k * bar) for k in (1, 2))
+    print(
+        f"{title:24} {len(rows):4} predictions: rms {100 * single:.1f} %, of means over draws "
+        f"{100 * np.sqrt(np.mean(np.square(ratios))):.1f} %; inside 1 sd {once:.0f} %, "
+        f"2 sd {twice:.0f} %"
+    )
 
 
 if __name__ == "__main__":

@@ -150,6 +150,10 @@ def test_errors_of_classes_are_parts_misclassified(classes):
     assert float(ds.generalisation_error_leave_one_out) == pytest.approx(wrong, abs=1e-12)
     assert ds.generalisation_error.values[0] == pytest.approx(wrong, abs=0.06)
     assert (ds.generalisation_error_high <= 1).all()
+    bar = ds.generalisation_error_high - ds.generalisation_error
+    assert (bar >= ds.generalisation_error_leave_one_out_stderr).all()
+    off = np.abs(ds.generalisation_error.values[0] - wrong)
+    assert (bar.values >= off).all()
 
 
 @pytest.mark.slow

@@ -76,7 +76,9 @@ def learning_curve(
     -------
     xarray.Dataset
         `generalisation_error` (mean square for regression, misclassification for classes),
-        `test_loss` and `training_loss`, each with `_low` and `_high` one standard deviation away;
+        `test_loss` and `training_loss`, each with `_low` and `_high` one standard deviation away
+        (misclassifications assume normal scores within classes, and their deviation contains how
+        far that is off at n = N);
         `resolved`, whether what counts shows in the sample or rests on an assumed tail; `status`;
         and with `_leave_one_out` and its `_stderr` what the sample itself shows at n = N (of the
         training loss, that of the fit).

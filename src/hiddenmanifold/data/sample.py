@@ -205,7 +205,20 @@ class Data:
         if len(others) == GROUPS:
             values = np.array([point(forecast).value for forecast in others])
             spread = np.sqrt((GROUPS - 1.0) * values.var(0))
-        return Prediction(here.value, spread, np.abs(here.halved), here.kappa, here.resolved)
+        systematic = np.abs(here.halved)
+        if self.classes:
+            doubt = self._doubt(lam) / (self.forecast.at(self.N, lam).value[0] if relative else 1.0)
+            systematic[0] = np.hypot(systematic[0], doubt)
+        return Prediction(here.value, spread, systematic, here.kappa, here.resolved)
+
+    def _doubt(self, lam: Array) -> Array:
+        """How far misclassifications may be from those of normal scores, which were assumed.
+
+        It is what leave-one-out at N samples shows, or as much as it cannot exclude.
+        """
+        counted, error = (part[0] for part in self.measured(lam))
+        doubt: Array = np.maximum(np.abs(counted - self.forecast.at(self.N, lam).value[0]), error)
+        return doubt
 
     def measured(self, lam: Array) -> tuple[Array, Array]:
         """Leave-one-out means of `QUANTITIES` at N samples and their standard errors.
