@@ -125,6 +125,7 @@ def test_hold_out_of_classes_counts_errors():
             r"\[390\] is not allowed: it must be whole numbers from 3 to 280",
         ),
         ({"seeds": 1}, "seeds"),
+        ({"regularisation": "optimal"}, "regularisation = 'optimal'"),
         ({"rows": 30}, "rows"),
     ],
 )

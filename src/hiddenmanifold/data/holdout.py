@@ -65,7 +65,8 @@ def held_out(
 
     seeds, seed = check_count("seeds", seeds, 2), check_count("seed", seed, 0)
     rows = max(FEWEST_ROWS, data.N // 4) if rows is None else check_count("rows", rows, FEWEST_ROWS)
-    lam = data.best_regularisation if isinstance(regularisation, str) else regularisation
+    loo = isinstance(regularisation, str) and regularisation == "loo"
+    lam = data.best_regularisation if loo else regularisation
     lams = np.atleast_1d(labelled("regularisation", lam, zero=True).values).astype(float)
     ns = _sizes(data, sizes, rows)
     cuts = [_cut(data, ns, lams, rows, (seed, number)) for number in range(seeds)]
