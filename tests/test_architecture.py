@@ -32,7 +32,7 @@ LAYERS = (
     ("results",),
     ("chunked",),
     ("plotting", "arguments"),
-    ("prediction", "bayes", "experiments"),
+    ("prediction", "bayes", "experiments", "data"),
     ("thresholds", "needs", "comparison", "margin_law"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted

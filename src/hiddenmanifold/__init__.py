@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from .bayes import bayes_optimal
     from .comparison import compare
     from .conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
+    from .data.curves import learning_curve
+    from .data.estimators import GLM, RandomFeatures
+    from .data.planning import plan
+    from .data.sample import Data
     from .errors import (
         BlindFeaturesWarning,
         ConvergenceError,
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
         InvalidArgumentError,
         MissingExtraError,
         Status,
+        UnusableDataError,
     )
     from .execution import LostWorkerError
     from .experiments import simulate
@@ -39,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BlindFeaturesWarning",
     "ConvergenceError",
+    "Data",
+    "GLM",
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
@@ -46,9 +53,11 @@ __all__ = [
     "MissingExtraError",
     "Model",
     "Optimal",
+    "RandomFeatures",
     "Status",
     "StoreError",
     "__version__",
+    "UnusableDataError",
     "activations",
     "bayes_optimal",
     "compare",
@@ -57,8 +66,10 @@ __all__ = [
     "from_ridge_alpha",
     "from_sklearn_C",
     "interpolation_peak",
+    "learning_curve",
     "losses",
     "margins",
+    "plan",
     "plot",
     "predict",
     "projections",
@@ -79,6 +90,10 @@ _HOME = {
     "bayes": ("bayes_optimal",),
     "comparison": ("compare",),
     "conversions": ("from_ridge_alpha", "from_sklearn_C", "to_ridge_alpha", "to_sklearn_C"),
+    "data.curves": ("learning_curve",),
+    "data.estimators": ("GLM", "RandomFeatures"),
+    "data.planning": ("plan",),
+    "data.sample": ("Data",),
     "errors": (
         "BlindFeaturesWarning",
         "ConvergenceError",
@@ -87,6 +102,7 @@ _HOME = {
         "InvalidArgumentError",
         "MissingExtraError",
         "Status",
+        "UnusableDataError",
     ),
     "execution": ("LostWorkerError",),
     "experiments": ("simulate",),

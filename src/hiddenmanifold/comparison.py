@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from .arguments import Optimal, check_on_failure, checked, labelled, with_options_of
 from .counts import COUNTS
+from .data.holdout import held_out
+from .data.sample import Data
 from .errors import ConvergenceError, InvalidArgumentError
 from .experiments import simulate, sized
 from .model import Model
@@ -38,9 +40,9 @@ ROUNDING = 1e-14
 
 @with_options_of(simulate)
 def compare(
-    model: Model,
+    model: Model | Data,
     *,
-    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"] | None = None,
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Any,
 ) -> xr.Dataset:
@@ -48,8 +50,9 @@ def compare(
 
     Parameters
     ----------
-    model : Model
-        What is learned.
+    model : Model or Data
+        What is learned. For real data predictions from some rows are held against fits to others;
+        the options are then those of `hiddenmanifold.data.holdout.held_out`.
     regularisation : array_like, DataArray, Optimal or "optimal"
         The λ of the objective, or the one of least predicted error at the given ratios, which is
         then in the dataset as `optimal_regularisation`.
@@ -73,6 +76,11 @@ def compare(
     """
     import xarray as xr
 
+    if isinstance(model, Data):
+        lams = {} if regularisation is None else {"regularisation": regularisation}
+        return held_out(model, **lams, **options)  # type: ignore[arg-type]
+    if regularisation is None:
+        raise TypeError("compare() missing 1 required keyword-only argument: 'regularisation'")
     check_on_failure(on_failure)
     shared = ("workers", "executor", "progress")
     crew: dict[str, Any] = {name: options[name] for name in shared if name in options}

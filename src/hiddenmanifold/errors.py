@@ -45,6 +45,10 @@ class BlindFeaturesWarning(UserWarning):
     """The features of a model see nothing of the teacher's field: there is nothing to learn."""
 
 
+class UnusableDataError(HiddenManifoldError, ValueError):
+    """The diagnosis of real data speaks against predictions beyond the sample."""
+
+
 class ConvergenceError(HiddenManifoldError, RuntimeError):
     """Some points did not converge; ``partial`` holds the dataset with those points as NaN."""
 
