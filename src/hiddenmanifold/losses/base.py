@@ -11,6 +11,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, sampled
+from hiddenmanifold.numerics.cells import Cells, cells
 from hiddenmanifold.numerics.roots import increasing_root
 
 
@@ -112,6 +113,13 @@ class Loss:
             middle = 0.5 * (high + low) if abs(high + low) > tolerance else 0.0
             return middle, middle
         return low, 0.0 if abs(high) < tolerance else high
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The loss as polynomials, which is how compiled code knows it."""
+        rest = next((end for end in self.rest[::-1] if np.isfinite(end)), 0.0)
+        functions = self.derivative, self.second_derivative, self.value
+        return cells(functions, self.kinks, self.scale, rest)
 
     def proximal(self, u: Array, V: Array, tolerance: Array | float = 0.0) -> Array:
         r"""Proximal point: the `s` with :math:`s + V \rho'(s) \ni u`.

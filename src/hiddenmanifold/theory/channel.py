@@ -14,21 +14,19 @@ third derivative of the loss is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import sum_by_row
-from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
+from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher, binary, real
+from hiddenmanifold.theory.averages import Label, RealLabel, curve_sums
 from hiddenmanifold.theory.observables import test_error, training_error
-from hiddenmanifold.theory.proximal_curve import REACH, Field, ProximalNodes, proximal_curve
+from hiddenmanifold.theory.proximal_curve import Field
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.overlaps import Overlaps
@@ -41,8 +39,6 @@ intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered 
 loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
 stops the fall where it no longer matters.
 """
-BLOCK = 512
-"""Points whose nodes are handled together."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
 
@@ -69,57 +65,13 @@ class Hats:
     norm: Array
 
 
-def _averages(
-    loss: Loss,
-    curve: ProximalNodes,
-    field: Field,
-    y: int,
-    law: Callable[[Array, Integers], Law] | None,
-    *,
-    with_loss: bool,
-) -> tuple[Array, Array, Array, Array]:
+def _averages(sums: Array, field: Field, y: int) -> tuple[Array, Array, Array, Array]:
     """Averages over one label, and their derivatives by (log V, log Q, a, beta).
 
     Returns `e` (4, rows), `de` (4, 4, rows), data loss and norm (rows,). The derivative by `a` is
-    left without its factor V0/sqrt(rho). Without a `law` the labels are real and Z = 1.
+    left without its factor V0/sqrt(rho).
     """
-    row, h, xi = curve.row, curve.h, curve.xi
-    density = normal_density(xi)
-    mass, bend = curve.mass * density, curve.bend * density
-
-    def dot(left: Array, right: Array) -> Array:
-        product: Array = np.einsum("ij,ij->i", left, right)
-        return product
-
-    if law is None:
-        mass_Z, bend_Z, from_law = mass, bend, np.zeros((5, len(row)))
-    else:
-        Z, Z1, Z2 = law(field.k[row, None] * xi, row)
-        mass_Z, bend_Z, bend_Z1 = mass * Z, bend * Z, bend * Z1
-        from_law = np.array(
-            [dot(mass * Z1, h), bend_Z1.sum(1), dot(bend_Z1, xi), dot(bend, Z2), dot(bend_Z1, h)]
-        )
-    data_loss = dot(mass_Z, loss.value(curve.s)) if with_loss else np.full(len(row), np.nan)
-    mass_Zh, bend_Zh, bend_Zx = mass_Z * h, bend_Z * h, bend_Z * xi
-    sums = np.array(
-        [
-            bend_Z.sum(1),
-            dot(mass_Zh, h),
-            mass_Zh.sum(1),
-            data_loss,
-            mass_Z.sum(1),
-            bend_Zx.sum(1),
-            dot(bend_Zx, xi),
-            bend_Zh.sum(1),
-            dot(bend_Zh, xi),
-            dot(bend_Zh, h),
-            *from_law,
-        ]
-    )
-    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sum_by_row(
-        sums, row, len(field.V)
-    )
-
+    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sums
     V, sd, k = field.V, field.deviation, field.k
     to_V = V * np.array([(ghx - k * g1h) / sd, -2 * ghh, -g1h, -y * gh])
     to_Q = 0.5 * np.array([gxx - e1 - k * g1x, -2 * sd * ghx, -sd * g1x, -y * sd * gx])
@@ -168,16 +120,6 @@ class Channel:
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
-        if len(x) <= BLOCK:
-            return self._hats(x, level, with_loss)
-        # few points at a time, so that the arrays of nodes stay in the cache
-        blocks = [
-            vars(self._hats(x[i : i + BLOCK], level, with_loss)).values()
-            for i in range(0, len(x), BLOCK)
-        ]
-        return Hats(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-
-    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         raise NotImplementedError
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
@@ -247,7 +189,7 @@ class BinaryChannel(Channel):
         """The labels to average over: one stands for both if nothing tells them apart."""
         return (1,) if self.teacher.symmetric and not self.free_intercept else (1, -1)
 
-    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         rho = self.teacher.rho
         V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
@@ -255,13 +197,9 @@ class BinaryChannel(Channel):
         for y in self.labels:
             mean = (self.loss.anchor - y * self.resting_intercept) - y * deviation * beta
             field = Field(V, mean, deviation, k, beta)
-            breaks = _breaks(self.teacher.landmarks(y, V0), k)
-            curve = proximal_curve(self.loss, field, breaks, level)
-
-            def law(t: Array, row: Integers, y: int = y) -> Law:
-                return self.teacher.label_law(y, t, V0[row, None])
-
-            parts.append(_averages(self.loss, curve, field, y, law, with_loss=with_loss))
+            label = Label(self.teacher, y, V0)
+            sums = curve_sums(self.loss, field, label, level, with_loss)
+            parts.append(_averages(sums, field, y))
         share = 2 if len(parts) == 1 else 1  # one label stands for both
         e, de, data_loss, norm = (share * sum(part) for part in zip(*parts, strict=True))
         if len(parts) == 1:
@@ -316,12 +254,12 @@ class LinearChannel(Channel):
         clean = overlaps.excess + self.intercept(x) ** 2
         return {"generalisation_error": clean + self.teacher.noise, "clean_error": clean}
 
-    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])
         beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
         field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
-        curve = proximal_curve(self.loss, field, np.empty((len(V), 0)), level)
-        e, de, data_loss, norm = _averages(self.loss, curve, field, 1, None, with_loss=with_loss)
+        sums = curve_sums(self.loss, field, RealLabel(np.ones_like(V)), level, with_loss)
+        e, de, data_loss, norm = _averages(sums, field, 1)
         e[2], de[2] = e[0], de[0]
         columns = [0, 1, 3][: self.unknowns]
         return Hats(e.T, np.moveaxis(de, -1, 0)[..., columns], data_loss, norm)
@@ -368,12 +306,3 @@ def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
                 )
     root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
     return root
-
-
-def _breaks(marks: Array, k: Array) -> Array:
-    """Cuts, in deviations of the shortfall, where the label law bends more than the Gaussian."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        cuts = -marks / k[:, None]
-    sharp = np.ptp(cuts, axis=1, keepdims=True) < REACH * 2 if cuts.size else True
-    cuts = np.where(sharp & np.isfinite(cuts), cuts, REACH)
-    return cuts[:, (np.abs(cuts) < REACH).any(0)]

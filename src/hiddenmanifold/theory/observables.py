@@ -8,6 +8,7 @@ from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.theory import kernel
 from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
 FINEST = 9
@@ -40,7 +41,12 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
             low = np.minimum(-REACH, high - 6.0)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0[some]) / k[some, None])
-            panels = Panels.between(np.clip(edges, low, high), (20, halvings))
+            edges = np.clip(edges, low, high)
+            probits = teacher.probits(y)
+            if probits is not None and kernel.engine() == "compiled":
+                total += kernel.shares(edges, k[some], V0[some], probits, (20, halvings))
+                continue
+            panels = Panels.between(edges, (20, halvings))
             at = some[panels.row, None]
             total += panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
         return total, 1e-11 * total
