@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / PACKAGE
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
     ("errors", "arrays"),
-    ("ingredients", "points"),
+    ("ingredients", "points", "kernel"),
     ("numerics", "spectra", "execution"),
     ("activations", "projections", "teachers", "losses"),
     ("features",),

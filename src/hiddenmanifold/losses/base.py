@@ -11,7 +11,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, sampled
-from hiddenmanifold.numerics.cells import Cells, cells
+from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.roots import increasing_root
 
 
@@ -115,11 +115,13 @@ class Loss:
         return low, 0.0 if abs(high) < tolerance else high
 
     @cached_property
-    def cells(self) -> Cells:
-        """The loss as polynomials, which is how compiled code knows it."""
+    def compiled(self) -> tuple[Array, Array, Array, float, float, float]:
+        """The loss as compiled code knows it: its knots, polynomials on cells, and scale."""
         rest = next((end for end in self.rest[::-1] if np.isfinite(end)), 0.0)
         functions = self.derivative, self.second_derivative, self.value
-        return cells(functions, self.kinks, self.scale, rest)
+        found = cells(functions, self.kinks, self.scale, rest)
+        knots = np.array([*self.knots, np.isin(self.knots[0], self.kinks)])
+        return knots, found.table, found.first, found.low, found.per_bin, self.scale or 0.0
 
     def proximal(self, u: Array, V: Array, tolerance: Array | float = 0.0) -> Array:
         r"""Proximal point: the `s` with :math:`s + V \rho'(s) \ni u`.

@@ -32,8 +32,9 @@ class Cells:
     Attributes
     ----------
     table : array (cells, 3 + 3 powers)
-        Right end, origin and inverse unit of each cell, then the coefficients of first derivative,
-        second derivative and function in powers of (s - origin)/unit; NaN where none will do.
+        Right end, origin and inverse unit of each cell, then the coefficients in powers of
+        (s - origin)/unit, by pairs of powers: those of the two derivatives side by side, then those
+        of the function; NaN where none will do.
     first : array (bins, 1)
         The cell in which each of many bins of equal width begins.
     low, per_bin : float
@@ -73,7 +74,7 @@ def cells(functions: Functions, kinks: Sequence[float], scale: float | None, res
     origin = _origins(left, right, kinks, rest)
     curved = np.isfinite(left) & np.isfinite(right) & (scale is not None)
     unit = np.where(curved, 0.5 * (right - left), 1.0)
-    table = np.zeros((len(left), 3, POWERS if curved.any() else 3))
+    table = np.zeros((len(left), 3, POWERS if curved.any() else 4))
     with np.errstate(all="ignore"):  # what is not finite passes no test
         slope, bend, value = (f(origin) for f in functions)
         table[:, 0, 1], table[:, 2, 1], table[:, 2, 2] = bend, slope, 0.5 * bend
@@ -86,7 +87,9 @@ def cells(functions: Functions, kinks: Sequence[float], scale: float | None, res
     first = np.searchsorted(edges, bins, side="right") - 1.0
     first[0] = 0.0
     header = np.stack([right, origin, 1.0 / unit], axis=1)
-    return Cells(np.hstack([header, table.reshape(len(left), -1)]), first[:, None], low, per_bin)
+    pairs = table.reshape(len(left), 3, -1, 2)
+    slopes, values = (a.reshape(len(left), -1) for a in (pairs[:, :2].swapaxes(1, 2), pairs[:, 2]))
+    return Cells(np.hstack([header, slopes, values]), first[:, None], low, per_bin)
 
 
 def _origins(left: Array, right: Array, kinks: Array, rest: float) -> Array:
@@ -128,7 +131,7 @@ def _passed(
     for column in np.moveaxis(table, 2, 0)[::-1]:
         found = found * t[:, None] + column[..., None]
     size = np.abs(values)
-    if table.shape[2] > 3:
+    if table.shape[2] == POWERS:
         bounded = (np.isfinite(left) & np.isfinite(right))[:, None, None]
         size = np.where(bounded, size.max(2, keepdims=True), size)
     # the function may have lost digits where it is small because it is least: they do not matter

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hiddenmanifold import kernel
 from hiddenmanifold.arrays import Array, Booleans, Integers
 
 System = Callable[[Array, Integers], tuple[Array, Array]]
@@ -39,11 +40,19 @@ def newton_step(matrix: Array, residual: Array) -> Array:
     safe = np.where(usable[:, None, None], matrix, np.eye(matrix.shape[1]))
     with np.errstate(all="ignore"):  # what is not finite is replaced below
         try:
-            step = np.linalg.solve(safe, residual[..., None])[..., 0]
+            step = _solution(safe, residual)
         except np.linalg.LinAlgError:
             step = (np.linalg.pinv(safe) @ residual[..., None])[..., 0]
     finite: Booleans = np.isfinite(step).all(1)
     return np.where(finite[:, None], step, residual)
+
+
+def _solution(matrix: Array, right: Array) -> Array:
+    """Solve each system, or raise LinAlgError if one is singular."""
+    if kernel.engine() == "compiled" and (found := kernel.solve(matrix, right)) is not None:
+        return found
+    solution: Array = np.linalg.solve(matrix, right[..., None])[..., 0]
+    return solution
 
 
 def largest(residual: Array) -> Array:

@@ -41,7 +41,7 @@ class ProbitSum(BinaryTeacher):
             )
         return out
 
-    @property
+    @cached_property
     def symmetric(self) -> bool:
         offset, weights, thresholds, _ = self._terms
         return bool(np.all(thresholds == 0) and np.isclose(2 * offset + weights.sum(), 1.0))

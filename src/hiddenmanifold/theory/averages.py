@@ -8,15 +8,16 @@ standardised field :math:`\xi`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from hiddenmanifold import kernel
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import sum_by_row
+from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher, Law, Probits
-from hiddenmanifold.theory import kernel
 from hiddenmanifold.theory.proximal_curve import REACH, RULES, Field, proximal_curve
 
 BLOCK = 512
@@ -54,7 +55,8 @@ class RealLabel:
     """What stands for the label if labels are real: Z = 1, everywhere."""
 
     V0: Array
-    probits: Probits = (1.0, np.empty((3, 0)))
+    y: ClassVar[int] = 1
+    probits: ClassVar[Probits] = (1.0, np.empty((3, 0)))
 
     def __getitem__(self, rows: Integers | slice) -> RealLabel:
         return RealLabel(self.V0[rows])
@@ -69,34 +71,37 @@ class RealLabel:
         return np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
 
 
-def curve_sums(
+def label_averages(
     loss: Loss, field: Field, label: Label | RealLabel, level: int, with_loss: bool
 ) -> Array:
-    r"""Averages (15, rows) of one label on a level of quadrature.
+    """Averages (rows, 22) of one label on a level of quadrature.
 
-    In this order :math:`E[Zg], E[Zh^2], E[Zh], E[Z\rho]` (NaN unless asked for), :math:`E[Z]`, then
-    with g :math:`Z\xi, Z\xi^2, Zh, Zh\xi, Zh^2`, then :math:`E[Z'h]`, and with g :math:`Z', Z'\xi,
-    Z'', Z'h`.
+    These are e1, e2, e3 and e0, their derivatives (4, 4) by (log V, log Q, a, beta), of which that
+    by `a` is left without its factor V0/sqrt(rho), the data loss (NaN unless asked for) and the
+    norm.
     """
     rows = len(field.V)
     if kernel.engine() == "numpy" or (probits := label.probits) is None:
         blocks = [slice(i, i + BLOCK) for i in range(0, rows, BLOCK)]
         parts = [on_nodes(loss, field[i], label[i], level, with_loss) for i in blocks]
-        return np.concatenate(parts, axis=1) if len(parts) != 1 else parts[0]
-    law_of_u = np.array([field.V, field.mean, field.deviation, field.k, label.V0])
-    found = kernel.curve_sums(loss, law_of_u, label.marks, probits, RULES[level], with_loss)
-    lost = np.flatnonzero(np.isnan(found.sum(0)) & np.isfinite(law_of_u.sum(0)))
+        return np.concatenate(parts) if len(parts) != 1 else parts[0]
+    law_of_u = np.array([field.V, field.mean, field.deviation, field.k, label.V0, field.beta])
+    rule = np.array(gauss_legendre(*RULES[level]))
+    found = kernel.averages(
+        law_of_u, label.marks, probits, rule, loss.compiled, label.y, with_loss
+    )
+    lost = np.flatnonzero(np.isnan(found[:, 0]) & np.isfinite(law_of_u.sum(0)))
     if lost.size:  # the loss is no polynomial there
-        found[:, lost] = on_nodes(loss, field[lost], label[lost], level, with_loss)
+        found[lost] = on_nodes(loss, field[lost], label[lost], level, with_loss)
     if not with_loss:
-        found[3] = np.nan
+        found[:, 20] = np.nan
     return found
 
 
 def on_nodes(
     loss: Loss, field: Field, label: Label | RealLabel, level: int, with_loss: bool
 ) -> Array:
-    """The averages of `curve_sums` on arrays of nodes."""
+    """The averages of `label_averages` on arrays of nodes."""
     curve = proximal_curve(loss, field, _breaks(label.marks, field.k), level)
     row, h, xi = curve.row, curve.h, curve.xi
     density = normal_density(xi)
@@ -128,7 +133,16 @@ def on_nodes(
             dot(bend_Z1, h),
         ]
     )
-    return sum_by_row(sums, row, len(field.V))
+    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sum_by_row(
+        sums, row, len(field.V)
+    )
+    y, V, sd, k = label.y, field.V, field.deviation, field.k
+    to_V = V * np.array([(ghx - k * g1h) / sd, -2 * ghh, -g1h, -y * gh])
+    to_Q = 0.5 * np.array([gxx - e1 - k * g1x, -2 * sd * ghx, -sd * g1x, -y * sd * gx])
+    to_a = np.array([g1x - k * g2, -2 * sd * g1h, -sd * g2, -y * sd * g1])
+    to_beta = y * np.array([gx - k * g1, -2 * sd * gh, -sd * g1, -y * sd * e1])
+    de = np.stack([to_V, to_Q + 0.5 * field.beta * to_beta, to_a, to_beta], axis=1)
+    return np.stack([e1, e2, e3, y * e0, *de.reshape(16, -1), data_loss, norm], axis=1)
 
 
 def _breaks(marks: Array, k: Array) -> Array:

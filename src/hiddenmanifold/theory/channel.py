@@ -24,7 +24,7 @@ from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher, binary, real
-from hiddenmanifold.theory.averages import Label, RealLabel, curve_sums
+from hiddenmanifold.theory.averages import Label, RealLabel, label_averages
 from hiddenmanifold.theory.observables import test_error, training_error
 from hiddenmanifold.theory.proximal_curve import Field
 
@@ -64,21 +64,11 @@ class Hats:
     data_loss: Array
     norm: Array
 
-
-def _averages(sums: Array, field: Field, y: int) -> tuple[Array, Array, Array, Array]:
-    """Averages over one label, and their derivatives by (log V, log Q, a, beta).
-
-    Returns `e` (4, rows), `de` (4, 4, rows), data loss and norm (rows,). The derivative by `a` is
-    left without its factor V0/sqrt(rho).
-    """
-    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sums
-    V, sd, k = field.V, field.deviation, field.k
-    to_V = V * np.array([(ghx - k * g1h) / sd, -2 * ghh, -g1h, -y * gh])
-    to_Q = 0.5 * np.array([gxx - e1 - k * g1x, -2 * sd * ghx, -sd * g1x, -y * sd * gx])
-    to_a = np.array([g1x - k * g2, -2 * sd * g1h, -sd * g2, -y * sd * g1])
-    to_beta = y * np.array([gx - k * g1, -2 * sd * gh, -sd * g1, -y * sd * e1])
-    de = np.stack([to_V, to_Q + 0.5 * field.beta * to_beta, to_a, to_beta], axis=1)
-    return np.array([e1, e2, e3, y * e0]), de, data_loss, norm
+    @classmethod
+    def of(cls, averages: Array, unknowns: list[int]) -> Hats:
+        """From rows of `label_averages`, of whose derivatives some are by unknowns."""
+        de = averages[:, 4:20].reshape(-1, 4, 4)[..., unknowns]
+        return cls(averages[:, :4], de, averages[:, 20], averages[:, 21])
 
 
 @dataclass(frozen=True)
@@ -198,14 +188,13 @@ class BinaryChannel(Channel):
             mean = (self.loss.anchor - y * self.resting_intercept) - y * deviation * beta
             field = Field(V, mean, deviation, k, beta)
             label = Label(self.teacher, y, V0)
-            sums = curve_sums(self.loss, field, label, level, with_loss)
-            parts.append(_averages(sums, field, y))
-        share = 2 if len(parts) == 1 else 1  # one label stands for both
-        e, de, data_loss, norm = (share * sum(part) for part in zip(*parts, strict=True))
+            parts.append(label_averages(self.loss, field, label, level, with_loss))
+        found = sum(parts) if len(parts) > 1 else 2.0 * parts[0]  # one label stands for both
+        hats = Hats.of(found, [0, 1, 2, 3][: self.unknowns])
         if len(parts) == 1:
-            e[3], de[3] = 0.0, 0.0
-        de[:, 2] *= V0 / np.sqrt(rho)
-        return Hats(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss, norm)
+            hats.e[:, 3], hats.de[:, 3] = 0.0, 0.0
+        hats.de[..., 2] *= (V0 / np.sqrt(rho))[:, None]
+        return hats
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps
@@ -258,11 +247,11 @@ class LinearChannel(Channel):
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])
         beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
         field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
-        sums = curve_sums(self.loss, field, RealLabel(np.ones_like(V)), level, with_loss)
-        e, de, data_loss, norm = _averages(sums, field, 1)
-        e[2], de[2] = e[0], de[0]
-        columns = [0, 1, 3][: self.unknowns]
-        return Hats(e.T, np.moveaxis(de, -1, 0)[..., columns], data_loss, norm)
+        label = RealLabel(np.ones_like(V))
+        found = label_averages(self.loss, field, label, level, with_loss)
+        hats = Hats.of(found, [0, 1, 3][: self.unknowns])
+        hats.e[:, 2], hats.de[:, 2] = hats.e[:, 0], hats.de[:, 0]
+        return hats
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps

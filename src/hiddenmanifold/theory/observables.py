@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hiddenmanifold import kernel
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import Panels, fanned, refine
+from hiddenmanifold.numerics.panels import Panels, fanned, gauss_legendre, refine
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory import kernel
 from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
 FINEST = 9
@@ -44,7 +44,8 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
             edges = np.clip(edges, low, high)
             probits = teacher.probits(y)
             if probits is not None and kernel.engine() == "compiled":
-                total += kernel.shares(edges, k[some], V0[some], probits, (20, halvings))
+                rule = np.array(gauss_legendre(20, halvings))
+                total += kernel.shares(np.array([k[some], V0[some]]), edges, probits, rule)
                 continue
             panels = Panels.between(edges, (20, halvings))
             at = some[panels.row, None]

@@ -27,6 +27,7 @@
 #endif
 #if defined(__GNUC__) || defined(__clang__)
 #define INLINE static inline __attribute__((always_inline))
+typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 #elif defined(_MSC_VER)
 #define INLINE static __forceinline
 #else
@@ -54,9 +55,11 @@ enum {
     FANNED = 7,
     LANES = 8,
     CAPACITY = 256, /* nodes handled together, a multiple of LANES */
+    CURVED = 6,     /* pairs of coefficients of the losses that bend */
 };
 /* E[Z g], E[Z h^2], E[Z h], E[Z rho], E[Z], E[Z g xi], ...: in the order of channel.py */
 enum { E1, E2, E0, LOSS, NORM, GX, GXX, GH, GHX, GHH, E3, G1, G1X, G2, G1H, SUMS };
+enum { AVERAGES = 22 };
 
 /* ------------------------------------------------------------------ the normal law */
 
@@ -132,14 +135,16 @@ INLINE double cumulative(double t, double phi)
 
 /* ------------------------------------------------------------------ the loss */
 
-/* Cells of stride numbers: right end, origin o, 1/unit, and coefficients of rho', rho'' and rho in
-   powers of (s - o)/unit; bins of equal width say in which cell to begin. */
+/* Cells of stride numbers: right end, origin o, 1/unit, and coefficients in powers of t =
+   (s - o)/unit, by pairs of an even and an odd power: those of rho' and rho'' side by side, then
+   those of rho. Bins of equal width say in which cell to begin. */
 typedef struct {
     const double *cells, *first;
-    Py_ssize_t stride, powers, bins;
+    Py_ssize_t stride, pairs, bins;
     double low, per_bin;
     const double *knot, *below, *above, *bend, *kink;
     Py_ssize_t knots;
+    int jumps;    /* whether rho' jumps at some kink */
     double scale; /* 0 if rho'' is constant between kinks */
 } Loss;
 
@@ -155,27 +160,41 @@ INLINE const double *cell_of(const Loss *loss, double s)
     return cell;
 }
 
-/* rho'(s) and rho''(s). */
-INLINE void slopes(const Loss *loss, double s, double *h, double *curvature)
+/* rho'(s) and rho''(s), and rho(s) if wanted: even and odd powers are summed apart. */
+INLINE void polynomials(const double *cell, int pairs, double s, double *h, double *curvature,
+                        double *rho)
 {
-    const double *cell = cell_of(loss, s), *p = cell + 3, *q = p + loss->powers;
-    double t = (s - cell[1]) * cell[2], a = p[loss->powers - 1], b = q[loss->powers - 1];
-    for (Py_ssize_t i = loss->powers - 2; i >= 0; i--) {
-        a = a * t + p[i];
-        b = b * t + q[i];
+    const double *p = cell + 3, *q = p + 4 * pairs;
+    double t = (s - cell[1]) * cell[2], square = t * t;
+#if defined(__GNUC__) || defined(__clang__)
+    Four sums = *(const Four *)(p + 4 * (pairs - 1));
+    for (int i = pairs - 2; i >= 0; i--)
+        sums = sums * square + *(const Four *)(p + 4 * i);
+#else
+    double sums[4] = {0.0, 0.0, 0.0, 0.0};
+    for (int i = pairs - 1; i >= 0; i--)
+        for (int j = 0; j < 4; j++)
+            sums[j] = sums[j] * square + p[4 * i + j];
+#endif
+    *h = sums[0] + t * sums[1];
+    *curvature = sums[2] + t * sums[3];
+    if (rho) {
+        double even = 0.0, odd = 0.0;
+        for (int i = pairs - 1; i >= 0; i--) {
+            even = even * square + q[2 * i];
+            odd = odd * square + q[2 * i + 1];
+        }
+        *rho = even + t * odd;
     }
-    *h = a;
-    *curvature = b;
 }
 
-/* rho(s). */
-INLINE double value(const Loss *loss, double s)
+INLINE void slopes(const Loss *loss, double s, double *h, double *curvature, double *rho)
 {
-    const double *cell = cell_of(loss, s), *p = cell + 3 + 2 * loss->powers;
-    double t = (s - cell[1]) * cell[2], a = p[loss->powers - 1];
-    for (Py_ssize_t i = loss->powers - 2; i >= 0; i--)
-        a = a * t + p[i];
-    return a;
+    const double *cell = cell_of(loss, s);
+    if (loss->pairs == CURVED) /* as a constant, so that loops are unrolled */
+        polynomials(cell, CURVED, s, h, curvature, rho);
+    else
+        polynomials(cell, (int)loss->pairs, s, h, curvature, rho);
 }
 
 /* The s in [low, high] with s + V rho'(s) = u: Newton steps kept inside a shrinking bracket. */
@@ -184,7 +203,7 @@ INLINE double root(const Loss *loss, double u, double V, double low, double high
 {
     for (int turn = 0; turn < ITERATIONS; turn++) {
         double h, curvature, before = s;
-        slopes(loss, s, &h, &curvature);
+        slopes(loss, s, &h, &curvature, NULL);
         double excess = s + V * h - u;
         if (isnan(excess))
             return NAN;
@@ -221,6 +240,7 @@ typedef struct {
     double *zeta, *s; /* cuts in increasing order, as (u - mean)/deviation and as s */
     Py_ssize_t cuts;
     double *enter, *leave; /* where u enters and leaves each knot, as zeta */
+    Py_ssize_t piece;      /* between which knots the last cut was found */
     int lost;              /* whether a cut was not found */
 } Point;
 
@@ -281,12 +301,18 @@ FOR_EACH_MACHINE static void add_up(Nodes *n, const Law *law, double k, double V
     n->count = 0;
 }
 
-INLINE void add_node(Nodes *n, const Law *law, const Point *p, double xi, double h, double mass,
-                     double bend, double rho)
+/* Room for one more node. */
+INLINE Py_ssize_t next_node(Nodes *n, const Law *law, const Point *p)
 {
     if (n->count == CAPACITY)
         add_up(n, law, p->k, p->V0);
-    Py_ssize_t i = n->count++;
+    return n->count++;
+}
+
+INLINE void add_node(Nodes *n, const Law *law, const Point *p, double xi, double h, double mass,
+                     double bend, double rho)
+{
+    Py_ssize_t i = next_node(n, law, p);
     n->xi[i] = xi;
     n->h[i] = h;
     n->mass[i] = mass;
@@ -297,11 +323,14 @@ INLINE void add_node(Nodes *n, const Law *law, const Point *p, double xi, double
 /* ------------------------------------------------------------------ cuts of the curve */
 
 /* The proximal point of u. */
-INLINE double proximal(const Loss *loss, double u, double V, double tolerance)
+INLINE double proximal(const Loss *loss, double u, double V, double tolerance, Py_ssize_t *hint)
 {
-    Py_ssize_t piece = 0, last = loss->knots;
+    Py_ssize_t piece = *hint, last = loss->knots;
     while (piece < last && loss->knot[piece] + V * loss->below[piece] <= u)
         piece++; /* the piece between knots piece - 1 and piece; rho' bounds the outer two */
+    while (piece && !(loss->knot[piece - 1] + V * loss->below[piece - 1] <= u))
+        piece--;
+    *hint = piece;
     Py_ssize_t j = piece - 1;
     if (piece && loss->above[j] > loss->below[j] && u <= loss->knot[j] + V * loss->above[j])
         return loss->knot[j];
@@ -327,10 +356,10 @@ INLINE void cut(Point *p, double zeta, double s)
 INLINE void cut_at(Point *p, const Loss *loss, double zeta)
 {
     double tolerance = loss->scale > 0.0 ? ASIDE * p->deviation : 0.0;
-    double s = proximal(loss, p->mean + p->deviation * zeta, p->V, tolerance);
+    double s = proximal(loss, p->mean + p->deviation * zeta, p->V, tolerance, &p->piece);
     if (loss->scale > 0.0) { /* a little aside is allowed, but s and zeta must belong together */
         double h, curvature;
-        slopes(loss, s, &h, &curvature);
+        slopes(loss, s, &h, &curvature, NULL);
         double there = (s - p->mean + p->V * h) / p->deviation;
         zeta = there < zeta - ASIDE ? zeta - ASIDE : there > zeta + ASIDE ? zeta + ASIDE : there;
     }
@@ -354,9 +383,9 @@ INLINE void cut_curve(Point *p, const Loss *loss, const double *marks, Py_ssize_
             if (fabs(marks[i] / p->k) < REACH)
                 cut_at(p, loss, -marks[i] / p->k);
     for (Py_ssize_t i = 0; i < loss->knots; i++) {
-        double V = p->V, knot = loss->knot[i];
-        double enter = p->enter[i] = (knot + V * loss->below[i] - p->mean) / p->deviation;
-        double leave = p->leave[i] = (knot + V * loss->above[i] - p->mean) / p->deviation;
+        double V = p->V, knot = loss->knot[i], inverse = 1.0 / p->deviation;
+        double enter = p->enter[i] = (knot + V * loss->below[i] - p->mean) * inverse;
+        double leave = p->leave[i] = (knot + V * loss->above[i] - p->mean) * inverse;
         int needed = loss->scale == 0.0 || loss->kink[i] || !((1.0 + V) * loss->bend[i] < FLAT);
         if (needed && enter > first && enter < last)
             cut(p, enter, knot);
@@ -370,7 +399,7 @@ INLINE void cut_curve(Point *p, const Loss *loss, const double *marks, Py_ssize_
 /* The kink on which s stands still along a panel, or -1. */
 INLINE Py_ssize_t kink_of(const Point *p, const Loss *loss, double middle)
 {
-    for (Py_ssize_t i = 0; i < loss->knots; i++)
+    for (Py_ssize_t i = 0; loss->jumps && i < loss->knots; i++)
         if (loss->above[i] > loss->below[i] && p->enter[i] < middle && middle < p->leave[i])
             return i;
     return -1;
@@ -381,15 +410,16 @@ INLINE void panel_on_kink(Nodes *n, const Law *law, const Point *p, const Loss *
                           const Rule *rule, double start, double width, Py_ssize_t kink)
 {
     double knot = loss->knot[kink], jump = loss->above[kink] - loss->below[kink];
-    double rho = value(loss, knot), V = p->V;
+    double V = p->V, h, curvature, rho;
+    slopes(loss, knot, &h, &curvature, &rho);
     if (!(V * jump > POINT * p->deviation))
         return; /* see point_masses */
     /* a kink that no cut divides: its width is known exactly, however narrow it is */
     int whole = width >= (1.0 - 1e-9) * (p->leave[kink] - p->enter[kink]);
     for (Py_ssize_t i = 0; i < rule->nodes; i++) {
         double x = rule->x[i], zeta = start + width * x;
-        double h = whole ? loss->below[kink] + jump * x
-                         : ((p->mean - knot) + p->deviation * zeta) / V;
+        h = whole ? loss->below[kink] + jump * x
+                  : ((p->mean - knot) + p->deviation * zeta) / V;
         double mass = (whole ? V * jump / p->deviation : width) * rule->w[i];
         add_node(n, law, p, -zeta, h, mass, mass / V, rho);
     }
@@ -399,55 +429,86 @@ INLINE void panel_on_kink(Nodes *n, const Law *law, const Point *p, const Loss *
 INLINE void point_masses(Nodes *n, const Law *law, const Point *p, const Loss *loss,
                          const Rule *rule)
 {
-    for (Py_ssize_t k = 0; k < loss->knots; k++) {
+    for (Py_ssize_t k = 0; loss->jumps && k < loss->knots; k++) {
         double jump = loss->above[k] - loss->below[k], width = p->V * jump / p->deviation;
         if (!(width > 0.0 && width <= POINT && fabs(p->enter[k]) < REACH))
             continue;
-        double rho = value(loss, loss->knot[k]);
+        double h, curvature, rho;
+        slopes(loss, loss->knot[k], &h, &curvature, &rho);
         for (Py_ssize_t i = 0; i < rule->nodes; i++)
             add_node(n, law, p, -p->enter[k], loss->below[k] + jump * rule->x[i],
                      width * rule->w[i], jump / p->deviation * rule->w[i], rho);
     }
 }
 
-/* A panel between kinks, which runs over s if rho'' bends: du = (1 + V rho'') ds. */
-INLINE void panel(Nodes *n, const Law *law, const Point *p, const Loss *loss, const Rule *rule,
-                  Py_ssize_t at, int with_loss)
+/* A panel between kinks that runs over s: du = (1 + V rho'') ds. */
+INLINE void panel_over_s(Nodes *n, const Law *law, const Point *p, const Loss *loss,
+                         const Rule *rule, Py_ssize_t at, int with_loss)
+{
+    double V = p->V, first = p->s[at], length = p->s[at + 1] - first;
+    double inverse = 1.0 / p->deviation, step = length / p->deviation;
+    for (Py_ssize_t i = 0; i < rule->nodes; i++) {
+        double s = first + length * rule->x[i], h, curvature, rho = 0.0;
+        slopes(loss, s, &h, &curvature, with_loss ? &rho : NULL);
+        double bend = step * rule->w[i] * curvature, mass = step * rule->w[i] + V * bend;
+        add_node(n, law, p, (p->mean - s - V * h) * inverse, h, mass, bend, rho);
+    }
+}
+
+/* A panel between kinks that runs over u: s is linear in it, or is sought if rho'' bends. */
+INLINE void panel_over_u(Nodes *n, const Law *law, const Point *p, const Loss *loss,
+                         const Rule *rule, Py_ssize_t at, int with_loss)
 {
     double V = p->V, start = p->zeta[at], width = p->zeta[at + 1] - start;
     double first = p->s[at], length = p->s[at + 1] - first;
     double low = first + length * rule->x[0], high = first + length * rule->x[rule->nodes - 1];
     double margin = fabs(high - low) + 1e-15 * fabs(high); /* the ends are known to rounding */
-    int bent = loss->scale > 0.0, narrow = bent && length < NARROW * loss->scale;
     for (Py_ssize_t i = 0; i < rule->nodes; i++) {
-        double x = rule->x[i], w = rule->w[i], s = first + length * x, h, curvature;
-        double zeta = start + width * x, mass = width * w, bend;
-        if (narrow) { /* u - mean would lose its digits: run over u */
+        double s = first + length * rule->x[i], zeta = start + width * rule->x[i];
+        double h, curvature, rho = 0.0;
+        if (loss->scale > 0.0) {
             double u = p->mean + p->deviation * zeta;
             s = root(loss, u, V, low - margin, high + margin, s, 2.2e-16 * fabs(u));
         }
-        slopes(loss, s, &h, &curvature);
-        if (bent && !narrow) {
-            zeta = (s - p->mean + V * h) / p->deviation;
-            double step = length / p->deviation * w;
-            mass = step * (1.0 + V * curvature);
-            bend = step * curvature;
-        } else {
-            bend = mass * curvature / (1.0 + V * curvature);
-        }
-        add_node(n, law, p, -zeta, h, mass, bend, with_loss ? value(loss, s) : 0.0);
+        slopes(loss, s, &h, &curvature, with_loss ? &rho : NULL);
+        double mass = width * rule->w[i], bend = mass * curvature / (1.0 + V * curvature);
+        add_node(n, law, p, -zeta, h, mass, bend, rho);
     }
 }
 
-static void write_sums(Nodes *n, const Law *law, double k, double V0, double *out)
+/* The sums of all nodes. */
+static void total(Nodes *n, const Law *law, double k, double V0, double *out)
 {
     add_up(n, law, k, V0);
     for (int j = 0; j < SUMS; j++) {
-        double total = 0.0;
+        out[j] = 0.0;
         for (int l = 0; l < LANES; l++)
-            total += n->sums[j][l];
-        out[j] = total;
+            out[j] += n->sums[j][l];
     }
+}
+
+/* e1, e2, e3, e0 and their derivatives by log V, log Q, a and beta, as in channel.py; then the loss
+   and the norm. */
+INLINE void assemble(const Point *p, const double *sum, double y, double beta, double *out)
+{
+    double V = p->V, sd = p->deviation, k = p->k, e1 = sum[E1];
+    double by_beta[4] = {y * (sum[GX] - k * sum[G1]), -2.0 * y * sd * sum[GH], -y * sd * sum[G1],
+                         -sd * e1};
+    double by_V[4] = {(sum[GHX] - k * sum[G1H]) / sd, -2.0 * sum[GHH], -sum[G1H], -y * sum[GH]};
+    double by_Q[4] = {sum[GXX] - e1 - k * sum[G1X], -2.0 * sd * sum[GHX], -sd * sum[G1X],
+                      -y * sd * sum[GX]};
+    double by_a[4] = {sum[G1X] - k * sum[G2], -2.0 * sd * sum[G1H], -sd * sum[G2],
+                      -y * sd * sum[G1]};
+    double e[4] = {e1, sum[E2], sum[E3], y * sum[E0]};
+    for (int i = 0; i < 4; i++) {
+        out[i] = e[i];
+        out[4 + 4 * i] = V * by_V[i];
+        out[5 + 4 * i] = 0.5 * by_Q[i] + 0.5 * beta * by_beta[i];
+        out[6 + 4 * i] = by_a[i];
+        out[7 + 4 * i] = by_beta[i];
+    }
+    out[20] = sum[LOSS];
+    out[21] = sum[NORM];
 }
 
 /* ------------------------------------------------------------------ all points of a call */
@@ -458,15 +519,16 @@ typedef struct {
     Rule rule;
     Py_ssize_t rows, columns;
     const double *field, *edges; /* edges: marks of the label law, or of panels */
-    double *out;
+    double *out, y;
     int with_loss;
 } Call;
 
-/* The sums of each point along its proximal curve. */
-FOR_EACH_MACHINE static void curves(const Call *c, double *work)
+/* The averages of each point along its proximal curve. */
+FOR_EACH_MACHINE static void averages(const Call *c, double *work)
 {
     Loss loss = c->loss;
     Nodes n;
+    double sums[SUMS];
     for (Py_ssize_t row = 0; row < c->rows; row++) {
         const double *f = c->field + row;
         Py_ssize_t most = FANNED + c->columns + 2 * loss.knots;
@@ -489,13 +551,16 @@ FOR_EACH_MACHINE static void curves(const Call *c, double *work)
             Py_ssize_t kink = kink_of(&p, &loss, start + 0.5 * width);
             if (kink >= 0)
                 panel_on_kink(&n, &c->law, &p, &loss, &c->rule, start, width, kink);
-            else
-                panel(&n, &c->law, &p, &loss, &c->rule, at, c->with_loss);
+            else if (loss.scale > 0.0 && p.s[at + 1] - p.s[at] >= NARROW * loss.scale)
+                panel_over_s(&n, &c->law, &p, &loss, &c->rule, at, c->with_loss);
+            else /* where s hardly moves, u - mean would lose its digits */
+                panel_over_u(&n, &c->law, &p, &loss, &c->rule, at, c->with_loss);
         }
         point_masses(&n, &c->law, &p, &loss, &c->rule);
-        write_sums(&n, &c->law, p.k, p.V0, c->out + row * SUMS);
+        total(&n, &c->law, p.k, p.V0, sums);
         if (p.lost)
-            c->out[row * SUMS] = NAN;
+            sums[E1] = NAN;
+        assemble(&p, sums, c->y, f[5 * c->rows], c->out + row * AVERAGES);
     }
 }
 
@@ -518,7 +583,7 @@ FOR_EACH_MACHINE static void shares(const Call *c)
                     add_node(&n, &c->law, &p, edge[i] + width * c->rule.x[j], 0.0,
                              width * c->rule.w[j], 0.0, 0.0);
         }
-        write_sums(&n, &c->law, p.k, p.V0, sums);
+        total(&n, &c->law, p.k, p.V0, sums);
         c->out[row] = sums[NORM];
     }
 }
@@ -532,9 +597,42 @@ FOR_EACH_MACHINE static void normal_law(const double *t, Py_ssize_t count, doubl
     }
 }
 
+/* Gaussian elimination with pivots, in place; false if the matrix is singular. */
+static int solved(double *a, double *x, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int pivot = i;
+        for (int j = i + 1; j < n; j++)
+            if (fabs(a[j * n + i]) > fabs(a[pivot * n + i]))
+                pivot = j;
+        if (a[pivot * n + i] == 0.0)
+            return 0;
+        for (int j = 0; j < n && pivot != i; j++) {
+            double swapped = a[i * n + j];
+            a[i * n + j] = a[pivot * n + j];
+            a[pivot * n + j] = swapped;
+        }
+        double swapped = x[i];
+        x[i] = x[pivot];
+        x[pivot] = swapped;
+        for (int j = i + 1; j < n; j++) {
+            double factor = a[j * n + i] / a[i * n + i];
+            for (int l = i + 1; l < n; l++)
+                a[j * n + l] -= factor * a[i * n + l];
+            x[j] -= factor * x[i];
+        }
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int j = i + 1; j < n; j++)
+            x[i] -= a[i * n + j] * x[j];
+        x[i] /= a[i * n + i];
+    }
+    return 1;
+}
+
 /* ------------------------------------------------------------------ Python */
 
-enum { MOST_BUFFERS = 7 };
+enum { MOST_BUFFERS = 8, LARGEST = 16 };
 
 typedef struct {
     Py_buffer view[MOST_BUFFERS];
@@ -592,36 +690,31 @@ static Call call_of(const Buffers *b, double offset)
     return c;
 }
 
-static PyObject *kernel_curves(PyObject *self, PyObject *args)
+static PyObject *kernel_averages(PyObject *self, PyObject *args)
 {
     PyObject *o[MOST_BUFFERS];
     Buffers b;
     double offset, low, per_bin, scale;
-    PyObject *first;
-    int with_loss;
-    if (!PyArg_ParseTuple(args, "OOOOOdOOOdddp:curves", &o[0], &o[1], &o[2], &o[3], &o[4], &offset,
-                          &o[5], &o[6], &first, &low, &per_bin, &scale, &with_loss))
+    int y, with_loss;
+    if (!PyArg_ParseTuple(args, "OOOOOdOOOdddip:averages", &o[0], &o[1], &o[2], &o[3], &o[4],
+                          &offset, &o[5], &o[6], &o[7], &low, &per_bin, &scale, &y, &with_loss))
         return NULL;
-    if (!hold(&b, o, 7))
+    if (!hold(&b, o, 8))
         return NULL;
-    Py_buffer bins;
-    if (PyObject_GetBuffer(first, &bins, PyBUF_C_CONTIGUOUS) < 0) {
-        release(&b);
-        return NULL;
-    }
-    Py_ssize_t rows = b.view[2].shape[0], knots = b.view[5].shape[1];
+    Py_ssize_t rows = b.view[2].shape[0], knots = b.view[5].shape[1], stride = b.view[6].shape[1];
     double *work = NULL;
-    int fine = fits(&b, 0, rows, SUMS) && fits(&b, 1, 5, rows) && fits(&b, 3, 3, -1) &&
-               fits(&b, 4, 2, -1) && fits(&b, 5, 5, -1);
+    int fine = fits(&b, 0, rows, AVERAGES) && fits(&b, 1, 6, rows) && fits(&b, 3, 3, -1) &&
+               fits(&b, 4, 2, -1) && fits(&b, 5, 5, -1) && fits(&b, 7, -1, 1);
     if (fine) {
         Call c = call_of(&b, offset);
         const double *knot = b.view[5].buf;
-        Py_ssize_t stride = b.view[6].shape[1];
+        c.y = y;
+        c.with_loss = with_loss;
         c.loss = (Loss){.cells = b.view[6].buf,
-                        .first = bins.buf,
+                        .first = b.view[7].buf,
                         .stride = stride,
-                        .powers = (stride - 3) / 3,
-                        .bins = bins.len / (Py_ssize_t)sizeof(double),
+                        .pairs = (stride - 3) / 6,
+                        .bins = b.view[7].shape[0],
                         .low = low,
                         .per_bin = per_bin,
                         .knot = knot,
@@ -631,21 +724,22 @@ static PyObject *kernel_curves(PyObject *self, PyObject *args)
                         .kink = knot + 4 * knots,
                         .knots = knots,
                         .scale = scale};
-        c.with_loss = with_loss;
+        for (Py_ssize_t i = 0; i < knots; i++)
+            c.loss.jumps |= c.loss.above[i] > c.loss.below[i];
         size_t most = (size_t)(2 * (FANNED + c.columns) + 6 * knots);
         work = PyMem_RawMalloc(most * sizeof(double));
         if (work) {
             Py_BEGIN_ALLOW_THREADS;
-            curves(&c, work);
+            averages(&c, work);
             Py_END_ALLOW_THREADS;
         } else {
             PyErr_NoMemory();
         }
     }
+    fine = work != NULL;
     PyMem_RawFree(work);
-    PyBuffer_Release(&bins);
     release(&b);
-    if (PyErr_Occurred())
+    if (!fine)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -674,6 +768,31 @@ static PyObject *kernel_shares(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *kernel_solve(PyObject *self, PyObject *args)
+{
+    PyObject *o[3];
+    Buffers b;
+    if (!PyArg_ParseTuple(args, "OOO:solve", &o[0], &o[1], &o[2]))
+        return NULL;
+    if (!hold(&b, o, 3))
+        return NULL;
+    Py_ssize_t rows = b.view[2].shape[0], n = b.view[2].shape[1];
+    int fine = n <= LARGEST && fits(&b, 0, rows, n) && fits(&b, 1, rows, n * n), regular = 1;
+    if (fine) {
+        double *x = b.view[0].buf, a[LARGEST * LARGEST];
+        const double *matrix = b.view[1].buf;
+        memcpy(x, b.view[2].buf, (size_t)(rows * n) * sizeof(double));
+        for (Py_ssize_t row = 0; row < rows && regular; row++) {
+            memcpy(a, matrix + row * n * n, (size_t)(n * n) * sizeof(double));
+            regular = solved(a, x + row * n, (int)n);
+        }
+    }
+    release(&b);
+    if (!fine)
+        return NULL;
+    return PyBool_FromLong(regular);
+}
+
 static PyObject *kernel_normal(PyObject *self, PyObject *args)
 {
     PyObject *o[2];
@@ -693,8 +812,9 @@ static PyObject *kernel_normal(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"curves", kernel_curves, METH_VARARGS, "The sums along the proximal curve of each point."},
+    {"averages", kernel_averages, METH_VARARGS, "Averages along the proximal curve of each point."},
     {"shares", kernel_shares, METH_VARARGS, "The probability of a label over each point's panels."},
+    {"solve", kernel_solve, METH_VARARGS, "Solutions of small linear systems."},
     {"normal", kernel_normal, METH_VARARGS, "The normal density and distribution function."},
     {NULL, NULL, 0, NULL},
 };

@@ -1,0 +1,104 @@
+"""The compiled kernel, if there is one: which engine computes, and how the kernel is asked.
+
+The extension ``_kernel`` is built with the package where a compiler is found. Whatever it computes
+NumPy computes too, more slowly, beside each call; the tests hold one against the other. The
+environment variable ``HIDDENMANIFOLD_KERNEL=numpy`` does without it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.errors import InvalidArgumentError
+
+_kernel: Any
+try:
+    from hiddenmanifold.kernel import _kernel  # type: ignore[attr-defined,no-redef,unused-ignore]
+except ImportError:  # installed without a compiler
+    _kernel = None
+
+VARIABLE = "HIDDENMANIFOLD_KERNEL"
+ENGINES = ("compiled", "numpy")
+AVERAGES = 22
+"""Numbers per point that `averages` returns."""
+
+
+def engine() -> Literal["compiled", "numpy"]:
+    """What computes: the compiled kernel, or NumPy.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the environment asks for an engine that is unknown or was not built.
+    """
+    asked = os.environ.get(VARIABLE) or ("compiled" if _kernel else "numpy")
+    if asked not in ENGINES:
+        raise InvalidArgumentError(VARIABLE, asked, f"one of {', '.join(ENGINES)}")
+    if asked == "compiled" and _kernel is None:
+        raise InvalidArgumentError(
+            VARIABLE, asked, "numpy: the package was installed without a compiler"
+        )
+    return "compiled" if asked == "compiled" else "numpy"
+
+
+def averages(
+    field: Array,
+    marks: Array,
+    law: tuple[float, Array],
+    rule: Array,
+    loss: tuple[Array, Array, Array, float, float, float],
+    y: int,
+    with_loss: bool,
+) -> Array:
+    """Averages of one label (points, 22): e (4), their derivatives (4, 4), data loss and norm.
+
+    Parameters
+    ----------
+    field : array (6, points)
+        V, mean and deviation of the shortfall, slope k and variance V0 of the teacher's field, β.
+    marks : array (points, marks)
+        Where the label law bends.
+    law : tuple
+        Offset, and weights, thresholds along the label and variances (3, terms) of its probits.
+    rule : array (2, nodes)
+        Nodes and weights of the quadrature on [0, 1].
+    loss : tuple
+        Knots (5, knots), the table and bins of its cells, and their scale.
+    y : {1, -1}
+        The label.
+    with_loss : bool
+        Whether to average the loss, too.
+    """
+    out = np.empty((field.shape[1], AVERAGES))
+    _kernel.averages(out, field, np.ascontiguousarray(marks), law[1], rule, law[0], *loss, y, with_loss)
+    return out
+
+
+def shares(field: Array, edges: Array, law: tuple[float, Array], rule: Array) -> Array:
+    """Average of the label law at fields kξ over the panels between each point's edges.
+
+    `field` (2, points) has k and V0.
+    """
+    out = np.empty((1, len(edges)))
+    _kernel.shares(out, field, np.ascontiguousarray(edges), law[1], rule, law[0])
+    return out[0]
+
+
+def solve(matrix: Array, right: Array) -> Array | None:
+    """Solutions of small linear systems, (points, n); None if one of them is singular."""
+    out = np.empty(right.shape)
+    points, n = right.shape
+    matrix = np.ascontiguousarray(matrix).reshape(points, n * n)
+    return out if _kernel.solve(out, matrix, np.ascontiguousarray(right)) else None
+
+
+def normal_law(t: Array) -> tuple[Array, Array]:
+    """The normal density and distribution function, as the kernel computes them."""
+    out = np.empty((2, t.size))
+    _kernel.normal(out, np.ascontiguousarray(t, dtype=float).reshape(1, -1))
+    density, cumulative = out.reshape(2, *t.shape)
+    return density, cumulative
