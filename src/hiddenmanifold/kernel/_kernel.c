@@ -49,12 +49,14 @@ typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 #define NARROWEST 1e-15
 #define POINT 1e-13
 #define ITERATIONS 200
+#define ROUNDING 4.4e-16 /* of s + V rho'(s) = u, relative to u */
 static const double FAN[] = {-REACH, -4.5, -1.5, 0.0, 1.5, 4.5, REACH};
 
 enum {
     FANNED = 7,
     LANES = 8,
     CAPACITY = 256, /* nodes handled together, a multiple of LANES */
+    TOGETHER = 64,  /* nodes of a panel added together, at most */
     CURVED = 6,     /* pairs of coefficients of the losses that bend */
 };
 /* E[Z g], E[Z h^2], E[Z h], E[Z rho], E[Z], E[Z g xi], ...: in the order of channel.py */
@@ -144,7 +146,8 @@ typedef struct {
     double low, per_bin;
     const double *knot, *below, *above, *bend, *kink;
     Py_ssize_t knots;
-    int jumps;    /* whether rho' jumps at some kink */
+    int kinks;    /* whether there are kinks, which divide cells */
+    int jumps;    /* whether rho' jumps at some of them */
     double scale; /* 0 if rho'' is constant between kinks */
 } Loss;
 
@@ -152,6 +155,8 @@ INLINE const double *cell_of(const Loss *loss, double s)
 {
     double at = (s - loss->low) * loss->per_bin, last = (double)(loss->bins - 1);
     Py_ssize_t bin = at > 0.0 ? (Py_ssize_t)(at < last ? at : last) : 0;
+    if (!loss->kinks) /* a cell is a bin */
+        return loss->cells + bin * loss->stride;
     const double *cell = loss->cells + (Py_ssize_t)loss->first[bin] * loss->stride;
     while (s > cell[0])
         cell += loss->stride;
@@ -301,18 +306,16 @@ FOR_EACH_MACHINE static void add_up(Nodes *n, const Law *law, double k, double V
     n->count = 0;
 }
 
-/* Room for one more node. */
-INLINE Py_ssize_t next_node(Nodes *n, const Law *law, const Point *p)
+/* Room for so many nodes more. */
+INLINE void make_room(Nodes *n, const Law *law, const Point *p, Py_ssize_t nodes)
 {
-    if (n->count == CAPACITY)
+    if (n->count + nodes > CAPACITY)
         add_up(n, law, p->k, p->V0);
-    return n->count++;
 }
 
-INLINE void add_node(Nodes *n, const Law *law, const Point *p, double xi, double h, double mass,
-                     double bend, double rho)
+INLINE void add_node(Nodes *n, double xi, double h, double mass, double bend, double rho)
 {
-    Py_ssize_t i = next_node(n, law, p);
+    Py_ssize_t i = n->count++;
     n->xi[i] = xi;
     n->h[i] = h;
     n->mass[i] = mass;
@@ -355,8 +358,9 @@ INLINE void cut(Point *p, double zeta, double s)
 /* Cut at a place given in standard deviations. */
 INLINE void cut_at(Point *p, const Loss *loss, double zeta)
 {
-    double tolerance = loss->scale > 0.0 ? ASIDE * p->deviation : 0.0;
-    double s = proximal(loss, p->mean + p->deviation * zeta, p->V, tolerance, &p->piece);
+    double u = p->mean + p->deviation * zeta;
+    double tolerance = loss->scale > 0.0 ? ASIDE * p->deviation : ROUNDING * fabs(u);
+    double s = proximal(loss, u, p->V, tolerance, &p->piece);
     if (loss->scale > 0.0) { /* a little aside is allowed, but s and zeta must belong together */
         double h, curvature;
         slopes(loss, s, &h, &curvature, NULL);
@@ -406,44 +410,41 @@ INLINE Py_ssize_t kink_of(const Point *p, const Loss *loss, double middle)
 }
 
 /* A panel on a kink, where u runs while s stands still: g = 1/V. */
-INLINE void panel_on_kink(Nodes *n, const Law *law, const Point *p, const Loss *loss,
-                          const Rule *rule, double start, double width, Py_ssize_t kink)
+INLINE void panel_on_kink(Nodes *n, const Point *p, const Loss *loss, const Rule *rule,
+                          Py_ssize_t at, Py_ssize_t kink)
 {
-    double knot = loss->knot[kink], jump = loss->above[kink] - loss->below[kink];
-    double V = p->V, h, curvature, rho;
-    slopes(loss, knot, &h, &curvature, &rho);
+    double V = p->V, start = p->zeta[at], width = p->zeta[at + 1] - start;
+    double knot = loss->knot[kink], below = loss->below[kink], jump = loss->above[kink] - below;
+    double h, curvature, rho, from = (p->mean - knot) / V, per_zeta = p->deviation / V;
     if (!(V * jump > POINT * p->deviation))
         return; /* see point_masses */
+    slopes(loss, knot, &h, &curvature, &rho);
     /* a kink that no cut divides: its width is known exactly, however narrow it is */
     int whole = width >= (1.0 - 1e-9) * (p->leave[kink] - p->enter[kink]);
+    double whole_mass = whole ? V * jump / p->deviation : width, whole_bend = whole_mass / V;
     for (Py_ssize_t i = 0; i < rule->nodes; i++) {
         double x = rule->x[i], zeta = start + width * x;
-        h = whole ? loss->below[kink] + jump * x
-                  : ((p->mean - knot) + p->deviation * zeta) / V;
-        double mass = (whole ? V * jump / p->deviation : width) * rule->w[i];
-        add_node(n, law, p, -zeta, h, mass, mass / V, rho);
+        h = whole ? below + jump * x : from + per_zeta * zeta;
+        add_node(n, -zeta, h, whole_mass * rule->w[i], whole_bend * rule->w[i], rho);
     }
 }
 
-/* Kinks too narrow for a panel: u stands still as well, yet h crosses its jump. */
-INLINE void point_masses(Nodes *n, const Law *law, const Point *p, const Loss *loss,
-                         const Rule *rule)
+/* A kink too narrow for a panel: u stands still as well, yet h crosses its jump. */
+INLINE void point_mass(Nodes *n, const Point *p, const Loss *loss, const Rule *rule, Py_ssize_t k)
 {
-    for (Py_ssize_t k = 0; loss->jumps && k < loss->knots; k++) {
-        double jump = loss->above[k] - loss->below[k], width = p->V * jump / p->deviation;
-        if (!(width > 0.0 && width <= POINT && fabs(p->enter[k]) < REACH))
-            continue;
-        double h, curvature, rho;
-        slopes(loss, loss->knot[k], &h, &curvature, &rho);
-        for (Py_ssize_t i = 0; i < rule->nodes; i++)
-            add_node(n, law, p, -p->enter[k], loss->below[k] + jump * rule->x[i],
-                     width * rule->w[i], jump / p->deviation * rule->w[i], rho);
-    }
+    double jump = loss->above[k] - loss->below[k], width = p->V * jump / p->deviation;
+    double h, curvature, rho;
+    if (!(width > 0.0 && width <= POINT && fabs(p->enter[k]) < REACH))
+        return;
+    slopes(loss, loss->knot[k], &h, &curvature, &rho);
+    for (Py_ssize_t i = 0; i < rule->nodes; i++)
+        add_node(n, -p->enter[k], loss->below[k] + jump * rule->x[i], width * rule->w[i],
+                 jump / p->deviation * rule->w[i], rho);
 }
 
 /* A panel between kinks that runs over s: du = (1 + V rho'') ds. */
-INLINE void panel_over_s(Nodes *n, const Law *law, const Point *p, const Loss *loss,
-                         const Rule *rule, Py_ssize_t at, int with_loss)
+INLINE void panel_over_s(Nodes *n, const Point *p, const Loss *loss, const Rule *rule,
+                         Py_ssize_t at, int with_loss)
 {
     double V = p->V, first = p->s[at], length = p->s[at + 1] - first;
     double inverse = 1.0 / p->deviation, step = length / p->deviation;
@@ -451,28 +452,67 @@ INLINE void panel_over_s(Nodes *n, const Law *law, const Point *p, const Loss *l
         double s = first + length * rule->x[i], h, curvature, rho = 0.0;
         slopes(loss, s, &h, &curvature, with_loss ? &rho : NULL);
         double bend = step * rule->w[i] * curvature, mass = step * rule->w[i] + V * bend;
-        add_node(n, law, p, (p->mean - s - V * h) * inverse, h, mass, bend, rho);
+        add_node(n, (p->mean - s - V * h) * inverse, h, mass, bend, rho);
     }
 }
 
-/* A panel between kinks that runs over u: s is linear in it, or is sought if rho'' bends. */
-INLINE void panel_over_u(Nodes *n, const Law *law, const Point *p, const Loss *loss,
-                         const Rule *rule, Py_ssize_t at, int with_loss)
+/* A panel that runs over u because s hardly moves: u - mean would lose its digits. */
+INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule *rule,
+                         Py_ssize_t at)
 {
     double V = p->V, start = p->zeta[at], width = p->zeta[at + 1] - start;
     double first = p->s[at], length = p->s[at + 1] - first;
     double low = first + length * rule->x[0], high = first + length * rule->x[rule->nodes - 1];
     double margin = fabs(high - low) + 1e-15 * fabs(high); /* the ends are known to rounding */
     for (Py_ssize_t i = 0; i < rule->nodes; i++) {
-        double s = first + length * rule->x[i], zeta = start + width * rule->x[i];
-        double h, curvature, rho = 0.0;
-        if (loss->scale > 0.0) {
-            double u = p->mean + p->deviation * zeta;
-            s = root(loss, u, V, low - margin, high + margin, s, 2.2e-16 * fabs(u));
-        }
-        slopes(loss, s, &h, &curvature, with_loss ? &rho : NULL);
+        double zeta = start + width * rule->x[i], u = p->mean + p->deviation * zeta;
+        double s = first + length * rule->x[i], h, curvature, rho;
+        s = root(loss, u, V, low - margin, high + margin, s, ROUNDING * fabs(u));
+        slopes(loss, s, &h, &curvature, &rho);
         double mass = width * rule->w[i], bend = mass * curvature / (1.0 + V * curvature);
-        add_node(n, law, p, -zeta, h, mass, bend, rho);
+        add_node(n, -zeta, h, mass, bend, rho);
+    }
+}
+
+/* A panel on which the loss is a parabola: s is linear in u. */
+INLINE void panel_of_parabola(Nodes *n, const Point *p, const Loss *loss, const Rule *rule,
+                              Py_ssize_t at)
+{
+    double start = p->zeta[at], width = p->zeta[at + 1] - start;
+    double first = p->s[at], length = p->s[at + 1] - first;
+    const double *cell = cell_of(loss, first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
+    double bend = width * cell[5] / (1.0 + p->V * cell[5]);
+    for (Py_ssize_t i = 0; i < rule->nodes; i++) {
+        double t = (first + length * rule->x[i] - cell[1]) * cell[2];
+        add_node(n, -(start + width * rule->x[i]), cell[3] + t * cell[4], width * rule->w[i],
+                 bend * rule->w[i], q[0] + t * (q[1] + t * q[2]));
+    }
+}
+
+/* Nodes along the proximal curve. */
+INLINE void nodes_of(Nodes *n, const Law *law, const Point *p, const Loss *loss, const Rule *rule,
+                     int with_loss)
+{
+    for (Py_ssize_t at = 0; at + 1 < p->cuts; at++) {
+        double width = p->zeta[at + 1] - p->zeta[at], length = p->s[at + 1] - p->s[at];
+        if (!(width > NARROWEST))
+            continue;
+        Py_ssize_t kink = kink_of(p, loss, p->zeta[at] + 0.5 * width);
+        make_room(n, law, p, rule->nodes);
+        if (kink >= 0)
+            panel_on_kink(n, p, loss, rule, at, kink);
+        else if (loss->scale == 0.0)
+            panel_of_parabola(n, p, loss, rule, at);
+        else if (length < NARROW * loss->scale)
+            panel_over_u(n, p, loss, rule, at);
+        else if (with_loss)
+            panel_over_s(n, p, loss, rule, at, 1);
+        else
+            panel_over_s(n, p, loss, rule, at, 0);
+    }
+    for (Py_ssize_t k = 0; loss->jumps && k < loss->knots; k++) {
+        make_room(n, law, p, rule->nodes);
+        point_mass(n, p, loss, rule, k);
     }
 }
 
@@ -544,19 +584,11 @@ FOR_EACH_MACHINE static void averages(const Call *c, double *work)
         cut_curve(&p, &loss, c->edges + row * c->columns, c->columns);
         memset(n.sums, 0, sizeof n.sums);
         n.count = 0;
-        for (Py_ssize_t at = 0; at + 1 < p.cuts; at++) {
-            double start = p.zeta[at], width = p.zeta[at + 1] - start;
-            if (!(width > NARROWEST))
-                continue;
-            Py_ssize_t kink = kink_of(&p, &loss, start + 0.5 * width);
-            if (kink >= 0)
-                panel_on_kink(&n, &c->law, &p, &loss, &c->rule, start, width, kink);
-            else if (loss.scale > 0.0 && p.s[at + 1] - p.s[at] >= NARROW * loss.scale)
-                panel_over_s(&n, &c->law, &p, &loss, &c->rule, at, c->with_loss);
-            else /* where s hardly moves, u - mean would lose its digits */
-                panel_over_u(&n, &c->law, &p, &loss, &c->rule, at, c->with_loss);
+        for (Py_ssize_t i = 0; i < c->rule.nodes; i += TOGETHER) {
+            Py_ssize_t left = c->rule.nodes - i;
+            Rule part = {c->rule.x + i, c->rule.w + i, left < TOGETHER ? left : TOGETHER};
+            nodes_of(&n, &c->law, &p, &loss, &part, c->with_loss);
         }
-        point_masses(&n, &c->law, &p, &loss, &c->rule);
         total(&n, &c->law, p.k, p.V0, sums);
         if (p.lost)
             sums[E1] = NAN;
@@ -578,10 +610,10 @@ FOR_EACH_MACHINE static void shares(const Call *c)
         n.count = 0;
         for (Py_ssize_t i = 0; i + 1 < c->columns; i++) {
             double width = edge[i + 1] - edge[i];
-            if (width > 0.0)
-                for (Py_ssize_t j = 0; j < c->rule.nodes; j++)
-                    add_node(&n, &c->law, &p, edge[i] + width * c->rule.x[j], 0.0,
-                             width * c->rule.w[j], 0.0, 0.0);
+            for (Py_ssize_t j = 0; width > 0.0 && j < c->rule.nodes; j++) {
+                make_room(&n, &c->law, &p, 1);
+                add_node(&n, edge[i] + width * c->rule.x[j], 0.0, width * c->rule.w[j], 0.0, 0.0);
+            }
         }
         total(&n, &c->law, p.k, p.V0, sums);
         c->out[row] = sums[NORM];
@@ -725,7 +757,7 @@ static PyObject *kernel_averages(PyObject *self, PyObject *args)
                         .knots = knots,
                         .scale = scale};
         for (Py_ssize_t i = 0; i < knots; i++)
-            c.loss.jumps |= c.loss.above[i] > c.loss.below[i];
+            c.loss.kinks |= c.loss.kink[i] != 0.0, c.loss.jumps |= c.loss.above[i] > c.loss.below[i];
         size_t most = (size_t)(2 * (FANNED + c.columns) + 6 * knots);
         work = PyMem_RawMalloc(most * sizeof(double));
         if (work) {
