@@ -1,13 +1,14 @@
 """The compiled kernel, if there is one: which engine computes, and how the kernel is asked.
 
 The extension ``_kernel`` is built with the package where a compiler is found. Whatever it computes
-NumPy computes too, more slowly, beside each call; the tests hold one against the other. The
-environment variable ``HIDDENMANIFOLD_KERNEL=numpy`` does without it.
+NumPy computes too, more slowly, beside each call; the tests hold one against the other. With
+``HIDDENMANIFOLD_KERNEL=numpy`` in the environment it is left alone.
 """
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -15,34 +16,35 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
 
-_kernel: Any
-try:
-    from hiddenmanifold.kernel import _kernel  # type: ignore[attr-defined,no-redef,unused-ignore]
-except ImportError:  # installed without a compiler
-    _kernel = None
-
 VARIABLE = "HIDDENMANIFOLD_KERNEL"
 ENGINES = ("compiled", "numpy")
 AVERAGES = 22
 """Numbers per point that `averages` returns."""
 
 
-def engine() -> Literal["compiled", "numpy"]:
-    """What computes: the compiled kernel, or NumPy.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the environment asks for an engine that is unknown or was not built.
-    """
-    asked = os.environ.get(VARIABLE) or ("compiled" if _kernel else "numpy")
-    if asked not in ENGINES:
+def _extension() -> Any:
+    """The compiled module, or None if there is none or the environment asks for NumPy."""
+    asked = os.environ.get(VARIABLE, "")
+    if asked not in ("", *ENGINES):
         raise InvalidArgumentError(VARIABLE, asked, f"one of {', '.join(ENGINES)}")
-    if asked == "compiled" and _kernel is None:
-        raise InvalidArgumentError(
-            VARIABLE, asked, "numpy: the package was installed without a compiler"
-        )
-    return "compiled" if asked == "compiled" else "numpy"
+    if asked == "numpy":
+        return None
+    try:
+        return import_module("hiddenmanifold.kernel._kernel")
+    except ImportError:
+        if asked:
+            raise InvalidArgumentError(
+                VARIABLE, asked, "numpy: the package was installed without a compiler"
+            ) from None
+        return None
+
+
+_kernel = _extension()
+
+
+def engine() -> Literal["compiled", "numpy"]:
+    """What computes: the compiled kernel, or NumPy."""
+    return "numpy" if _kernel is None else "compiled"
 
 
 def averages(
@@ -88,12 +90,22 @@ def shares(field: Array, edges: Array, law: tuple[float, Array], rule: Array) ->
     return out[0]
 
 
-def solve(matrix: Array, right: Array) -> Array | None:
-    """Solutions of small linear systems, (points, n); None if one of them is singular."""
-    out = np.empty(right.shape)
-    points, n = right.shape
+def newton_step(matrix: Array, residual: Array) -> Array | None:
+    """Solutions of small linear systems (points, n), or the residual where there is no finite one.
+
+    None if a matrix is singular.
+    """
+    out = np.empty(residual.shape)
+    points, n = residual.shape
     matrix = np.ascontiguousarray(matrix).reshape(points, n * n)
-    return out if _kernel.solve(out, matrix, np.ascontiguousarray(right)) else None
+    return out if _kernel.newton_step(out, matrix, np.ascontiguousarray(residual)) else None
+
+
+def largest(residual: Array) -> Array:
+    """Largest component of each residual (points, n); infinite if one is not finite."""
+    out = np.empty((1, len(residual)))
+    _kernel.largest(out, np.ascontiguousarray(residual))
+    return out[0]
 
 
 def normal_law(t: Array) -> tuple[Array, Array]:

@@ -800,29 +800,63 @@ static PyObject *kernel_shares(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *kernel_solve(PyObject *self, PyObject *args)
+static int all_finite(const double *values, Py_ssize_t count)
+{
+    int all = 1;
+    for (Py_ssize_t i = 0; i < count; i++)
+        all &= isfinite(values[i]) != 0;
+    return all;
+}
+
+static PyObject *kernel_newton_step(PyObject *self, PyObject *args)
 {
     PyObject *o[3];
     Buffers b;
-    if (!PyArg_ParseTuple(args, "OOO:solve", &o[0], &o[1], &o[2]))
+    if (!PyArg_ParseTuple(args, "OOO:newton_step", &o[0], &o[1], &o[2]))
         return NULL;
     if (!hold(&b, o, 3))
         return NULL;
     Py_ssize_t rows = b.view[2].shape[0], n = b.view[2].shape[1];
-    int fine = n <= LARGEST && fits(&b, 0, rows, n) && fits(&b, 1, rows, n * n), regular = 1;
-    if (fine) {
-        double *x = b.view[0].buf, a[LARGEST * LARGEST];
-        const double *matrix = b.view[1].buf;
-        memcpy(x, b.view[2].buf, (size_t)(rows * n) * sizeof(double));
-        for (Py_ssize_t row = 0; row < rows && regular; row++) {
-            memcpy(a, matrix + row * n * n, (size_t)(n * n) * sizeof(double));
-            regular = solved(a, x + row * n, (int)n);
-        }
+    int fine = fits(&b, 2, -1, n < LARGEST ? n : LARGEST) && fits(&b, 0, rows, n) &&
+               fits(&b, 1, rows, n * n);
+    int regular = 1;
+    for (Py_ssize_t row = 0; row < rows && fine && regular; row++) {
+        double *step = (double *)b.view[0].buf + row * n, a[LARGEST * LARGEST];
+        const double *matrix = (double *)b.view[1].buf + row * n * n;
+        const double *residual = (double *)b.view[2].buf + row * n;
+        memcpy(step, residual, (size_t)n * sizeof(double));
+        if (!all_finite(matrix, n * n))
+            continue; /* counts as the identity */
+        memcpy(a, matrix, (size_t)(n * n) * sizeof(double));
+        regular = solved(a, step, (int)n);
+        if (!all_finite(step, n))
+            memcpy(step, residual, (size_t)n * sizeof(double));
+    }
+    release(&b);
+    return fine ? PyBool_FromLong(regular) : NULL;
+}
+
+static PyObject *kernel_largest(PyObject *self, PyObject *args)
+{
+    PyObject *o[2];
+    Buffers b;
+    if (!PyArg_ParseTuple(args, "OO:largest", &o[0], &o[1]))
+        return NULL;
+    if (!hold(&b, o, 2))
+        return NULL;
+    Py_ssize_t rows = b.view[1].shape[0], n = b.view[1].shape[1];
+    int fine = fits(&b, 0, 1, rows);
+    for (Py_ssize_t row = 0; row < rows && fine; row++) {
+        const double *residual = (double *)b.view[1].buf + row * n;
+        double most = 0.0;
+        for (Py_ssize_t i = 0; i < n; i++)
+            most = fmax(most, fabs(residual[i]));
+        ((double *)b.view[0].buf)[row] = all_finite(residual, n) ? most : INFINITY;
     }
     release(&b);
     if (!fine)
         return NULL;
-    return PyBool_FromLong(regular);
+    Py_RETURN_NONE;
 }
 
 static PyObject *kernel_normal(PyObject *self, PyObject *args)
@@ -846,7 +880,8 @@ static PyObject *kernel_normal(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"averages", kernel_averages, METH_VARARGS, "Averages along the proximal curve of each point."},
     {"shares", kernel_shares, METH_VARARGS, "The probability of a label over each point's panels."},
-    {"solve", kernel_solve, METH_VARARGS, "Solutions of small linear systems."},
+    {"newton_step", kernel_newton_step, METH_VARARGS, "Solutions of small linear systems."},
+    {"largest", kernel_largest, METH_VARARGS, "Largest component of each residual."},
     {"normal", kernel_normal, METH_VARARGS, "The normal density and distribution function."},
     {NULL, NULL, 0, NULL},
 };

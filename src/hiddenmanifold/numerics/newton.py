@@ -36,27 +36,23 @@ def newton_step(matrix: Array, residual: Array) -> Array:
     A matrix that is not finite counts as the identity, i.e. as plain iteration; if any is singular,
     the batch is solved by pseudo-inverse.
     """
+    if kernel.engine() == "compiled" and (found := kernel.newton_step(matrix, residual)) is not None:
+        return found
     usable = np.all(np.isfinite(matrix), axis=(1, 2))
     safe = np.where(usable[:, None, None], matrix, np.eye(matrix.shape[1]))
     with np.errstate(all="ignore"):  # what is not finite is replaced below
         try:
-            step = _solution(safe, residual)
+            step = np.linalg.solve(safe, residual[..., None])[..., 0]
         except np.linalg.LinAlgError:
             step = (np.linalg.pinv(safe) @ residual[..., None])[..., 0]
     finite: Booleans = np.isfinite(step).all(1)
     return np.where(finite[:, None], step, residual)
 
 
-def _solution(matrix: Array, right: Array) -> Array:
-    """Solve each system, or raise LinAlgError if one is singular."""
-    if kernel.engine() == "compiled" and (found := kernel.solve(matrix, right)) is not None:
-        return found
-    solution: Array = np.linalg.solve(matrix, right[..., None])[..., 0]
-    return solution
-
-
 def largest(residual: Array) -> Array:
     """Largest component of each residual; NaN counts as infinite, so that it fails every test."""
+    if kernel.engine() == "compiled":
+        return kernel.largest(residual)
     size = np.abs(residual).max(1)
     return np.where(np.isfinite(size), size, np.inf)
 
@@ -82,10 +78,6 @@ def newton(
     """
     outcome = Solution(x.copy(), np.full(len(x), np.inf), np.zeros(len(x), dtype=np.intp))
 
-    def share(step: Array) -> Array:
-        """How much of a step the limits leave of its longest component."""
-        return np.minimum(1.0, 1.0 / np.maximum(largest(step / longest), 1e-300))
-
     active = np.arange(len(x))
     base, (r, matrix) = x, system(x, active)
     step, forced = newton_step(matrix, r), np.zeros(len(x), dtype=bool)
@@ -106,7 +98,9 @@ def newton(
         outcome.iterations[active] += 1
         size = largest(trial_r)
         correction = largest(newton_step(matrix, trial_r) / longest)
-        shorter = correction <= (1.0 - 0.25 * damping * share(step)) * largest(step / longest)
+        length = largest(step / longest)
+        share = np.minimum(1.0, 1.0 / np.maximum(length, 1e-300))  # what the limits leave of it
+        shorter = correction <= (1.0 - 0.25 * damping * share) * length
         keep = (shorter | forced | (size <= tolerance)) & np.isfinite(size)
 
         k = keep[:, None]

@@ -46,10 +46,14 @@ class ProbitSum(BinaryTeacher):
         offset, weights, thresholds, _ = self._terms
         return bool(np.all(thresholds == 0) and np.isclose(2 * offset + weights.sum(), 1.0))
 
-    def probits(self, y: int) -> Probits:
+    @cached_property
+    def _probits(self) -> dict[int, Probits]:
         offset, weights, thresholds, variances = self._terms
-        rest = offset if y > 0 else 1.0 - offset - float(weights.sum())
-        return rest, np.stack([weights, y * thresholds, variances])
+        offsets = {1: offset, -1: 1.0 - offset - float(weights.sum())}
+        return {y: (offsets[y], np.array([weights, y * thresholds, variances])) for y in offsets}
+
+    def probits(self, y: int) -> Probits:
+        return self._probits[y]
 
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
         offset, terms = self.probits(y)

@@ -82,7 +82,7 @@ class Channel:
     overlap_unknowns: ClassVar[int]
     """How many unknowns are overlaps; the rest is the intercept."""
     longest_steps: ClassVar[tuple[float, ...]]
-    batch: ClassVar[int] = 1280
+    batch: ClassVar[int] = 2560
     """Points to solve together; this bounds the memory."""
 
     @classmethod
