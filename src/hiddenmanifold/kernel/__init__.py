@@ -76,7 +76,10 @@ def averages(
         Whether to average the loss, too.
     """
     out = np.empty((field.shape[1], AVERAGES))
-    _kernel.averages(out, field, np.ascontiguousarray(marks), law[1], rule, law[0], *loss, y, with_loss)
+    knots, cells, first, *numbers = loss
+    numbers = np.array([[law[0], *numbers, y, with_loss]])
+    marks = np.ascontiguousarray(marks)
+    _kernel.averages(out, field, marks, law[1], rule, knots, cells, first, numbers)
     return out
 
 
@@ -86,7 +89,7 @@ def shares(field: Array, edges: Array, law: tuple[float, Array], rule: Array) ->
     `field` (2, points) has k and V0.
     """
     out = np.empty((1, len(edges)))
-    _kernel.shares(out, field, np.ascontiguousarray(edges), law[1], rule, law[0])
+    _kernel.shares(out, field, np.ascontiguousarray(edges), law[1], rule, np.array([[law[0]]]))
     return out[0]
 
 
@@ -99,13 +102,6 @@ def newton_step(matrix: Array, residual: Array) -> Array | None:
     points, n = residual.shape
     matrix = np.ascontiguousarray(matrix).reshape(points, n * n)
     return out if _kernel.newton_step(out, matrix, np.ascontiguousarray(residual)) else None
-
-
-def largest(residual: Array) -> Array:
-    """Largest component of each residual (points, n); infinite if one is not finite."""
-    out = np.empty((1, len(residual)))
-    _kernel.largest(out, np.ascontiguousarray(residual))
-    return out[0]
 
 
 def normal_law(t: Array) -> tuple[Array, Array]:

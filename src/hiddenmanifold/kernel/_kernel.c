@@ -73,18 +73,10 @@ INLINE double decay(double x)
     double n = shifted - magic;
     double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
     double p = 1.6059043836821613e-10; /* Taylor: |r| <= log(2)/2 */
-    p = p * r + 2.08767569878681e-09;
-    p = p * r + 2.505210838544172e-08;
-    p = p * r + 2.755731922398589e-07;
-    p = p * r + 2.7557319223985893e-06;
-    p = p * r + 2.48015873015873e-05;
-    p = p * r + 1.984126984126984e-04;
-    p = p * r + 1.388888888888889e-03;
-    p = p * r + 8.333333333333333e-03;
-    p = p * r + 4.1666666666666664e-02;
-    p = p * r + 1.6666666666666666e-01;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
+    p = ((p * r + 2.08767569878681e-09) * r + 2.505210838544172e-08) * r + 2.755731922398589e-07;
+    p = ((p * r + 2.7557319223985893e-06) * r + 2.48015873015873e-05) * r + 1.984126984126984e-04;
+    p = ((p * r + 1.388888888888889e-03) * r + 8.333333333333333e-03) * r + 4.1666666666666664e-02;
+    p = ((p * r + 1.6666666666666666e-01) * r + 0.5) * r + 1.0;
     p = p * r + 1.0;
     uint64_t bits, power;
     memcpy(&bits, &p, sizeof bits);
@@ -104,27 +96,13 @@ INLINE double mills(double t)
     double both = 1.0 / ((t + 5.0) * (1.0 + t));
     double q = (t - 5.0) * (1.0 + t) * both;
     double p = 5.5046381740114145e-09;
-    p = p * q + 4.042967757143865e-09;
-    p = p * q - 6.600576816872284e-08;
-    p = p * q - 5.406265075207721e-08;
-    p = p * q + 4.793850714655945e-07;
-    p = p * q + 3.0651244506755494e-07;
-    p = p * q - 3.269139906295844e-06;
-    p = p * q - 1.66568631900845e-07;
-    p = p * q + 2.2706305975126677e-05;
-    p = p * q - 2.4810060457200764e-05;
-    p = p * q - 0.00013437341693300388;
-    p = p * q + 0.00045704507213429685;
-    p = p * q + 1.953049420669105e-05;
-    p = p * q - 0.004201290521409951;
-    p = p * q + 0.01634823129621999;
-    p = p * q - 0.03802659216724148;
-    p = p * q + 0.061505045839232206;
-    p = p * q - 0.06617760078001313;
-    p = p * q + 0.02507217930166957;
-    p = p * q + 0.0777815988687552;
-    p = p * q - 0.2294875382521135;
-    p = p * q + 1.1568486282918946;
+    p = ((p * q + 4.042967757143865e-09) * q - 6.600576816872284e-08) * q - 5.406265075207721e-08;
+    p = ((p * q + 4.793850714655945e-07) * q + 3.0651244506755494e-07) * q - 3.269139906295844e-06;
+    p = ((p * q - 1.66568631900845e-07) * q + 2.2706305975126677e-05) * q - 2.4810060457200764e-05;
+    p = ((p * q - 0.00013437341693300388) * q + 0.00045704507213429685) * q + 1.953049420669105e-05;
+    p = ((p * q - 0.004201290521409951) * q + 0.01634823129621999) * q - 0.03802659216724148;
+    p = ((p * q + 0.061505045839232206) * q - 0.06617760078001313) * q + 0.02507217930166957;
+    p = ((p * q + 0.0777815988687552) * q - 0.2294875382521135) * q + 1.1568486282918946;
     return p * (t + 5.0) * both;
 }
 
@@ -629,6 +607,21 @@ FOR_EACH_MACHINE static void normal_law(const double *t, Py_ssize_t count, doubl
     }
 }
 
+static int all_finite(const double *values, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return 0;
+    return 1;
+}
+
+static void swap(double *a, double *b)
+{
+    double was = *a;
+    *a = *b;
+    *b = was;
+}
+
 /* Gaussian elimination with pivots, in place; false if the matrix is singular. */
 static int solved(double *a, double *x, int n)
 {
@@ -639,14 +632,9 @@ static int solved(double *a, double *x, int n)
                 pivot = j;
         if (a[pivot * n + i] == 0.0)
             return 0;
-        for (int j = 0; j < n && pivot != i; j++) {
-            double swapped = a[i * n + j];
-            a[i * n + j] = a[pivot * n + j];
-            a[pivot * n + j] = swapped;
-        }
-        double swapped = x[i];
-        x[i] = x[pivot];
-        x[pivot] = swapped;
+        for (int j = i; j < n; j++)
+            swap(&a[i * n + j], &a[pivot * n + j]);
+        swap(&x[i], &x[pivot]);
         for (int j = i + 1; j < n; j++) {
             double factor = a[j * n + i] / a[i * n + i];
             for (int l = i + 1; l < n; l++)
@@ -664,224 +652,173 @@ static int solved(double *a, double *x, int n)
 
 /* ------------------------------------------------------------------ Python */
 
-enum { MOST_BUFFERS = 8, LARGEST = 16 };
+enum { MOST_ARRAYS = 9, LARGEST = 8 };
 
+/* Arrays of doubles of two dimensions, held while a function works on them. */
 typedef struct {
-    Py_buffer view[MOST_BUFFERS];
+    Py_buffer view[MOST_ARRAYS];
     int count;
-} Buffers;
+} Arrays;
 
-static void release(Buffers *b)
+static PyObject *done(Arrays *a, PyObject *result)
 {
-    while (b->count)
-        PyBuffer_Release(&b->view[--b->count]);
+    while (a->count)
+        PyBuffer_Release(&a->view[--a->count]);
+    return result;
 }
 
-/* Hold C-contiguous arrays of doubles of two dimensions, the first one to be written. */
-static int hold(Buffers *b, PyObject *const *objects, int count)
+/* Hold so many arguments, the first of which is written to. */
+static int hold(Arrays *a, PyObject *args, int count)
 {
-    for (b->count = 0; b->count < count; b->count++) {
-        Py_buffer *view = &b->view[b->count];
-        int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (b->count ? 0 : PyBUF_WRITABLE);
-        if (PyObject_GetBuffer(objects[b->count], view, flags) < 0)
-            break;
-        if (view->ndim != 2 || !view->format || strcmp(view->format, "d")) {
-            PyBuffer_Release(view);
-            PyErr_SetString(PyExc_ValueError, "expected arrays of doubles of two dimensions");
-            break;
+    a->count = 0;
+    if (PyTuple_GET_SIZE(args) != count) {
+        PyErr_Format(PyExc_TypeError, "expected %d arrays", count);
+        return 0;
+    }
+    while (a->count < count) {
+        int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (a->count ? 0 : PyBUF_WRITABLE);
+        Py_buffer *view = &a->view[a->count];
+        if (PyObject_GetBuffer(PyTuple_GET_ITEM(args, a->count), view, flags) < 0)
+            return 0;
+        a->count++;
+        if (view->ndim != 2 || strcmp(view->format, "d")) {
+            PyErr_Format(PyExc_ValueError, "array %d is not one of doubles (m, n)", a->count);
+            return 0;
         }
     }
-    if (b->count == count)
-        return 1;
-    release(b);
-    return 0;
+    return 1;
 }
 
-static int fits(const Buffers *b, int which, Py_ssize_t rows, Py_ssize_t columns)
+/* Whether an array has a shape; -1 stands for any length. */
+static int fits(const Arrays *a, int which, Py_ssize_t rows, Py_ssize_t columns)
 {
-    const Py_ssize_t *shape = b->view[which].shape;
+    const Py_ssize_t *shape = a->view[which].shape;
     if ((rows < 0 || shape[0] == rows) && (columns < 0 || shape[1] == columns))
         return 1;
-    PyErr_Format(PyExc_ValueError, "array %d has the shape (%zd, %zd)", which, shape[0], shape[1]);
+    PyErr_Format(PyExc_ValueError, "array %d has the shape (%zd, %zd)", which + 1, shape[0],
+                 shape[1]);
     return 0;
 }
 
-/* The parts of a call that all functions share: buffers 0 to 4. */
-static Call call_of(const Buffers *b, double offset)
+static double *data(const Arrays *a, int which) { return a->view[which].buf; }
+
+/* What all calls share: (out, field, edges, law, rule) and some numbers, the first the offset. */
+static Call call_of(const Arrays *a, int numbers)
 {
-    Call c = {0};
-    const double *law = b->view[3].buf, *rule = b->view[4].buf;
-    Py_ssize_t terms = b->view[3].shape[1], nodes = b->view[4].shape[1];
-    c.out = b->view[0].buf;
-    c.field = b->view[1].buf;
-    c.edges = b->view[2].buf;
-    c.rows = b->view[2].shape[0];
-    c.columns = b->view[2].shape[1];
-    c.law = (Law){law, law + terms, law + 2 * terms, terms, offset};
-    c.rule = (Rule){rule, rule + nodes, nodes};
-    return c;
+    const double *law = data(a, 3), *rule = data(a, 4);
+    Py_ssize_t terms = a->view[3].shape[1], nodes = a->view[4].shape[1];
+    return (Call){.out = data(a, 0),
+                  .field = data(a, 1),
+                  .edges = data(a, 2),
+                  .rows = a->view[2].shape[0],
+                  .columns = a->view[2].shape[1],
+                  .law = {law, law + terms, law + 2 * terms, terms, data(a, numbers)[0]},
+                  .rule = {rule, rule + nodes, nodes}};
 }
 
+/* (out, field, marks, law, rule, knots, cells, first, numbers) */
 static PyObject *kernel_averages(PyObject *self, PyObject *args)
 {
-    PyObject *o[MOST_BUFFERS];
-    Buffers b;
-    double offset, low, per_bin, scale;
-    int y, with_loss;
-    if (!PyArg_ParseTuple(args, "OOOOOdOOOdddip:averages", &o[0], &o[1], &o[2], &o[3], &o[4],
-                          &offset, &o[5], &o[6], &o[7], &low, &per_bin, &scale, &y, &with_loss))
-        return NULL;
-    if (!hold(&b, o, 8))
-        return NULL;
-    Py_ssize_t rows = b.view[2].shape[0], knots = b.view[5].shape[1], stride = b.view[6].shape[1];
-    double *work = NULL;
-    int fine = fits(&b, 0, rows, AVERAGES) && fits(&b, 1, 6, rows) && fits(&b, 3, 3, -1) &&
-               fits(&b, 4, 2, -1) && fits(&b, 5, 5, -1) && fits(&b, 7, -1, 1);
-    if (fine) {
-        Call c = call_of(&b, offset);
-        const double *knot = b.view[5].buf;
-        c.y = y;
-        c.with_loss = with_loss;
-        c.loss = (Loss){.cells = b.view[6].buf,
-                        .first = b.view[7].buf,
-                        .stride = stride,
-                        .pairs = (stride - 3) / 6,
-                        .bins = b.view[7].shape[0],
-                        .low = low,
-                        .per_bin = per_bin,
-                        .knot = knot,
-                        .below = knot + knots,
-                        .above = knot + 2 * knots,
-                        .bend = knot + 3 * knots,
-                        .kink = knot + 4 * knots,
-                        .knots = knots,
-                        .scale = scale};
-        for (Py_ssize_t i = 0; i < knots; i++)
-            c.loss.kinks |= c.loss.kink[i] != 0.0, c.loss.jumps |= c.loss.above[i] > c.loss.below[i];
-        size_t most = (size_t)(2 * (FANNED + c.columns) + 6 * knots);
-        work = PyMem_RawMalloc(most * sizeof(double));
-        if (work) {
-            Py_BEGIN_ALLOW_THREADS;
-            averages(&c, work);
-            Py_END_ALLOW_THREADS;
-        } else {
-            PyErr_NoMemory();
-        }
+    Arrays a;
+    if (!hold(&a, args, 9))
+        return done(&a, NULL);
+    Py_ssize_t rows = a.view[2].shape[0], n = a.view[5].shape[1], stride = a.view[6].shape[1];
+    if (!(fits(&a, 0, rows, AVERAGES) && fits(&a, 1, 6, rows) && fits(&a, 3, 3, -1) &&
+          fits(&a, 4, 2, -1) && fits(&a, 5, 5, -1) && fits(&a, 7, -1, 1) && fits(&a, 8, 1, 6)))
+        return done(&a, NULL);
+    const double *knot = data(&a, 5), *numbers = data(&a, 8);
+    Call c = call_of(&a, 8);
+    c.loss = (Loss){.knot = knot,
+                    .below = knot + n,
+                    .above = knot + 2 * n,
+                    .bend = knot + 3 * n,
+                    .kink = knot + 4 * n,
+                    .knots = n,
+                    .cells = data(&a, 6),
+                    .stride = stride,
+                    .pairs = (stride - 3) / 6,
+                    .first = data(&a, 7),
+                    .bins = a.view[7].shape[0],
+                    .low = numbers[1],
+                    .per_bin = numbers[2],
+                    .scale = numbers[3]};
+    c.y = numbers[4];
+    c.with_loss = numbers[5] != 0.0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        c.loss.kinks |= c.loss.kink[i] != 0.0;
+        c.loss.jumps |= c.loss.above[i] > c.loss.below[i];
     }
-    fine = work != NULL;
+    size_t cuts = (size_t)(FANNED + c.columns + 2 * n);
+    double *work = PyMem_RawMalloc((2 * cuts + 2 * (size_t)n) * sizeof(double));
+    if (!work)
+        return done(&a, PyErr_NoMemory());
+    Py_BEGIN_ALLOW_THREADS;
+    averages(&c, work);
+    Py_END_ALLOW_THREADS;
     PyMem_RawFree(work);
-    release(&b);
-    if (!fine)
-        return NULL;
-    Py_RETURN_NONE;
+    return done(&a, Py_NewRef(Py_None));
 }
 
+/* (out, field, edges, law, rule, numbers) */
 static PyObject *kernel_shares(PyObject *self, PyObject *args)
 {
-    PyObject *o[5];
-    Buffers b;
-    double offset;
-    if (!PyArg_ParseTuple(args, "OOOOOd:shares", &o[0], &o[1], &o[2], &o[3], &o[4], &offset))
-        return NULL;
-    if (!hold(&b, o, 5))
-        return NULL;
-    Py_ssize_t rows = b.view[2].shape[0];
-    int fine = fits(&b, 0, 1, rows) && fits(&b, 1, 2, rows) && fits(&b, 3, 3, -1) &&
-               fits(&b, 4, 2, -1);
-    if (fine) {
-        Call c = call_of(&b, offset);
-        Py_BEGIN_ALLOW_THREADS;
-        shares(&c);
-        Py_END_ALLOW_THREADS;
-    }
-    release(&b);
-    if (!fine)
-        return NULL;
-    Py_RETURN_NONE;
+    Arrays a;
+    if (!hold(&a, args, 6))
+        return done(&a, NULL);
+    Py_ssize_t rows = a.view[2].shape[0];
+    if (!(fits(&a, 0, 1, rows) && fits(&a, 1, 2, rows) && fits(&a, 3, 3, -1) &&
+          fits(&a, 4, 2, -1) && fits(&a, 5, 1, 1)))
+        return done(&a, NULL);
+    Call c = call_of(&a, 5);
+    Py_BEGIN_ALLOW_THREADS;
+    shares(&c);
+    Py_END_ALLOW_THREADS;
+    return done(&a, Py_NewRef(Py_None));
 }
 
-static int all_finite(const double *values, Py_ssize_t count)
-{
-    int all = 1;
-    for (Py_ssize_t i = 0; i < count; i++)
-        all &= isfinite(values[i]) != 0;
-    return all;
-}
-
+/* (out, matrix, residual): whether all matrices are regular. A step that is not finite, or whose
+   matrix is not, is the residual. */
 static PyObject *kernel_newton_step(PyObject *self, PyObject *args)
 {
-    PyObject *o[3];
-    Buffers b;
-    if (!PyArg_ParseTuple(args, "OOO:newton_step", &o[0], &o[1], &o[2]))
-        return NULL;
-    if (!hold(&b, o, 3))
-        return NULL;
-    Py_ssize_t rows = b.view[2].shape[0], n = b.view[2].shape[1];
-    int fine = fits(&b, 2, -1, n < LARGEST ? n : LARGEST) && fits(&b, 0, rows, n) &&
-               fits(&b, 1, rows, n * n);
+    Arrays a;
+    if (!hold(&a, args, 3))
+        return done(&a, NULL);
+    Py_ssize_t rows = a.view[2].shape[0], n = a.view[2].shape[1];
+    if (!(fits(&a, 2, rows, n < LARGEST ? n : LARGEST) && fits(&a, 0, rows, n) &&
+          fits(&a, 1, rows, n * n)))
+        return done(&a, NULL);
+    size_t bytes = (size_t)n * sizeof(double);
     int regular = 1;
-    for (Py_ssize_t row = 0; row < rows && fine && regular; row++) {
-        double *step = (double *)b.view[0].buf + row * n, a[LARGEST * LARGEST];
-        const double *matrix = (double *)b.view[1].buf + row * n * n;
-        const double *residual = (double *)b.view[2].buf + row * n;
-        memcpy(step, residual, (size_t)n * sizeof(double));
-        if (!all_finite(matrix, n * n))
-            continue; /* counts as the identity */
-        memcpy(a, matrix, (size_t)(n * n) * sizeof(double));
-        regular = solved(a, step, (int)n);
+    for (Py_ssize_t row = 0; row < rows && regular; row++) {
+        double *step = data(&a, 0) + row * n, matrix[LARGEST * LARGEST];
+        const double *residual = data(&a, 2) + row * n;
+        memcpy(matrix, data(&a, 1) + row * n * n, (size_t)n * bytes);
+        memcpy(step, residual, bytes);
+        if (all_finite(matrix, n * n))
+            regular = solved(matrix, step, (int)n);
         if (!all_finite(step, n))
-            memcpy(step, residual, (size_t)n * sizeof(double));
+            memcpy(step, residual, bytes);
     }
-    release(&b);
-    return fine ? PyBool_FromLong(regular) : NULL;
+    return done(&a, PyBool_FromLong(regular));
 }
 
-static PyObject *kernel_largest(PyObject *self, PyObject *args)
-{
-    PyObject *o[2];
-    Buffers b;
-    if (!PyArg_ParseTuple(args, "OO:largest", &o[0], &o[1]))
-        return NULL;
-    if (!hold(&b, o, 2))
-        return NULL;
-    Py_ssize_t rows = b.view[1].shape[0], n = b.view[1].shape[1];
-    int fine = fits(&b, 0, 1, rows);
-    for (Py_ssize_t row = 0; row < rows && fine; row++) {
-        const double *residual = (double *)b.view[1].buf + row * n;
-        double most = 0.0;
-        for (Py_ssize_t i = 0; i < n; i++)
-            most = fmax(most, fabs(residual[i]));
-        ((double *)b.view[0].buf)[row] = all_finite(residual, n) ? most : INFINITY;
-    }
-    release(&b);
-    if (!fine)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
+/* (out, t): density and distribution function, for the tests. */
 static PyObject *kernel_normal(PyObject *self, PyObject *args)
 {
-    PyObject *o[2];
-    Buffers b;
-    if (!PyArg_ParseTuple(args, "OO:normal", &o[0], &o[1]))
-        return NULL;
-    if (!hold(&b, o, 2))
-        return NULL;
-    Py_ssize_t count = b.view[1].shape[1];
-    int fine = fits(&b, 0, 2, count) && fits(&b, 1, 1, -1);
-    if (fine)
-        normal_law(b.view[1].buf, count, b.view[0].buf);
-    release(&b);
-    if (!fine)
-        return NULL;
-    Py_RETURN_NONE;
+    Arrays a;
+    if (!hold(&a, args, 2))
+        return done(&a, NULL);
+    Py_ssize_t count = a.view[1].shape[1];
+    if (!(fits(&a, 0, 2, count) && fits(&a, 1, 1, -1)))
+        return done(&a, NULL);
+    normal_law(data(&a, 1), count, data(&a, 0));
+    return done(&a, Py_NewRef(Py_None));
 }
 
 static PyMethodDef methods[] = {
     {"averages", kernel_averages, METH_VARARGS, "Averages along the proximal curve of each point."},
     {"shares", kernel_shares, METH_VARARGS, "The probability of a label over each point's panels."},
     {"newton_step", kernel_newton_step, METH_VARARGS, "Solutions of small linear systems."},
-    {"largest", kernel_largest, METH_VARARGS, "Largest component of each residual."},
     {"normal", kernel_normal, METH_VARARGS, "The normal density and distribution function."},
     {NULL, NULL, 0, NULL},
 };
