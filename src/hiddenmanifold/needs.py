@@ -12,7 +12,7 @@ from .errors import InvalidArgumentError, Status
 from .execution import Crew
 from .ingredients import check_number
 from .model import Model
-from .prediction import THEORY
+from .prediction import source
 from .theory.needed import fewest_features
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ def features_needed(
     if not np.isfinite(columns["kernel_limit"]).all() or not columns["kernel_limit"].all():
         raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    return grid.answer(columns, {**THEORY, "workers": crew.used}, MEANINGS)
+    return grid.answer(columns, source(crew), MEANINGS)

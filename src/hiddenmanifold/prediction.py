@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from .arguments import Grid, Optimal, Ratios, with_ratios
 from .execution import Crew
+from .kernel import engine
 from .model import Model
 from .theory.asymptotics import asymptotics
 from .theory.optimal import ErrorByLambda, optimal_regularisation
@@ -17,7 +18,12 @@ from .theory.sensitivity import PARAMETERS
 if TYPE_CHECKING:
     import xarray as xr
 
-THEORY = {"method": "saddle-point equations of Gerace et al. 2020, for any rho and intercept"}
+METHOD = "saddle-point equations of Gerace et al. 2020, for any rho and intercept"
+
+
+def source(crew: Crew) -> dict[str, object]:
+    """Where results of the theory come from, as attributes of a dataset."""
+    return {"method": METHOD, "engine": engine(), "workers": crew.used}
 
 
 @with_ratios
@@ -88,7 +94,7 @@ def predict(
         lam = optimal_regularisation(errors, *optimal.bounds)
         columns = asymptotics(model, points.at(lam), crew)
         columns = {"optimal_regularisation": lam, **columns}
-    return grid.answer(columns, {**THEORY, "workers": crew.used})
+    return grid.answer(columns, source(crew))
 
 
 @with_ratios
@@ -129,4 +135,4 @@ def sensitivity(
     crew = Crew(workers, executor)
     grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
     columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS)
-    return grid.answer(columns, {**THEORY, "workers": crew.used})
+    return grid.answer(columns, source(crew))

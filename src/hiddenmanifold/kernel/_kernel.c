@@ -317,8 +317,14 @@ INLINE double proximal(const Loss *loss, double u, double V, double tolerance, P
         return loss->knot[j];
     double low = piece ? loss->knot[j] : u - V * loss->below[0];
     double high = piece < last ? loss->knot[piece] : u - V * loss->above[last - 1];
-    double middle = 0.5 * (low + high);
-    return high > low ? root(loss, u, V, low, high, middle, tolerance) : low;
+    double s = 0.5 * (low + high);
+    if (!(high > low))
+        return low;
+    if (loss->scale > 0.0)
+        return root(loss, u, V, low, high, s, tolerance);
+    const double *cell = cell_of(loss, s); /* a parabola */
+    s = cell[1] + (u - cell[1] - V * cell[3]) / (1.0 + V * cell[5]);
+    return s < low ? low : s > high ? high : s;
 }
 
 /* Insert a cut into the sorted ones. */
@@ -337,8 +343,7 @@ INLINE void cut(Point *p, double zeta, double s)
 INLINE void cut_at(Point *p, const Loss *loss, double zeta)
 {
     double u = p->mean + p->deviation * zeta;
-    double tolerance = loss->scale > 0.0 ? ASIDE * p->deviation : ROUNDING * fabs(u);
-    double s = proximal(loss, u, p->V, tolerance, &p->piece);
+    double s = proximal(loss, u, p->V, ASIDE * p->deviation, &p->piece);
     if (loss->scale > 0.0) { /* a little aside is allowed, but s and zeta must belong together */
         double h, curvature;
         slopes(loss, s, &h, &curvature, NULL);

@@ -19,7 +19,7 @@ PER_SCALE = 2
 """Cells to the length over which the functions bend."""
 FARTHEST = 480
 """How far cells reach, in units of that length: there, exponentials have become negligible."""
-RESOLVED = 4e-15
+RESOLVED = 5e-14
 """Largest error of a polynomial, relative to the largest value in its cell."""
 SMALLEST = 1e-140
 """Errors below this do not count."""
@@ -71,16 +71,18 @@ def cells(functions: Functions, kinks: Sequence[float], scale: float | None, res
         grid = grid[np.abs(grid[:, None] - np.append(kinks, np.inf)).min(1) > 1e-3 * half]
     edges = np.unique(np.concatenate([[-np.inf], grid, kinks, [np.inf]]))
     left, right = edges[:-1], edges[1:]
-    origin = _origins(left, right, kinks, rest)
     curved = np.isfinite(left) & np.isfinite(right) & (scale is not None)
     unit = np.where(curved, 0.5 * (right - left), 1.0)
     table = np.zeros((len(left), 3, POWERS if curved.any() else 4))
     with np.errstate(all="ignore"):  # what is not finite passes no test
+        origin = _origins(left, right, kinks, rest)
         slope, bend, value = (f(origin) for f in functions)
         table[:, 0, 1], table[:, 2, 1], table[:, 2, 2] = bend, slope, 0.5 * bend
         if curved.any():
             table[curved] = _fitted(functions, left[curved], right[curved], origin[curved])
         table[:, :, 0] = np.stack([slope, bend, value], axis=1)
+        at_rest = (left < rest) & (rest < right)
+        table[at_rest, 2, 1] = (slope * unit)[at_rest]
         table[(np.abs(table) < SMALLEST) & ~curved[:, None, None]] = 0.0
         table[~_passed(functions, table, left, right, origin, unit)] = np.nan
     bins = low + np.arange(2 * count + 3) / per_bin if per_bin else np.zeros(1)
