@@ -53,6 +53,7 @@ def averages(
     law: tuple[float, Array],
     rule: Array,
     loss: tuple[Array, Array, Array, float, float, float],
+    *,
     y: int,
     with_loss: bool,
 ) -> Array:
@@ -76,10 +77,11 @@ def averages(
         Whether to average the loss, too.
     """
     out = np.empty((field.shape[1], AVERAGES))
-    knots, cells, first, *numbers = loss
-    numbers = np.array([[law[0], *numbers, y, with_loss]])
+    offset, terms = law
+    knots, cells, first, *rest = loss
+    numbers = np.array([[offset, *rest, y, with_loss]])
     marks = np.ascontiguousarray(marks)
-    _kernel.averages(out, field, marks, law[1], rule, knots, cells, first, numbers)
+    _kernel.averages(out, field, marks, terms, rule, knots, cells, first, numbers)
     return out
 
 
@@ -88,9 +90,11 @@ def shares(field: Array, edges: Array, law: tuple[float, Array], rule: Array) ->
 
     `field` (2, points) has k and V0.
     """
-    out = np.empty((1, len(edges)))
-    _kernel.shares(out, field, np.ascontiguousarray(edges), law[1], rule, np.array([[law[0]]]))
-    return out[0]
+    out = np.empty(len(edges))
+    offset, terms = law
+    edges = np.ascontiguousarray(edges)
+    _kernel.shares(out[None], field, edges, terms, rule, np.array([[offset]]))
+    return out
 
 
 def newton_step(matrix: Array, residual: Array) -> Array | None:

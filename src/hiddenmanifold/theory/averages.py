@@ -88,7 +88,7 @@ def label_averages(
     law_of_u = np.array([field.V, field.mean, field.deviation, field.k, label.V0, field.beta])
     rule = np.array(gauss_legendre(*RULES[level]))
     found = kernel.averages(
-        law_of_u, label.marks, probits, rule, loss.compiled, label.y, with_loss
+        law_of_u, label.marks, probits, rule, loss.compiled, y=label.y, with_loss=with_loss
     )
     lost = np.flatnonzero(np.isnan(found[:, 0]) & np.isfinite(law_of_u.sum(0)))
     if lost.size:  # the loss is no polynomial there

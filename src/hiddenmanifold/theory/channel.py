@@ -189,7 +189,7 @@ class BinaryChannel(Channel):
             field = Field(V, mean, deviation, k, beta)
             label = Label(self.teacher, y, V0)
             parts.append(label_averages(self.loss, field, label, level, with_loss))
-        found = sum(parts) if len(parts) > 1 else 2.0 * parts[0]  # one label stands for both
+        found = parts[0] + parts[-1]  # one label may stand for both
         hats = Hats.of(found, [0, 1, 2, 3][: self.unknowns])
         if len(parts) == 1:
             hats.e[:, 3], hats.de[:, 3] = 0.0, 0.0
