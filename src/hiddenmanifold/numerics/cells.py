@@ -162,5 +162,5 @@ def _passed(functions: Functions, division: _Division, table: Array) -> Booleans
     # a function that is small because it is least may have lost digits, which do not matter
     size[:, 2] += (2.0 * PER_SCALE * division.unit[:, None]) ** 2 * size[:, 1]
     close = (np.abs(found - values) <= RESOLVED * size + SMALLEST) & np.isfinite(values)
-    passed: Booleans = close.reshape(len(close), -1).all(1)
+    passed: Booleans = np.all(close, axis=(1, 2))
     return passed

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from hiddenmanifold import kernel
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
@@ -39,6 +40,8 @@ intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered 
 loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
 stops the fall where it no longer matters.
 """
+BATCHES = {"numpy": 1280, "compiled": 5120}
+"""Points to solve together; the kernel keeps no nodes, and its calls are over sooner."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
 
@@ -82,8 +85,6 @@ class Channel:
     overlap_unknowns: ClassVar[int]
     """How many unknowns are overlaps; the rest is the intercept."""
     longest_steps: ClassVar[tuple[float, ...]]
-    batch: ClassVar[int] = 2560
-    """Points to solve together; this bounds the memory."""
 
     @classmethod
     def of(cls, teacher: Teacher, loss: Loss, free_intercept: bool) -> Channel:
@@ -97,6 +98,11 @@ class Channel:
     def errors(self, x: Array, overlaps: Overlaps) -> Columns:
         """The same with all digits that the overlaps have, and errors on the training set."""
         raise NotImplementedError
+
+    @property
+    def batch(self) -> int:
+        """Points to solve together; this bounds the memory."""
+        return BATCHES[kernel.engine()]
 
     @property
     def unknowns(self) -> int:
@@ -168,6 +174,10 @@ class BinaryChannel(Channel):
             self.teacher, self.loss, V=np.exp(x[:, 0]), deviation=deviation, k=k, V0=V0, intercept=b
         )
         return {**self.test_errors(x), "training_error": training}
+
+    @property
+    def batch(self) -> int:
+        return super().batch if self.teacher.probits(1) else BATCHES["numpy"]
 
     @cached_property
     def resting_intercept(self) -> float:
