@@ -49,7 +49,7 @@ clean: ## Remove the environment and everything built
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml setup.py src/hiddenmanifold/kernel/_kernel.c
+$(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/kernel/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "error: hiddenmanifold needs Python >= 3.11, and '$(PYTHON)' is not one;" \
 	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }

@@ -2,11 +2,14 @@
 
 from setuptools import Extension, setup
 
+KERNEL = "src/hiddenmanifold/kernel"
+
 setup(
     ext_modules=[
         Extension(
             "hiddenmanifold.kernel._kernel",
-            ["src/hiddenmanifold/kernel/_kernel.c"],
+            sources=[f"{KERNEL}/_kernel.c"],
+            depends=[f"{KERNEL}/proximal_curve.h"],
             optional=True,
         )
     ]
