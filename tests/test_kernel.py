@@ -1,11 +1,15 @@
 """The compiled kernel against NumPy, against mpmath, and on threads."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import mpmath
 import numpy as np
@@ -201,6 +205,45 @@ def test_cells_leave_out_what_they_do_not_resolve():
     assert np.isnan(coarse[:, 3]).all()
 
 
+def test_cells_are_made_once_for_all_losses_that_are_equal():
+    assert hm.losses.Logistic().compiled is hm.losses.Logistic().compiled
+    assert hm.losses.Huber(0.2).compiled is not hm.losses.Huber(0.3).compiled
+
+
+def test_cells_stay_at_home():
+    loss = hm.losses.Huber(0.7)
+    assert loss.compiled is loss.compiled
+    copy = pickle.loads(pickle.dumps(loss))
+    assert copy == loss and "compiled" not in vars(copy)
+
+
+def test_cells_of_a_loss_that_cannot_be_hashed():
+    @dataclass
+    class Mine(hm.losses.Loss):
+        value = hm.losses.Logistic.value
+        derivative = hm.losses.Logistic.derivative
+        second_derivative = hm.losses.Logistic.second_derivative
+
+    found, expected = Mine().compiled[1], hm.losses.Logistic().compiled[1]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_cells_of_functions_that_have_changed_are_made_anew():
+    width = 1.0
+    functions = (
+        lambda r: np.sqrt(width**2 + r**2),
+        lambda r: r / np.sqrt(width**2 + r**2),
+        lambda r: width**2 / (width**2 + r**2) ** 1.5,
+    )
+    before = Custom(*functions, of="residual", scale=0.5)
+    assert before.compiled is before.compiled
+    width = 2.0
+    after = Custom(*functions, of="residual", scale=0.5)
+    assert before == after
+    s = np.linspace(-3.0, 3.0, 7)
+    np.testing.assert_allclose(evaluated(after.compiled[1], s)[0], after.derivative(s), rtol=1e-12)
+
+
 @compiled
 def test_numpy_is_asked_where_no_polynomial_will_do(by_numpy):
     model = model_with(loss=bumpy(40.0, 1.0))  # bends forty times faster than it says
@@ -292,6 +335,26 @@ def test_eight_threads_give_the_same_bits():
     with ThreadPoolExecutor(8) as pool:
         for found, at in zip(pool.map(predicted, jobs), np.repeat(range(3), 8), strict=True):
             xr.testing.assert_identical(found, expected[at])
+
+
+@compiled
+def test_other_threads_run_while_the_kernel_works():
+    labels = channel(LOSSES["logistic"], "logistic")
+    started, ended = threading.Event(), threading.Event()
+
+    def work():
+        started.set()
+        labels.hats(np.zeros((4000, 3)), 4)
+        ended.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work)
+        started.wait()
+        turns = 0
+        while not ended.is_set():
+            time.sleep(1e-3)
+            turns += 1
+    assert turns > 10  # one or two if the interpreter had been held
 
 
 # ---------------------------------------------------------------- Newton's steps

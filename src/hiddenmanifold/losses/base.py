@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, sampled
 from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.roots import increasing_root
+
+Compiled = tuple[Array, Array, Array, float, float, float]
+"""Knots (5, knots), the table and bins of `cells`, where the bins begin, how dense, and scale."""
 
 
 class Loss:
@@ -115,13 +118,16 @@ class Loss:
         return low, 0.0 if abs(high) < tolerance else high
 
     @cached_property
-    def compiled(self) -> tuple[Array, Array, Array, float, float, float]:
-        """The loss as compiled code knows it: its knots, polynomials on cells, and scale."""
-        rest = next((end for end in self.rest[::-1] if np.isfinite(end)), 0.0)
-        functions = self.derivative, self.second_derivative, self.value
-        found = cells(functions, self.kinks, self.scale, rest)
-        knots = np.array([*self.knots, np.isin(self.knots[0], self.kinks)])
-        return knots, found.table, found.first, found.low, found.per_bin, self.scale or 0.0
+    def compiled(self) -> Compiled:
+        """The loss as compiled code knows it."""
+        try:
+            hash(self)
+        except TypeError:
+            return compiled.__wrapped__(self)
+        return compiled(self)
+
+    def __getstate__(self) -> dict[str, object]:  # what is large is made anew
+        return {name: part for name, part in vars(self).items() if name != "compiled"}
 
     def proximal(self, u: Array, V: Array, tolerance: Array | float = 0.0) -> Array:
         r"""Proximal point: the `s` with :math:`s + V \rho'(s) \ni u`.
@@ -161,6 +167,16 @@ class Loss:
             return s + v * self.derivative(s), 1.0 + v * self.second_derivative(s)
 
         return increasing_root(curve, u, bracket, V, tolerance)
+
+
+@lru_cache(maxsize=8)
+def compiled(loss: Loss) -> Compiled:
+    """A loss as compiled code knows it: its knots, and polynomials on cells."""
+    rest = next((end for end in loss.rest[::-1] if np.isfinite(end)), 0.0)
+    functions = loss.derivative, loss.second_derivative, loss.value
+    found = cells(functions, loss.kinks, loss.scale, rest)
+    knots = np.array([*loss.knots, np.isin(loss.knots[0], loss.kinks)])
+    return knots, found.table, found.first, found.low, found.per_bin, loss.scale or 0.0
 
 
 def check_loss(loss: Loss) -> None:
