@@ -1,4 +1,4 @@
-# Needs Python >= 3.11, make and a compiler; everything else goes into .venv.
+# Needs Python >= 3.11 and make, and a C compiler to be fast; everything else goes into .venv.
 
 PYTHON ?= python3
 VENV := .venv
