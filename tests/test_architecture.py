@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / PACKAGE
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
     ("errors", "arrays", "versions"),
-    ("ingredients", "points", "progress", "storage"),
+    ("ingredients", "points", "progress", "storage", "kernel"),
     ("numerics", "spectra", "execution", "conversions"),
     ("activations", "projections", "teachers", "losses"),
     ("features",),

@@ -13,7 +13,7 @@ from .errors import CERTIFICATES, InvalidArgumentError
 from .execution import Crew
 from .ingredients import Task, finite_vector
 from .model import Model
-from .prediction import THEORY
+from .prediction import source
 from .theory.asymptotics import asymptotics
 from .theory.scores import MarginLaw
 
@@ -86,7 +86,7 @@ def margins(
     }
     columns = asymptotics(model, grid.points, crew, observables=laws)
     certificates = {name: columns[name] for name in CERTIFICATES}
-    ds = grid.answer(certificates, {**THEORY, "workers": crew.used}).assign_coords(y_f=values)
+    ds = grid.answer(certificates, source(crew)).assign_coords(y_f=values)
     for name, meaning in LAWS.items():
         table = np.stack([columns[f"{name}_{number}"] for number in range(len(values))], axis=-1)
         shape = (*grid.template.shape, len(values))

@@ -48,6 +48,9 @@ class Field:
     k: Array
     beta: Array
 
+    def __getitem__(self, rows: Integers | slice) -> Field:
+        return Field(*(values[rows] for values in vars(self).values()))
+
 
 @dataclass(frozen=True)
 class ProximalNodes:
