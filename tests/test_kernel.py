@@ -277,10 +277,12 @@ def test_averages_are_those_of_numpy(loss, rule, by_numpy):
     logs = np.log(10.0) * rng.uniform(-1.0, 1.0, (60, 2)) * np.repeat([[3.0], [10.0]], 30, axis=0)
     x = np.hstack([logs, rng.uniform([-8.0, -1.5], [8.0, 1.5], (60, 2))])
     x = x[:, [0, 1, 3] if rule == "linear" else slice(4)][:, : labels.unknowns]
-    for level in (2, 4):
+    # cuts may stand a little aside, and not where the other engine has them: the error that a level
+    # of quadrature leaves is another, too
+    for level, close in ((2, 1e-11), (4, 1e-13)):
         with np.errstate(all="ignore"):
             ours, theirs = labels.hats(x, level, True), by_numpy(labels.hats, x, level, True)
-        np.testing.assert_allclose(ours.norm, theirs.norm, rtol=1e-13)
+        np.testing.assert_allclose(ours.norm, theirs.norm, rtol=close)
         np.testing.assert_allclose(ours.data_loss, theirs.data_loss, rtol=1e-12)
         np.testing.assert_allclose(ours.e[:, :2], theirs.e[:, :2], rtol=1e-12, atol=1e-200)
         # the others have terms of both signs
