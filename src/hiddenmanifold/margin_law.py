@@ -14,16 +14,14 @@ from .execution import Crew
 from .ingredients import Task, finite_vector
 from .model import Model
 from .prediction import THEORY
+from .results import MARGIN, MEANINGS
 from .theory.asymptotics import asymptotics
 from .theory.scores import MarginLaw
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LAWS = {
-    "test_cdf": "fraction of new samples whose margin y f is at most the value",
-    "train_cdf": "fraction of training samples whose margin y f is at most the value",
-}
+LAWS = ("test_cdf", "train_cdf")
 
 
 @with_ratios
@@ -87,10 +85,10 @@ def margins(
     columns = asymptotics(model, grid.points, crew, observables=laws)
     certificates = {name: columns[name] for name in CERTIFICATES}
     ds = grid.answer(certificates, {**THEORY, "workers": crew.used}).assign_coords(y_f=values)
-    for name, meaning in LAWS.items():
+    for name in LAWS:
         table = np.stack([columns[f"{name}_{number}"] for number in range(len(values))], axis=-1)
         shape = (*grid.template.shape, len(values))
         dims = (*grid.template.dims, "y_f")
-        ds[name] = (dims, table.reshape(shape), {"long_name": meaning})
-    ds["y_f"].attrs["long_name"] = "margin y f of a sample"
+        ds[name] = (dims, table.reshape(shape), {"long_name": MEANINGS[name]})
+    ds["y_f"].attrs["long_name"] = MARGIN
     return checked(ds, on_failure)

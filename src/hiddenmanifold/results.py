@@ -22,6 +22,8 @@ ACCEPTED = 1e-7
 
 Rounding allows no better when λ makes the objective tiny.
 """
+MARGIN = "margin y f of a sample"
+"""What the dimension y_f of laws of margins is."""
 MEANINGS = {
     "generalisation_error": "test error against new labels drawn by the same noisy rule",
     "clean_error": "test error against the noiseless rule",
@@ -38,6 +40,8 @@ MEANINGS = {
     "q_s_normalised": "q_s/q_w, finite where w grows without bound",
     "m_s_normalised": "m_s/√q_w, finite where w grows without bound",
     "intercept_normalised": "b/√q_w, finite where w grows without bound",
+    "test_cdf": "fraction of new samples whose margin y f is at most the value",
+    "train_cdf": "fraction of training samples whose margin y f is at most the value",
     "optimal_regularisation": "the regularisation of least error; 0 and inf mean the limits",
     **{observable.name: observable.long_name for observable in OBSERVABLES},
     **{

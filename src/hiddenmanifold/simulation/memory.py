@@ -151,6 +151,7 @@ def contents(trial: Trial) -> Iterator[dict[str, Any]]:
             "root_seed": str(trial.seed.entropy),
             "seed": trial.seed.spawn_key[0],
             **({"observables": sorted(trial.observables)} if trial.observables else {}),
+            **({"margins": list(trial.margins)} if trial.margins else {}),
         }
 
 
