@@ -34,14 +34,14 @@ def model(loss: str = "logistic") -> hm.Model:
 
 def seconds(**how: object) -> float:
     start = time.perf_counter()
-    hm.simulate(model(), **SWEEP, seeds=20, progress=False, **how)
+    hm.simulate(model(), **SWEEP, seeds=40, progress=False, **how)
     return time.perf_counter() - start
 
 
 def workers() -> None:
     from distributed import Client, LocalCluster
 
-    heading("One worker and two, a sweep of 60 logistic trials, best of 2 in turn")
+    heading("One worker and two, a sweep of 120 logistic trials, best of 2 in turn")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with (
         LocalCluster(**options) as two,
