@@ -20,7 +20,7 @@ from .execution import Crew
 from .ingredients import Task, check_count, finite_vector
 from .model import Model
 from .observables import Observable, chosen
-from .results import ACCEPTED, MARGIN, MEANINGS, dataset, explained
+from .results import ACCEPTED, dataset, explained, with_margins
 from .simulation.data import Sizes
 from .simulation.experiment import LAWS, Trial, check_memory, law, seconds_needed
 from .simulation.fit import ONLY_SQUARE
@@ -120,8 +120,8 @@ def simulate(
     at = () if margins is None else tuple(finite_vector("margins", margins).tolist())
     if at and model.task is not Task.CLASSIFICATION:
         raise InvalidArgumentError("margins", margins, "left out where labels are real")
-    same = data == "equivalent"
-    trials = plan.trials(seed, n_test, equivalent=same, observables=asked_for, margins=at)
+    twin = data == "equivalent"
+    trials = plan.trials(seed, n_test, equivalent=twin, observables=asked_for, margins=at)
     at_once = crew.at_once(len(trials), threads=True)
     check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
     work = sum(seconds_needed(size, n_test, len(plan.lams[0])) for size in plan.sizes) * seeds
@@ -241,10 +241,7 @@ class Plan:
         laws = {which: [flat.pop(law(which, at)) for at in margins] for which in LAWS}
         ds = dataset(self.model, self.coordinates, template, flat, source=source)
         if margins:
-            for which, values in laws.items():
-                table = np.stack(values, axis=-1).reshape(*shape, len(margins))
-                ds[which] = ((*dims, "y_f"), table, {"long_name": MEANINGS[which]})
-            ds = ds.assign_coords(y_f=("y_f", np.array(margins), {"long_name": MARGIN}))
+            ds = with_margins(ds, template, laws, margins)
         points = self.points
         used = {
             name: xr.DataArray(

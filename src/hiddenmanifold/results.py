@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from .errors import InvalidArgumentError, Status
 from .model import OBJECTIVE, Model
 from .observables import OBSERVABLES
+from .versions import version
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,8 +22,6 @@ ACCEPTED = 1e-7
 
 Rounding allows no better when λ makes the objective tiny.
 """
-MARGIN = "margin y f of a sample"
-"""What the dimension y_f of laws of margins is."""
 MEANINGS = {
     "generalisation_error": "test error against new labels drawn by the same noisy rule",
     "clean_error": "test error against the noiseless rule",
@@ -103,6 +101,22 @@ def dataset(
             sentences="; ".join(f"{int(s)}: {s.sentence}" for s in Status),
         )
     return ds
+
+
+def with_margins(
+    ds: xr.Dataset,
+    template: xr.DataArray,
+    laws: Mapping[str, Sequence[NDArray[Any]]],
+    at: Sequence[float],
+) -> xr.Dataset:
+    """A dataset with laws of margins, given as a flat column for each of some values."""
+    import xarray as xr
+
+    for name, columns in laws.items():
+        table = np.stack(columns, axis=-1).reshape(*template.shape, len(at))
+        ds[name] = ((*template.dims, "y_f"), table, {"long_name": MEANINGS[name]})
+    values = xr.DataArray(np.array(at), dims="y_f", attrs={"long_name": "margin y f of a sample"})
+    return ds.assign_coords(y_f=values)
 
 
 def explained(coordinates: Mapping[Any, xr.DataArray]) -> dict[Any, xr.DataArray]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import hiddenmanifold as hm
+from given import compared
 from hiddenmanifold.observables import REGISTRY
 from hiddenmanifold.simulation.data import Sizes, World
 from hiddenmanifold.simulation.fit import fit_path
@@ -24,15 +25,7 @@ CONFIGURATIONS = {
 
 
 def problem(name):
-    activation, projection, teacher, loss, intercept, n_over_d, p_over_n, lam = CONFIGURATIONS[name]
-    model = hm.Model(
-        activation=activation,
-        projection=projection,
-        teacher=teacher,
-        loss=loss,
-        intercept=intercept,
-    )
-    return model, {"n_over_d": n_over_d, "p_over_n": p_over_n, "regularisation": lam}
+    return compared(CONFIGURATIONS[name])
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
