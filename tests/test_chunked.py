@@ -12,6 +12,8 @@ from hiddenmanifold import chunked
 from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.theory.asymptotics import Batch
 
+pytestmark = pytest.mark.slow
+
 MODEL = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
 GRID = {"n_over_d": [1.0, 2.0, 3.0], "p_over_n": np.geomspace(0.2, 3.0, 7), "regularisation": 0.01}
 

@@ -33,8 +33,8 @@ from .progress import Progress
 
 AHEAD = 3
 """Bundles of jobs on their way to an executor, per job that it runs at once."""
-BUNDLE = 0.2
-"""Seconds that a bundle of jobs takes, at least."""
+BUNDLE = 0.5
+"""Seconds that a bundle of short jobs takes, about."""
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 

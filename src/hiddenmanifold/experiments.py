@@ -17,12 +17,12 @@ from .arguments import Grid, Ratios, with_ratios
 from .counts import COUNTS
 from .errors import InvalidArgumentError
 from .execution import Crew
-from .ingredients import check_count
+from .ingredients import Task, check_count, finite_vector
 from .model import Model
 from .observables import Observable, chosen
-from .results import ACCEPTED, dataset, explained
+from .results import ACCEPTED, dataset, explained, with_margins
 from .simulation.data import Sizes
-from .simulation.experiment import Trial, check_memory, seconds_needed
+from .simulation.experiment import LAWS, Trial, check_memory, law, seconds_needed
 from .simulation.fit import ONLY_SQUARE
 from .simulation.memory import collect
 from .storage import Store
@@ -40,6 +40,7 @@ def simulate(
     n_test: int = 4000,
     data: Literal["original", "equivalent"] = "original",
     observables: str | Sequence[str] = (),
+    margins: ArrayLike | None = None,
     seed: int = 0,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -66,6 +67,9 @@ def simulate(
         More to measure on the fresh samples: names as in `predict`. The probability in a
         `calibration_error` is that of a teacher's field which is normal given the score, with the
         covariance of the fitted weights; this is so for d → ∞.
+    margins : sequence of float, optional
+        Where to measure the law of margins y f too: `test_cdf` and `train_cdf`, as in
+        `hiddenmanifold.margins`, with a last dimension `y_f`.
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
@@ -113,7 +117,11 @@ def simulate(
     crew = Crew(workers, executor, progress)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
     asked_for = chosen(model, observables)
-    trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
+    at = () if margins is None else tuple(finite_vector("margins", margins).tolist())
+    if at and model.task is not Task.CLASSIFICATION:
+        raise InvalidArgumentError("margins", margins, "left out where labels are real")
+    twin = data == "equivalent"
+    trials = plan.trials(seed, n_test, equivalent=twin, observables=asked_for, margins=at)
     at_once = crew.at_once(len(trials), threads=True)
     check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
     work = sum(seconds_needed(size, n_test, len(plan.lams[0])) for size in plan.sizes) * seeds
@@ -131,7 +139,7 @@ def simulate(
         if crew.shown.shown:
             told = ", ".join(f"{count} {what}" for what, count in fits.items())
             print(f"{kept.path}: {told}", file=sys.stderr)
-    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended})
+    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended}, at)
 
 
 @dataclass(frozen=True)
@@ -195,19 +203,30 @@ class Plan:
         return cls(model, coordinates, columns[0], lam.dims if shared else (), sizes, lams, seeds)
 
     def trials(
-        self, seed: int, n_test: int, *, equivalent: bool, observables: Sequence[Observable] = ()
+        self,
+        seed: int,
+        n_test: int,
+        *,
+        equivalent: bool,
+        observables: Sequence[Observable] = (),
+        margins: tuple[float, ...] = (),
     ) -> list[Trial]:
         """All seeds of the first point, then of the next."""
         measures = {observable.name: observable.measured for observable in observables}
 
         def trial(number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
             sequence = np.random.SeedSequence(seed, spawn_key=(number, size.n, size.p, size.d))
-            return Trial(self.model, size, lams, sequence, n_test, equivalent, measures)
+            return Trial(self.model, size, lams, sequence, n_test, equivalent, measures, margins)
 
         points = list(zip(self.sizes, self.lams, strict=True))
         return [trial(i, size, lams) for size, lams in points for i in range(self.seeds)]
 
-    def dataset(self, columns: Mapping[str, NDArray[Any]], source: Mapping[str, Any]) -> xr.Dataset:
+    def dataset(
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        source: Mapping[str, Any],
+        margins: tuple[float, ...] = (),
+    ) -> xr.Dataset:
         """Columns of shape (trials, regularisations) under the names of their axes."""
         import xarray as xr
 
@@ -219,7 +238,10 @@ class Plan:
             for name, values in columns.items()
         }
         template = xr.DataArray(np.empty(shape), {"seed": np.arange(self.seeds)}, dims)
+        laws = {which: [flat.pop(law(which, at)) for at in margins] for which in LAWS}
         ds = dataset(self.model, self.coordinates, template, flat, source=source)
+        if margins:
+            ds = with_margins(ds, template, laws, margins)
         points = self.points
         used = {
             name: xr.DataArray(

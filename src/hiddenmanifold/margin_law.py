@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Literal, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .arguments import Grid, Ratios, check_on_failure, checked, with_ratios
@@ -14,16 +13,15 @@ from .execution import Crew
 from .ingredients import Task, finite_vector
 from .model import Model
 from .prediction import source
+from .results import with_margins
 from .theory.asymptotics import asymptotics
 from .theory.scores import MarginLaw
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LAWS = {
-    "test_cdf": "fraction of new samples whose margin y f is at most the value",
-    "train_cdf": "fraction of training samples whose margin y f is at most the value",
-}
+LAWS = {"test_cdf": False, "train_cdf": True}
+"""Each law, and whether it is that of training samples."""
 
 
 @with_ratios
@@ -80,17 +78,12 @@ def margins(
     if model.task is not Task.CLASSIFICATION:
         raise InvalidArgumentError("model", model, "one whose labels are ±1: real ones have none")
     laws = {
-        f"{name}_{number}": MarginLaw(float(value), training=name == "train_cdf")
-        for name in LAWS
+        f"{name}_{number}": MarginLaw(float(value), training=training)
+        for name, training in LAWS.items()
         for number, value in enumerate(values)
     }
     columns = asymptotics(model, grid.points, crew, observables=laws)
     certificates = {name: columns[name] for name in CERTIFICATES}
-    ds = grid.answer(certificates, source(crew)).assign_coords(y_f=values)
-    for name, meaning in LAWS.items():
-        table = np.stack([columns[f"{name}_{number}"] for number in range(len(values))], axis=-1)
-        shape = (*grid.template.shape, len(values))
-        dims = (*grid.template.dims, "y_f")
-        ds[name] = (dims, table.reshape(shape), {"long_name": meaning})
-    ds["y_f"].attrs["long_name"] = "margin y f of a sample"
-    return checked(ds, on_failure)
+    ds = grid.answer(certificates, source(crew))
+    found = {name: [columns[f"{name}_{i}"] for i in range(len(values))] for name in LAWS}
+    return checked(with_margins(ds, grid.template, found, values.tolist()), on_failure)

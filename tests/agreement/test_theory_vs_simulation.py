@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 import hiddenmanifold as hm
+from given import compared
 
 QUANTITIES = (
     "generalisation_error",
@@ -110,17 +111,7 @@ EQUIVALENT = (
 
 
 def problem(name):
-    """The model, and the point at which it is compared."""
-    activation, projection, teacher, loss, intercept, n_over_d, p_over_n, lam = CONFIGURATIONS[name]
-    model = hm.Model(
-        activation=activation,
-        projection=projection,
-        teacher=teacher,
-        loss=loss,
-        intercept=intercept,
-    )
-    ratios = {"n_over_d": n_over_d} | ({} if p_over_n is None else {"p_over_n": p_over_n})
-    return model, {**ratios, "regularisation": lam}
+    return compared(CONFIGURATIONS[name])
 
 
 def test_every_ingredient_is_compared_with_simulations():

@@ -13,6 +13,8 @@ from hiddenmanifold.features import Deep, Layer, RandomFeatures
 from hiddenmanifold.projections import Gaussian, Matrix, Orthogonal, Spectrum
 from hiddenmanifold.theory.separability.direction import least
 
+pytestmark = pytest.mark.slow
+
 Sign, Linear = hm.teachers.Sign, hm.teachers.Linear
 FUNCTIONS = {
     "sign": (np.sign, (0.0,)),

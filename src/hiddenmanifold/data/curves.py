@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from hiddenmanifold.ingredients import Task, resolve
 from hiddenmanifold.losses import REGISTRY, Loss
 from hiddenmanifold.model import OBJECTIVE
 from hiddenmanifold.results import MEANINGS
+from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:
     import xarray as xr

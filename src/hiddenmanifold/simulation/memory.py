@@ -16,10 +16,10 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.experiment import Trial
-from hiddenmanifold.storage import Row, Store, fingerprint, sources_digest
+from hiddenmanifold.storage import SHOWING, Row, Store, fingerprint, sources_digest
 
 PACKAGE = Path(__file__).parents[1]
-NOT_COMPUTING = ("cli/", "explorer/", "figures/", "plotting/", "storage/", "theory/")
+NOT_COMPUTING = (*SHOWING, "figures/", "theory/")
 """Sources that no fit depends on."""
 
 
@@ -151,6 +151,7 @@ def contents(trial: Trial) -> Iterator[dict[str, Any]]:
             "root_seed": str(trial.seed.entropy),
             "seed": trial.seed.spawn_key[0],
             **({"observables": sorted(trial.observables)} if trial.observables else {}),
+            **({"margins": list(trial.margins)} if trial.margins else {}),
         }
 
 

@@ -20,6 +20,8 @@ import numpy as np
 
 from hiddenmanifold.errors import InvalidArgumentError
 
+SHOWING = ("cli/", "explorer/", "plotting/", "storage/")
+"""Folders of this package whose sources show numbers, or keep them, and compute none."""
 OURS = __name__.partition(".")[0]
 REMEDY = (
     "made with what can be told from others by its content: numbers, arrays, and functions that "

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from hashlib import sha256
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
 from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
+from hiddenmanifold.versions import version
 
 MARK = 0x484D4D46
 """What the header of our files says of their application."""
@@ -34,9 +33,6 @@ CREATE TABLE results (
 ) WITHOUT ROWID;
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-
-
-version = cache(metadata.version)  # looking it up takes longer than writing a row
 
 
 class StoreError(HiddenManifoldError, OSError):
