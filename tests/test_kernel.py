@@ -283,6 +283,7 @@ def test_averages_are_those_of_numpy(loss, rule, by_numpy):
         with np.errstate(all="ignore"):
             ours, theirs = labels.hats(x, level, True), by_numpy(labels.hats, x, level, True)
         np.testing.assert_allclose(ours.norm, theirs.norm, rtol=close)
+        np.testing.assert_allclose(theirs.norm[:30], 1.0, rtol=1e-10)
         np.testing.assert_allclose(ours.data_loss, theirs.data_loss, rtol=1e-12)
         np.testing.assert_allclose(ours.e[:, :2], theirs.e[:, :2], rtol=1e-12, atol=1e-200)
         # the others have terms of both signs

@@ -46,8 +46,9 @@ typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 #define ASIDE 0.1
 #define NARROWEST 1e-15
 #define POINT 1e-13
-#define ITERATIONS 200
-#define ROUNDING 4.4e-16 /* of s + V rho'(s) = u, relative to u */
+#define ROUNDING 2.220446049250313e-16 /* of a field, as in losses/base.py */
+#define PATIENCE 4
+#define CLOSE 4
 static const double FAN[] = {-REACH, -4.5, -1.5, 0.0, 1.5, 4.5, REACH};
 
 enum {
@@ -180,28 +181,72 @@ INLINE Values loss_at(const Loss *loss, double s, int with_loss)
     return v;
 }
 
-/* The s in [low, high] with s + V rho'(s) = u: Newton steps kept inside a shrinking bracket. */
-INLINE double root(const Loss *loss, double u, double V, double low, double high, double s,
-                   double tolerance)
+/* ------------------------------------------------------------------ roots */
+
+/* As in numerics/roots.py, where the search is explained: a bracket that must shrink. */
+INLINE int64_t ordinal(double x)
 {
-    for (int turn = 0; turn < ITERATIONS; turn++) {
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+INLINE uint64_t numbers(double low, double high)
+{
+    return (uint64_t)ordinal(high) - (uint64_t)ordinal(low);
+}
+
+INLINE double halfway(double low, double high)
+{
+    int64_t a = ordinal(low), b = ordinal(high), middle = (a & b) + ((a ^ b) >> 1);
+    if (middle < 0)
+        middle = INT64_MIN - middle;
+    double x;
+    memcpy(&x, &middle, sizeof x);
+    return x;
+}
+
+INLINE double clip(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* The s in [low, high] with s + V rho'(s) = u. */
+static double root(const Loss *loss, double u, double V, double low, double high, double tolerance)
+{
+    double s = clip(u, low, high), close = fmax(tolerance, ROUNDING * fabs(u));
+    uint64_t width = numbers(low, high);
+    int seen_low = 0, seen_high = 0;
+    for (int turn = 1; high > low; turn++) {
         Values at = loss_at(loss, s, 0);
-        double before = s, excess = s + V * at.h - u;
-        if (isnan(excess))
+        double gap = u - s, push = V * at.h, bend = V * at.curvature;
+        double value = push - gap, slope = 1.0 + bend;
+        if (bend > 1.0) { /* where rho' decays exponentially its logarithm is straight */
+            double ratio = push / gap, line = (ratio - 1.0) / log(ratio) * (1.0 + bend / ratio);
+            slope = line > 0.0 ? line : slope;
+        }
+        if (isnan(value))
             return NAN;
-        if (excess < 0.0)
-            low = s;
+        if (value < 0.0)
+            low = s, seen_low = 1;
         else
-            high = s;
-        double slack = 1e-14 * (fabs(low) + fabs(high));
-        s -= excess / (1.0 + V * at.curvature);
-        if (!(s >= low - slack && s <= high + slack))
-            s = 0.5 * (low + high);
-        s = s < low ? low : s > high ? high : s;
-        if (fabs(excess) <= tolerance || fabs(s - before) <= 4e-16 * fmax(fabs(s), fabs(before)))
-            return s;
+            high = s, seen_high = 1;
+        uint64_t left = numbers(low, high);
+        int judged = turn % PATIENCE == 0, wide = judged && left > width / 2;
+        width = judged ? left : width;
+        double step = value / slope, straight = s - step;
+        if (fabs(value) <= close || left <= CLOSE)
+            return straight >= low && straight <= high ? straight : s;
+        double beyond = copysign(0.5 * CLOSE * (nextafter(fabs(s), INFINITY) - fabs(s)), value);
+        double trial = clip(straight - (wide ? step + beyond : beyond), low, high);
+        int known = (trial == low && seen_low) || (trial == high && seen_high);
+        if ((wide && turn % (2 * PATIENCE) == 0) || known || isnan(trial)) {
+            double mean = 0.5 * low + 0.5 * high;
+            trial = turn % 3 && isfinite(mean) ? mean : halfway(low, high);
+        }
+        s = trial;
     }
-    return NAN;
+    return s;
 }
 
 /* ------------------------------------------------------------------ one point and its nodes */
@@ -328,14 +373,12 @@ INLINE double proximal(const Loss *loss, double u, double V, double tolerance, p
         return loss->knot[j];
     double low = piece ? loss->knot[j] : u - V * loss->below[0];
     double high = piece < last ? loss->knot[piece] : u - V * loss->above[last - 1];
-    double s = 0.5 * (low + high);
     if (!(high > low))
         return low;
     if (loss->scale > 0.0)
-        return root(loss, u, V, low, high, s, tolerance);
-    const double *cell = cell_of(loss, s); /* a parabola */
-    s = cell[1] + (u - cell[1] - V * cell[3]) / (1.0 + V * cell[5]);
-    return s < low ? low : s > high ? high : s;
+        return root(loss, u, V, low, high, tolerance);
+    const double *cell = cell_of(loss, 0.5 * (low + high)); /* a parabola */
+    return clip(cell[1] + (u - cell[1] - V * cell[3]) / (1.0 + V * cell[5]), low, high);
 }
 
 /* Insert a cut into the sorted ones. */
@@ -350,14 +393,24 @@ INLINE void cut(Point *p, double zeta, double s)
     p->s[i] = s;
 }
 
-/* Cut at a place given in standard deviations. */
-INLINE void cut_at(Point *p, const Loss *loss, double zeta)
+/* Where u of a proximal point stands, in standard deviations. */
+INLINE double place(const Point *p, const Loss *loss, double s)
+{
+    return (s - p->mean + p->V * loss_at(loss, s, 0).h) / p->deviation;
+}
+
+/* Cut at a place given in standard deviations, or a little aside. */
+INLINE void cut_at(Point *p, const Loss *loss, double zeta, double aside)
 {
     double u = p->mean + p->deviation * zeta;
-    double s = proximal(loss, u, p->V, ASIDE * p->deviation, &p->piece);
-    if (loss->scale > 0.0) { /* a little aside is allowed, but s and zeta must belong together */
-        double there = (s - p->mean + p->V * loss_at(loss, s, 0).h) / p->deviation;
-        zeta = there < zeta - ASIDE ? zeta - ASIDE : there > zeta + ASIDE ? zeta + ASIDE : there;
+    double s = proximal(loss, u, p->V, aside * p->deviation, &p->piece);
+    if (loss->scale > 0.0) { /* s and zeta must belong together */
+        double there = place(p, loss, s);
+        if (fabs(there - zeta) > aside) { /* the last step of a search may lead away */
+            s = proximal(loss, u, p->V, 0.0, &p->piece);
+            there = place(p, loss, s);
+        }
+        zeta = clip(there, zeta - aside, zeta + aside);
     }
     p->lost |= isnan(s);
     cut(p, zeta, s);
@@ -368,16 +421,19 @@ INLINE void cut_curve(Point *p, const Loss *loss, const double *marks, ptrdiff_t
 {
     p->cuts = 0;
     for (int i = 0; i < FANNED; i++)
-        cut_at(p, loss, FAN[i]);
-    double first = p->zeta[0], last = p->zeta[FANNED - 1], low = INFINITY, high = -INFINITY;
+        cut_at(p, loss, FAN[i], ASIDE);
+    double first = p->zeta[0], last = p->zeta[FANNED - 1];
+    double low = INFINITY, high = -INFINITY, gap = 1.0;
     for (ptrdiff_t i = 0; i < count; i++) {
         low = fmin(low, -marks[i] / p->k);
         high = fmax(high, -marks[i] / p->k);
+        if (i)
+            gap = fmin(gap, fabs((marks[i] - marks[i - 1]) / p->k));
     }
     if (high - low < 2.0 * REACH) /* else the law bends no more than the Gaussian does */
         for (ptrdiff_t i = 0; i < count; i++)
             if (fabs(marks[i] / p->k) < REACH)
-                cut_at(p, loss, -marks[i] / p->k);
+                cut_at(p, loss, -marks[i] / p->k, ASIDE * gap);
     for (ptrdiff_t i = 0; i < loss->knots; i++) {
         double V = p->V, knot = loss->knot[i], inverse = 1.0 / p->deviation;
         double enter = p->enter[i] = (knot + V * loss->below[i] - p->mean) * inverse;
@@ -456,8 +512,7 @@ INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule 
     double margin = fabs(high - low) + 1e-15 * fabs(high); /* the ends are known to rounding */
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double zeta = start + width * rule->x[i], u = p->mean + p->deviation * zeta;
-        double s = first + length * rule->x[i];
-        s = root(loss, u, V, low - margin, high + margin, s, ROUNDING * fabs(u));
+        double s = root(loss, u, V, low - margin, high + margin, 0.0);
         Values v = loss_at(loss, s, 1);
         double mass = width * rule->w[i], bend = mass * v.curvature / (1.0 + V * v.curvature);
         add_node(n, -zeta, v.h, mass, bend, v.rho);
