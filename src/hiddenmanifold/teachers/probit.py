@@ -99,7 +99,7 @@ class ThresholdRule(ProbitSum):
     def pivot(self) -> float:
         return -self.threshold
 
-    @property
+    @cached_property
     def clean(self) -> Sign:
         return Sign(threshold=self.threshold, rho=self.rho)
 
@@ -209,6 +209,6 @@ class Steps(ProbitSum):
         signs = -self.first * np.where(np.arange(len(self.changes)) % 2, -1.0, 1.0)
         return float(self.first > 0), signs, np.array(self.changes), np.zeros(len(self.changes))
 
-    @property
+    @cached_property
     def clean(self) -> Steps:
         return self

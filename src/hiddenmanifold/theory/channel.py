@@ -173,9 +173,12 @@ class BinaryChannel(Channel):
 
     def test_errors(self, x: Array) -> Columns:
         k, V0, deviation, b = self._standardised(x)
+        error, clean = test_error(self.teacher, k, V0, b / deviation), self.teacher.clean
         return {
-            "generalisation_error": test_error(self.teacher, k, V0, b / deviation),
-            "clean_error": test_error(self.teacher.clean, k, V0, b / deviation),
+            "generalisation_error": error,
+            "clean_error": error.copy()
+            if clean == self.teacher
+            else test_error(clean, k, V0, b / deviation),
         }
 
     def errors(self, x: Array, overlaps: Overlaps) -> Columns:

@@ -27,7 +27,7 @@ FLAT = 1e-9
 NARROW = 0.01
 """Panels shorter than this, in units of the loss's scale, run over u instead of s."""
 ASIDE = 0.1
-"""How far a cut may stand from its nominal place, in standard deviations or in gaps between cuts."""
+"""How far a cut may stand from its nominal place, in deviations or gaps between cuts."""
 NARROWEST = 1e-15
 """Panels narrower than this, in standard deviations, are left out."""
 POINT = 1e-13
