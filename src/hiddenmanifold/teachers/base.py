@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold import kernel
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.ingredients import EXTREME, Task, check_number, check_scale
 
 Law = tuple[Array, Array, Array]
 Probits = tuple[float, Array]
 """Offset, and weights, thresholds along the label and variances (3, terms): a sum of probits."""
+Compiled = tuple[Integers | slice, kernel.Law]
+"""Some points, and their label law as the kernel takes it."""
 
 
 class Teacher:
@@ -126,6 +129,11 @@ class BinaryTeacher(Teacher):
     def probits(self, y: int) -> Probits | None:
         """The probability of a label as a sum of probits, or None if it is none."""
         return None
+
+    def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
+        """The label law at each variance, for the kernel; what is left out has `label_law` alone."""
+        if (probits := self.probits(y)) is not None:
+            yield slice(None), kernel.Law(*probits)
 
     def landmarks(self, y: int, V0: Array) -> Array:
         """Values of `x` where :math:`Z_y` bends, shape (points, landmarks)."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +13,9 @@ from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import check_kinks, check_scale, sampled
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
-from hiddenmanifold.teachers.base import BinaryTeacher, Law
+from hiddenmanifold.teachers.base import BinaryTeacher, Compiled, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
+from hiddenmanifold.teachers.tables import LawTable
 
 BLOCK = 2048
 """Panels handled together, so that their nodes stay in the cache."""
@@ -22,6 +23,8 @@ ORDER, MOST_NODES = 12, 100_000
 """Gauss–Legendre order of a panel, and how many nodes all panels of an average may have."""
 AFFORDABLE = 2000
 """Nodes of an average that leave time for the finest quadrature over it."""
+TABULATED = 20_000
+"""Nodes of an average that leave time for a table of thousands of them."""
 
 
 @dataclass(frozen=True)
@@ -134,25 +137,42 @@ class Custom(BinaryTeacher):
         cuts, gaps = list(self.kinks), np.diff([-np.inf, *self.clean.changes, np.inf])
         for change, gap in zip(self.clean.changes, np.minimum(gaps[1:], gaps[:-1]), strict=True):
             step = 1e-6 * np.sqrt(self.rho)
-            below, above = self.probability(np.array([change - step, change + step]))
-            width = 0.5 * step / max(abs(above - below), 1e-300)
+            p = self.probability(change + step * np.array([-2.0, -1.0, 1.0, 2.0]))
+            declared = any(abs(kink - change) < step for kink in self.kinks)  # steep beside it?
+            rise = 2.0 * max(abs(p[1] - p[0]), abs(p[3] - p[2])) if declared else abs(p[2] - p[1])
+            width = 0.5 * step / max(rise, 1e-300)
             if width < 0.2 * np.sqrt(self.rho):
                 cuts.extend(change + width * ladder[np.abs(width * ladder) < 0.5 * gap])
         return np.array(cuts)
 
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
+        return self._halved(self.halvings, y, x, V0)
+
+    def _halved(self, halvings: int, y: int, x: Array, V0: Array) -> Law:
+        """The label law on panels that are halved so often."""
         shape = np.broadcast_shapes(np.shape(x), np.shape(V0))
         x, V0 = (np.broadcast_to(a, shape).reshape(-1, 1) for a in (x, V0))
-        rows = max(1, BLOCK // (2**self.halvings * (len(self._cuts) + 1)))
-        parts = [self._law(y, x[i : i + rows], V0[i : i + rows]) for i in range(0, len(x), rows)]
+        rows = max(1, BLOCK // (2**halvings * (len(self._cuts) + 1)))
+        blocks = [slice(i, i + rows) for i in range(0, len(x), rows)]
+        parts = [self._law(halvings, y, x[i], V0[i]) for i in blocks]
         Z, Z1, Z2 = np.concatenate([np.empty((3, 0)), *parts], axis=1).reshape(3, *shape)
         return Z, Z1, Z2
 
-    def _law(self, y: int, x: Array, V0: Array) -> Array:
+    @cached_property
+    def _tables(self) -> dict[int, LawTable]:
+        """The law of each label, made of averages that are finer than they need be."""
+        laws = {y: partial(self._halved, self.halvings + 1, y) for y in (1, -1)}
+        shares = zip((1, -1), self.at_rest, strict=False)
+        return {y: LawTable(laws[y], self.rho, share) for y, share in shares}
+
+    def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
+        return self._tables[y].at(V0) if self._nodes <= TABULATED else iter(())
+
+    def _law(self, halvings: int, y: int, x: Array, V0: Array) -> Array:
         """The law and its derivatives, (3, rows), at columns x and V0."""
         deviation = np.sqrt(V0)
         edges = fanned((-9.0, 9.0), (y * self._cuts - x) / deviation)
-        panels = Panels.between(edges, (ORDER, self.halvings))
+        panels = Panels.between(edges, (ORDER, halvings))
         row, z = panels.row, panels.nodes
         p = self.probability((y * x)[row] + (y * deviation)[row] * z)
         p = p if y > 0 else 1.0 - p
