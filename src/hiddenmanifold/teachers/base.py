@@ -83,8 +83,6 @@ class BinaryTeacher(Teacher):
     """Base of the rules with labels ±1."""
 
     task: ClassVar[Task] = Task.CLASSIFICATION
-    resolved: ClassVar[bool] = True
-    """Whether the landmarks capture every length over which the label law varies."""
     spared: int = 0
     """How many halvings of panels to do without, because each value of the label law is costly."""
 
@@ -131,9 +129,17 @@ class BinaryTeacher(Teacher):
         return None
 
     def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
-        """The label law at each variance, for the kernel; what is left out has `label_law` alone."""
+        """The label law at each variance, for the kernel; what is left out is left to NumPy."""
         if (probits := self.probits(y)) is not None:
             yield slice(None), kernel.Law(*probits)
+
+    def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array | None:
+        r"""Probability of the label and a standardised prediction below the cut along it.
+
+        This is :math:`E_\xi[1(\xi < \text{cut}) Z_y(k\xi)]`; None if its landmarks suffice to
+        integrate the label law.
+        """
+        return None
 
     def landmarks(self, y: int, V0: Array) -> Array:
         """Values of `x` where :math:`Z_y` bends, shape (points, landmarks)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import ClassVar
 
 import numpy as np
+from scipy import special
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
@@ -23,7 +23,9 @@ ORDER, MOST_NODES = 12, 100_000
 """Gauss–Legendre order of a panel, and how many nodes all panels of an average may have."""
 AFFORDABLE = 2000
 """Nodes of an average that leave time for the finest quadrature over it."""
-TABULATED = 20_000
+FAN, SHARE_ORDER, FINEST = (-43.0, -4.5, -1.5, 0.0, 1.5, 4.5, 9.0), 20, 10
+"""Edges, in deviations, order and most halvings of panels for the part of a label below a cut."""
+TABULATED = 4000
 """Nodes of an average that leave time for a table of thousands of them."""
 
 
@@ -49,7 +51,6 @@ class Custom(BinaryTeacher):
         If the probability is not one, is constant, or its averages do not settle to 1e-12.
     """
 
-    resolved: ClassVar[bool] = False
     probability: Callable[[Array], Array]
     kinks: tuple[float, ...] = ()
     rho: float = 1.0
@@ -178,6 +179,28 @@ class Custom(BinaryTeacher):
         p = p if y > 0 else 1.0 - p
         Z, Z1, Z2 = (panels.sum(term) for term in (p, p * z, p * (z * z - 1.0)))
         return np.array([Z, Z1 / deviation[:, 0], Z2 / V0[:, 0]])
+
+    def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array:
+        # over the field, given which the prediction is normal too: no average is needed at a node
+        unit, cut = np.sqrt(self.rho), np.clip(cut, -37.0, 9.0)
+        with np.errstate(all="ignore"):  # what is not finite cuts nothing
+            step, peak = unit * cut / k, k * cut / unit
+            marks = [
+                np.broadcast_to(y * self._cuts / unit, (len(k), len(self._cuts))),
+                step[:, None] + (np.sqrt(V0) / k)[:, None] * LADDER[2:-2],
+                peak[:, None] + (np.sqrt(V0) / unit)[:, None] * LADDER[2:-2],
+            ]
+            low = np.minimum(-9.0, peak - 9.0 * np.sqrt(V0) / unit)[:, None]
+        edges = np.maximum(fanned(FAN, np.concatenate(marks, axis=1)), low)
+
+        def share(some: Integers, halvings: int) -> tuple[Array, Array]:
+            panels = Panels.between(edges[some], (SHARE_ORDER, halvings))
+            at, p = some[panels.row, None], self.probability(y * unit * panels.nodes)
+            under = special.ndtr((unit * cut[at] - k[at] * panels.nodes) / np.sqrt(V0[at]))
+            total = panels.sum((p if y > 0 else 1.0 - p) * under)
+            return total, 1e-11 * total
+
+        return refine(share, k.shape, range(FINEST - self.spared))
 
     @cached_property
     def at_rest(self) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-r"""The label law of any rule as polynomials in the mean of its field, for compiled code to evaluate.
+r"""The label law of any rule as polynomials in the mean of its field, for compiled code.
 
 An average over the field is smooth on the scale of :math:`\sqrt{V_0}`, however the rule jumps. It
 is interpolated once: between some variances, each four times the next, and there in the mean, on
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -22,12 +23,12 @@ VARIANCES = 24
 """Variances between which a level interpolates."""
 RATIO, LEVELS = 4.0, 10
 """Largest variance of a level over its least one, and how many levels there are."""
-FARTHEST = 16.0
-"""How far cells reach, in deviations of the field."""
+FARTHEST = 9.5
+"""How far cells reach, in deviations of the field: the mean goes no farther on any node."""
 MOST_CELLS = 256
 """Cells that may be tried on a level."""
 RESOLVED = 3e-13
-"""Largest error, relative to the largest probability in a cell."""
+"""Largest error, relative to the largest value in a cell, in units of the deviation."""
 FLOOR = 5e-15
 """Errors below this, relative to the probability of the label, do not count."""
 BLOCK = 128
@@ -71,17 +72,22 @@ class LawTable:
                 yield some, kernel.Law(cells=cells, polynomials=shares @ nodal)
 
 
+@lru_cache
+def _from_values(nodes: int) -> Array:
+    """From values in Chebyshev's points to coefficients of his polynomials."""
+    values = chebyshev.chebvander(chebyshev.chebpts1(nodes), nodes - 1)
+    return np.asarray(np.linalg.inv(values), dtype=float)
+
+
 def _interpolating(t: Array) -> Array:
     """What each of some variances, as t in [-1, 1], takes from those of its level."""
-    nodes = chebyshev.chebpts1(VARIANCES)
-    inverse = np.linalg.inv(chebyshev.chebvander(nodes, VARIANCES - 1))
-    weights: Array = chebyshev.chebvander(t, VARIANCES - 1) @ inverse
+    weights: Array = chebyshev.chebvander(t, VARIANCES - 1) @ _from_values(VARIANCES)
     return weights
 
 
 def _tabulated(table: LawTable, level: int) -> tuple[Array, Array]:
     """The cells (cells, 3) of a level, and coefficients (variances, ...) at its variances."""
-    edges = np.sqrt(table.rho) * np.linspace(-FARTHEST, FARTHEST, 33)
+    edges = np.sqrt(table.rho) * np.linspace(-FARTHEST, FARTHEST, 20)
     left, right, tried = edges[:-1], edges[1:], 0
     ends, found = [], []
     while left.size:
@@ -118,7 +124,7 @@ def _fitted(table: LawTable, level: int, left: Array, right: Array) -> Array:
         [np.pad(chebyshev.cheb2poly(row), (0, POWERS))[:POWERS] for row in np.eye(POWERS)]
     )
     # from the left: the coefficients of Chebyshev's polynomials fall, and keep their digits
-    found = values @ np.linalg.inv(chebyshev.chebvander(t, POWERS - 1)).T @ powers
+    found = values @ _from_values(POWERS).T @ powers
     return np.moveaxis(found, 0, -1)
 
 

@@ -87,10 +87,9 @@ def label_averages(
     law_of_u = np.array([field.V, field.mean, field.deviation, field.k, label.V0, field.beta])
     if kernel.engine() == "compiled":
         rule, marks = np.array(gauss_legendre(*RULES[level])), label.marks
-        how = {"y": label.y, "with_loss": with_loss}
         for some, law in label.compiled():
             given = law_of_u[:, some], marks[some], law, rule, loss.compiled
-            found[some] = kernel.averages(*given, **how)
+            found[some] = kernel.averages(*given, y=label.y, with_loss=with_loss)
     # where the loss or the law is no polynomial
     lost = np.flatnonzero(np.isnan(found[:, 0]) & np.isfinite(law_of_u.sum(0)))
     for first in range(0, len(lost), BLOCK):
