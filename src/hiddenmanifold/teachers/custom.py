@@ -147,33 +147,27 @@ class Custom(BinaryTeacher):
         return np.array(cuts)
 
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
-        return self._halved(self.halvings, y, x, V0)
-
-    def _halved(self, halvings: int, y: int, x: Array, V0: Array) -> Law:
-        """The label law on panels that are halved so often."""
         shape = np.broadcast_shapes(np.shape(x), np.shape(V0))
         x, V0 = (np.broadcast_to(a, shape).reshape(-1, 1) for a in (x, V0))
-        rows = max(1, BLOCK // (2**halvings * (len(self._cuts) + 1)))
-        blocks = [slice(i, i + rows) for i in range(0, len(x), rows)]
-        parts = [self._law(halvings, y, x[i], V0[i]) for i in blocks]
+        rows = max(1, BLOCK // (2**self.halvings * (len(self._cuts) + 1)))
+        parts = [self._law(y, x[i : i + rows], V0[i : i + rows]) for i in range(0, len(x), rows)]
         Z, Z1, Z2 = np.concatenate([np.empty((3, 0)), *parts], axis=1).reshape(3, *shape)
         return Z, Z1, Z2
 
     @cached_property
     def _tables(self) -> dict[int, LawTable]:
-        """The law of each label, made of averages that are finer than they need be."""
-        laws = {y: partial(self._halved, self.halvings + 1, y) for y in (1, -1)}
+        """The law of each label."""
         shares = zip((1, -1), self.at_rest, strict=False)
-        return {y: LawTable(laws[y], self.rho, share) for y, share in shares}
+        return {y: LawTable(partial(self.label_law, y), self.rho, share) for y, share in shares}
 
     def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
         return self._tables[y].at(V0) if self._nodes <= TABULATED else iter(())
 
-    def _law(self, halvings: int, y: int, x: Array, V0: Array) -> Array:
+    def _law(self, y: int, x: Array, V0: Array) -> Array:
         """The law and its derivatives, (3, rows), at columns x and V0."""
         deviation = np.sqrt(V0)
         edges = fanned((-9.0, 9.0), (y * self._cuts - x) / deviation)
-        panels = Panels.between(edges, (ORDER, halvings))
+        panels = Panels.between(edges, (ORDER, self.halvings))
         row, z = panels.row, panels.nodes
         p = self.probability((y * x)[row] + (y * deviation)[row] * z)
         p = p if y > 0 else 1.0 - p
@@ -190,7 +184,7 @@ class Custom(BinaryTeacher):
                 step[:, None] + (np.sqrt(V0) / k)[:, None] * LADDER[2:-2],
                 peak[:, None] + (np.sqrt(V0) / unit)[:, None] * LADDER[2:-2],
             ]
-            low = np.minimum(-9.0, peak - 9.0 * np.sqrt(V0) / unit)[:, None]
+        low = np.minimum(-9.0, cut - 6.0)[:, None]
         edges = np.maximum(fanned(FAN, np.concatenate(marks, axis=1)), low)
 
         def share(some: Integers, halvings: int) -> tuple[Array, Array]:
