@@ -92,11 +92,12 @@ def test_polynomials_of_jumps_are_probits(rule, closed, y):
 
 
 @compiled
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("seed", some_slow(2))
+@pytest.mark.parametrize("seed", range(2))
 def test_predictions_are_those_of_numpy(seed, loss, monkeypatch):
     rule = random_rule(seed)
-    assert rule.at_rest  # is asked for once, of the label law
+    predicted(rule, loss=loss)  # tabulates the label law, which is not asked for again
     with monkeypatch.context() as without:
         without.delattr(Custom, "label_law")  # else NumPy might be compared with itself
         ours = predicted(rule, loss=loss)
@@ -116,8 +117,8 @@ def test_predictions_where_no_polynomial_will_do_are_those_of_numpy(monkeypatch)
     assert np.isnan(by_polynomials(rule, 1, np.zeros(1), np.ones(1))).all()
     monkeypatch.setattr(kernel, "_kernel", None)
     theirs = predicted(rule)
-    for name in ours.data_vars:
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+    for name in set(ours.data_vars) - set(CERTIFICATES):  # Newton's steps are the kernel's still
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, err_msg=name)
 
 
 def test_what_is_almost_known_and_what_costs_too_much_is_left_to_numpy():

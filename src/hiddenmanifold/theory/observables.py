@@ -11,6 +11,8 @@ from hiddenmanifold.numerics.panels import Panels, fanned, gauss_legendre
 from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
+FINEST = 9
+"""How often panels are halved, at most, until an integral over them settles."""
 ORDER = 20
 """Gauss–Legendre nodes of a panel."""
 
