@@ -149,7 +149,7 @@ class QuestionOptions:
             warnings.warn(f"no rows were held out: {error}", stacklevel=1)
             return None
 
-    def target(self) -> dict[str, float]:
+    def target(self) -> dict[str, Any]:
         """What to reach, as `plan` takes it."""
         given = {"target_error": self.target_error, "target_gain": self.target_gain}
         chosen = {name: value for name, value in given.items() if value is not None}
