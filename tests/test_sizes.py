@@ -14,6 +14,7 @@ PARTS = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss
 MODEL = hm.Model(**PARTS)
 F = np.random.default_rng(2).standard_normal((20, 30))
 MATRIX = hm.Model(**{**PARTS, "projection": hm.projections.Matrix(F)})
+PROJECTED = hm.Model(features=hm.features.Projected(power_law(12)), teacher="sign", loss="square")
 SPECTRUM = hm.Model(
     **{**PARTS, "projection": hm.projections.Spectrum([0.0, 1.5, 1.5], d_over_p=0.7)}
 )
@@ -119,11 +120,16 @@ def test_sizes_that_the_features_fix_may_be_left_out():
         assert (int(ds.p), int(ds.d)) == (30, 21)
     covariates = hm.Model(features=power_law(12), teacher="sign", loss="square")
     assert hm.simulate(covariates, n=24, **SMALL).p == 12
+    ds = hm.predict(covariates, n=[24, 60], regularisation=0.1)
+    assert_same_values(ds, hm.predict(covariates, n_over_p=[2.0, 5.0], regularisation=0.1))
+    assert (ds.n.values.tolist(), int(ds.p), int(ds.d)) == ([24, 60], 12, 12)
 
 
 REFUSED = {
     "two of three": (MODEL, {"n": 10, "p": 5}, "sizes", "without d"),
     "one of three": (MODEL, {"p": 5}, "sizes", "without n and d"),
+    "n alone": (MODEL, {"n": 10}, "sizes", "without p and d"),
+    "n alone of any p": (PROJECTED, {"n": 10}, "sizes", "without p"),
     "beside a ratio": (MODEL, {"n": 10, "p_over_d": 2.0}, "ratios", "left out"),
     "a part": (MODEL, {"n": 10.5, "p": 5, "d": 5}, "n", "whole number"),
     "none": (MODEL, {"n": 0, "p": 5, "d": 5}, "n", "positive"),

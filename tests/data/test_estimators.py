@@ -5,9 +5,17 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDRegressor
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    RidgeCV,
+    SGDRegressor,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import hiddenmanifold as hm
@@ -155,20 +163,68 @@ def test_data_of_a_pipeline_are_what_its_model_sees():
     np.testing.assert_allclose(ours.predict(data.X), pipeline.predict(X), rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        (LogisticRegression(C=0.5), 1 / (0.5 * 6)),
-        (hm.GLM("logistic", 0.7), 0.7),
-        (SGDRegressor(alpha=3.0), None),
-        (LinearRegression(), None),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_the_regularisation_of_other_models(model, expected):
+TIGHT = {"tol": 1e-10, "max_iter": 1_000_000}
+MODELS = {
+    "Ridge": Ridge(4.0),
+    "RidgeCV": RidgeCV(),
+    "RidgeClassifier": RidgeClassifier(4.0),
+    "LogisticRegression": LogisticRegression(C=0.5, **TIGHT),
+    "LinearSVC, hinge": LinearSVC(
+        C=0.3, loss="hinge", intercept_scaling=10, tol=1e-5, max_iter=10**6
+    ),
+    "LinearSVC": LinearSVC(C=0.3, intercept_scaling=1e3, **TIGHT),
+    "SVC": SVC(C=0.3, kernel="linear", tol=1e-8),
+    "GLM": hm.GLM("logistic", 0.7),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_objective_of_a_pipeline_fits_the_same_model(name):
+    """Predictions of an exact fit with the converted loss and λ, against those of the pipeline."""
+    model = MODELS[name]
     y = LABELS if is_classifier(model) else Y
-    data = hm.Data.from_pipeline(make_pipeline(model).fit(X, y), X, y)
-    assert data.regularisation == (None if expected is None else pytest.approx(expected))
+    pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, y)
+    data = hm.Data.from_pipeline(pipeline, X, y)
+    ours = hm.GLM(data.loss, data.regularisation, task=str(data.task)).fit(data.X, y)
+    if is_regressor(model):
+        np.testing.assert_allclose(ours.predict(data.X), pipeline.predict(X), rtol=1e-6)
+    else:
+        expected = pipeline.decision_function(X)
+        np.testing.assert_allclose(ours.decision_function(data.X), expected, atol=2e-3)
+        assert np.abs(expected).max() > 1
+
+
+@pytest.mark.parametrize("model", [SGDRegressor(alpha=3.0), LinearRegression()], ids=repr)
+def test_other_models_have_no_regularisation_of_ours(model):
+    data = hm.Data.from_pipeline(make_pipeline(model).fit(X, Y), X, Y)
+    assert (data.loss, data.regularisation) == (None, None)
+    assert (hm.Data(X, Y).loss, hm.Data(X, Y).regularisation) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "option"),
+    [
+        (Ridge(fit_intercept=False), "fit_intercept"),
+        (Ridge(positive=True), "positive"),
+        (LogisticRegression(class_weight="balanced"), "class_weight"),
+        (LogisticRegression(l1_ratio=0.5, solver="saga", max_iter=10_000), "l1_ratio"),
+        (LinearSVC(penalty="l1", dual=False), "penalty"),
+    ],
+)
+def test_models_that_minimise_something_else_are_refused(model, option):
+    y = LABELS if is_classifier(model) else Y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what does not converge
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
+    with pytest.raises(InvalidArgumentError, match=option):
+        hm.Data.from_pipeline(pipeline, X, y)
+
+
+@pytest.mark.parametrize("model", [LinearSVC(), LogisticRegression(solver="liblinear")], ids=repr)
+def test_penalised_intercepts_are_said(model):
+    pipeline = make_pipeline(StandardScaler(), model).fit(X, LABELS)
+    with pytest.warns(UserWarning, match="penalises its intercept, which is free here"):
+        hm.Data.from_pipeline(pipeline, X, LABELS)
 
 
 def test_only_pipelines_have_steps():

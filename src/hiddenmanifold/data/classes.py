@@ -15,6 +15,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.data.measures import Measures, nonnegative
+from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.features import Covariance, Features
 from hiddenmanifold.losses import Loss
@@ -45,6 +46,8 @@ class Within(Features):
         Whether these are random features, and the directions those of their kernel.
     rho : float
         That distance, see `teachers.Mixture`.
+    intercept : bool
+        Whether to count the intercept's direction.
     """
 
     fixed_ratio = 1.0
@@ -54,6 +57,7 @@ class Within(Features):
     p: float
     projected: bool
     rho: float = 1.0
+    intercept: bool = True
 
     @classmethod
     def of(cls, measures: Measures, prior: float, p: float, *, projected: bool) -> Within:
@@ -84,7 +88,9 @@ class Within(Features):
             found = Gaussian().of_kernel(self._atoms, k / p, d=p, p=p).in_units(1.0 / p)
         else:
             found = discrete(k, self.p * self.w, self.directions / self.p, self.tau)
-        return replace(found, D20=found.D20 + 1.0 / p)  # the intercept, which nothing holds back
+        if not self.intercept:
+            return found
+        return replace(found, D20=found.D20 + 1.0 / p)  # which nothing holds back
 
     def _atoms(self, x: Array, some: Integers) -> Sums:
         """The sums of all directions, as counts."""
@@ -151,9 +157,22 @@ def _directions(measures: Measures, t: Array, w: Array) -> Array:
 
 
 def mixed(features: Within, prior: float, loss: Loss, n: Array, lam: Array) -> Columns:
-    """Fits to n samples at λ: the columns of `predict`."""
-    teacher = Mixture(prior, rho=features.rho)
-    model = Model(features=features, teacher=teacher, loss=loss, intercept=True)
-    points = Points.of(n / features.p, np.ones_like(n), lam)
-    observables = {"test_loss": REGISTRY["test_loss"].expected}
-    return asymptotics(model, points, Crew(1), observables=observables)
+    """Fits to n samples at λ: the columns of `predict`.
+
+    Where they do not converge, as if the best score is a constant, the intercept costs a sample
+    instead of fluctuating.
+    """
+
+    def solved(features: Within, some: Integers, spent: float) -> Columns:
+        teacher = Mixture(prior, rho=features.rho)
+        model = Model(features=features, teacher=teacher, loss=loss, intercept=True)
+        points = Points.of((n[some] - spent) / features.p, np.ones(len(some)), lam[some])
+        observables = {"test_loss": REGISTRY["test_loss"].expected}
+        return asymptotics(model, points, Crew(1), observables=observables)
+
+    found = solved(features, np.arange(len(n)), 0.0)
+    lost = np.flatnonzero(found["status"] != Status.CONVERGED)
+    if lost.size:
+        for name, values in solved(replace(features, intercept=False), lost, 1.0).items():
+            found[name][lost] = values
+    return found

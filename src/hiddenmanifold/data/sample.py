@@ -15,6 +15,7 @@ from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
 from hiddenmanifold.data.forecast import SQUARE, Forecast
 from hiddenmanifold.data.leave_one_out import Ridge
 from hiddenmanifold.data.left_out import best, left_out
+from hiddenmanifold.data.pipelines import objective
 from hiddenmanifold.data.reading import GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task
@@ -67,8 +68,8 @@ class Data:
         The labels that became -1 and +1.
     N, p : int
         Numbers of samples and features.
-    regularisation : float or None
-        The λ of a pipeline's model, see `from_pipeline`.
+    loss, regularisation : str or Loss, float; or None
+        Those of a pipeline's model, see `from_pipeline`.
     cost : Cost
         Estimated memory and time of the analysis, which is done when it is first asked for.
 
@@ -86,6 +87,7 @@ class Data:
     guessed: bool = field(init=False)
     classes: tuple[Any, Any] | None = field(init=False)
     cost: Cost = field(init=False)
+    loss: str | Loss | None = field(init=False, default=None)
     regularisation: float | None = field(init=False, default=None)
     _centre: Array = field(init=False)
     _unit: Array = field(init=False)
@@ -94,9 +96,10 @@ class Data:
     def from_pipeline(cls, pipeline: Any, X: Any, y: Any, **options: Any) -> Data:
         """The data that the last step of a fitted scikit-learn pipeline sees.
 
-        All steps but the last are applied to X as they were fitted. The `regularisation` of the
-        result is the λ that fits the same model as the last step, if that is scikit-learn's ridge
-        or logistic regression, or `hm.GLM`, and None otherwise.
+        All steps but the last are applied to X as they were fitted. `loss` and `regularisation` of
+        the result are those that fit the same model as the last step, if that is `hm.GLM` or one of
+        scikit-learn's Ridge, RidgeClassifier, LogisticRegression, LinearSVC and linear SVC, with an
+        intercept; and None otherwise.
 
         Parameters
         ----------
@@ -106,13 +109,38 @@ class Data:
             What the pipeline takes.
         **options
             Those of `Data`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the model has options that change what it minimises, as `class_weight`.
+
+        Warns
+        -----
+        UserWarning
+            If the model penalises its intercept, as LinearSVC with its default options.
+
+        Examples
+        --------
+        >>> import hiddenmanifold as hm
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
+        >>> data = hm.Data.from_pipeline(pipeline, X, y)
+        >>> data.loss, round(data.regularisation, 4)
+        ('logistic', 0.3333)
         """
         for name in ("steps", "__getitem__", "predict"):
             if not hasattr(pipeline, name):
                 raise InvalidArgumentError("pipeline", pipeline, "a scikit-learn Pipeline")
         seen = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
         data = cls(seen, y, **options)
-        object.__setattr__(data, "regularisation", _regularisation(pipeline[-1], data.p))
+        loss, regularisation = objective(pipeline[-1], data.p)
+        object.__setattr__(data, "loss", loss)
+        object.__setattr__(data, "regularisation", regularisation)
         return data
 
     def __post_init__(self) -> None:
@@ -218,6 +246,7 @@ class Data:
         if len(others) == GROUPS:
             values = np.array([value(forecast) for forecast in others])
             spread = np.sqrt((GROUPS - 1.0) * values.var(0))
+            spread = np.where(np.isfinite(spread), spread, np.inf)
         systematic = np.abs(here.halved)
         if self.classes:
             doubt = self._doubt(now.value[0], lam, loss) / (now.value[0] if relative else 1.0)
@@ -274,16 +303,6 @@ class Data:
         found = [self.forecast_of(half) for half in halves]
         guesses = [np.nan if f is None else f.at(self.N, lam).value[1, 0] for f in found]
         return float(np.mean(guesses) / self.measured(lam)[0][1, 0] - 1.0)
-
-
-def _regularisation(model: Any, p: int) -> float | None:
-    """The λ of a model on p features; None of one whose strength means something else."""
-    name = type(model).__name__
-    if hasattr(model, "regularisation_"):
-        return float(model.regularisation_)
-    if name.startswith("Ridge"):
-        return float(getattr(model, "alpha_", getattr(model, "alpha", np.nan))) / p
-    return 1.0 / (float(model.C) * p) if name == "LogisticRegression" else None
 
 
 def _scaling(X: Array, scale: Any) -> tuple[Array, Array]:
