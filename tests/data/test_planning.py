@@ -134,6 +134,26 @@ def test_hold_outs_that_make_no_sense(noisy, options, words):
         hm.compare(noisy, **options)
 
 
+def test_a_rare_class_is_seen_by_every_cut():
+    rng = np.random.default_rng(4)
+    y = np.where(np.arange(300) < 30, 1, -1)
+    X = rng.normal(size=(300, 5)) + y[:, None]
+    data = hm.Data(X, y)
+    assert hm.compare(data, seeds=3).attrs["rows"] == 150
+    with pytest.raises(InvalidArgumentError, match=r"rows.*more: .* 10 of each class"):
+        hm.compare(data, rows=60, seeds=3)
+
+
+def test_a_level_that_is_off_does_not_doubt_a_gain():
+    rng = np.random.default_rng(5)
+    y = rng.choice([-1, 1], 200)
+    data = hm.Data(rng.normal(size=(200, 20)) + 0.4 * y[:, None], y)
+    at = np.array([data.N, 4 * data.N]), np.ones(2)
+    relative = data.predicted(*at, relative=True)
+    assert relative.systematic[0, 0] < 1e-12
+    assert relative.systematic[0, 1] > 1e-3
+
+
 def test_models_still_need_a_regularisation():
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
     with pytest.raises(TypeError, match="'regularisation'"):

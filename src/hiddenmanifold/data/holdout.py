@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from hiddenmanifold.arguments import labelled
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.data.curves import accepted
-from hiddenmanifold.data.reading import FEWEST_ROWS
+from hiddenmanifold.data.reading import FEWEST_OF_A_CLASS, FEWEST_ROWS
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, check_count
@@ -52,7 +52,8 @@ def held_out(
     seeds : int
         Random cuts.
     rows : int
-        Rows that the prediction sees; by default a quarter, and at least 50.
+        Rows that the prediction sees; by default a quarter, at least 50, and more if a class is
+        rare.
     seed : int
         Root of all randomness.
 
@@ -68,7 +69,7 @@ def held_out(
     import xarray as xr
 
     seeds, seed = check_count("seeds", seeds, 2), check_count("seed", seed, 0)
-    rows = max(FEWEST_ROWS, data.N // 4) if rows is None else check_count("rows", rows, FEWEST_ROWS)
+    rows = _own_rows(data) if rows is None else check_count("rows", rows, FEWEST_ROWS)
     loss = accepted(data, loss)
     loo = isinstance(regularisation, str) and regularisation == "loo"
     lam = data.best_for(loss) if loo else regularisation
@@ -108,6 +109,12 @@ def held_out(
     )
 
 
+def _own_rows(data: Data) -> int:
+    """Rows that a prediction should see: enough of each class, if half of the rows are enough."""
+    rare = min(np.unique(data.y, return_counts=True)[1]) / data.N if data.classes else 1.0
+    return max(FEWEST_ROWS, data.N // 4, min(data.N // 2, int(2 * FEWEST_OF_A_CLASS / rare)))
+
+
 def _sizes(data: Data, sizes: Any, rows: int) -> Array:
     """Numbers of samples to fit, if enough rows are left to test the fits."""
     most = data.N - rows - FEWEST_TESTS
@@ -130,6 +137,14 @@ def _cut(
     """Measured and predicted errors, and predicted deviations, of one random cut."""
     order = np.random.default_rng(key).permutation(data.N)
     own, rest = order[:rows], order[rows:]
+    if data.classes and (few := min((data.y[own] == label).sum() for label in (1, -1))) < (
+        FEWEST_OF_A_CLASS
+    ):
+        raise InvalidArgumentError(
+            "rows",
+            rows,
+            f"more: the prediction must see {FEWEST_OF_A_CLASS} of each class, and saw {few}",
+        )
     varies = np.ptp(data.X[own], axis=0) > 0
     X, y = data.X[:, varies], data.y
     part = Data(X[own], y[own], task=data.task)

@@ -249,7 +249,9 @@ class Data:
             spread = np.where(np.isfinite(spread), spread, np.inf)
         systematic = np.abs(here.halved)
         if self.classes:
-            doubt = self._doubt(now.value[0], lam, loss) / (now.value[0] if relative else 1.0)
+            doubt = self._doubt(now.value[0], lam, loss)
+            if relative:  # a level that is off is off at N, too
+                doubt *= np.abs(1.0 - here.value[0]) / now.value[0]
             systematic[0] = np.hypot(systematic[0], doubt)
         return Prediction(here.value, spread, systematic, here.kappa, here.resolved)
 
