@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper test test-fast bench lint format clean help
+.PHONY: demo paper docs test test-fast bench lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-test test-fast bench: export OMP_NUM_THREADS := 1
-test test-fast bench: export OPENBLAS_NUM_THREADS := 1
-test test-fast bench: export MKL_NUM_THREADS := 1
+docs test test-fast bench: export OMP_NUM_THREADS := 1
+docs test test-fast bench: export OPENBLAS_NUM_THREADS := 1
+docs test test-fast bench: export MKL_NUM_THREADS := 1
 
 demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -22,6 +22,10 @@ demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 paper: $(STAMP) ## Every figure at the paper's sizes, and the report
 	$(BIN)/hiddenmanifold figure all --full --directory paper
 	$(BIN)/hiddenmanifold claims --report paper
+
+docs: $(STAMP) ## Build the site, gallery and all: docs/_build/html/index.html
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d docs/_build/doctrees docs docs/_build/html
+	@echo "the site: docs/_build/html/index.html"
 
 test: lint ## Lint, then run every test on all cores
 	$(BIN)/python -m pytest -n auto
@@ -42,7 +46,7 @@ format: $(STAMP) ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 clean: ## Remove the environment and everything built
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
