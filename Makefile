@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper docs test test-fast bench lint format clean help
+.PHONY: demo paper docs test test-fast bench bench-page lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-docs test test-fast bench: export OMP_NUM_THREADS := 1
-docs test test-fast bench: export OPENBLAS_NUM_THREADS := 1
-docs test test-fast bench: export MKL_NUM_THREADS := 1
+docs test test-fast bench bench-page: export OMP_NUM_THREADS := 1
+docs test test-fast bench bench-page: export OPENBLAS_NUM_THREADS := 1
+docs test test-fast bench bench-page: export MKL_NUM_THREADS := 1
 
 demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -36,6 +36,9 @@ test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
 bench: $(STAMP) ## Measure speed and accuracy
 	$(BIN)/python benchmarks/run.py
 
+bench-page: $(STAMP) ## The same, written into docs/benchmarks.md
+	@bash -o pipefail -c '$(BIN)/python benchmarks/run.py | $(BIN)/python benchmarks/page.py'
+
 lint: $(STAMP) ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,7 +53,7 @@ clean: ## Remove the environment and everything built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -23,6 +23,7 @@ exclude_patterns = ["_build"]
 suppress_warnings = ["config.cache"]  # a function among the options of the gallery
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline"]
 myst_heading_anchors = 3
+highlight_language = "none"
 
 # docstrings name types in words, and names of the package in single backticks
 default_role = "code"
@@ -32,12 +33,15 @@ autodoc_member_order = "bysource"
 autosummary_generate = False
 numpydoc_show_class_members = False
 
+mathjax3_config = {"chtml": {"scale": 0.92}}
+
 html_theme = "pydata_sphinx_theme"
 html_title = "hiddenmanifold"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_theme_options = {
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
@@ -45,7 +49,6 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-
 
 
 def last_figure(block, block_vars, gallery_conf):

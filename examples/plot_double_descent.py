@@ -2,8 +2,9 @@
 Double descent, predicted and simulated
 =======================================
 
-With little regularisation the test error rises to a peak where the features just suffice to fit every
-training sample, and falls again beyond it. Lines are the theory, points are fits to drawn data.
+With little regularisation the test error rises to a peak where the features just suffice to fit
+every training sample, and falls again beyond it. Lines are the theory, points are fits to drawn
+data.
 """
 
 import numpy as np

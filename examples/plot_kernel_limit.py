@@ -2,8 +2,8 @@
 How many features are enough?
 =============================
 
-With p → ∞ random features become a kernel. How close a finite number comes depends on the activation, and
-`features_needed` says how many bring the error within ten per cent of the kernel's.
+With p → ∞ random features become a kernel. How close a finite number comes depends on the
+activation, and `features_needed` says how many bring the error within ten per cent of the kernel's.
 """
 
 import numpy as np

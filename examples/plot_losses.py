@@ -2,8 +2,8 @@
 Which loss?
 ===========
 
-Square, logistic and hinge loss on the same data with noisy labels, each at its own best λ, beside what no
-estimator can beat.
+Square, logistic and hinge loss on the same data with noisy labels, each at its own best λ, beside
+what no estimator can beat.
 """
 
 import numpy as np
@@ -21,7 +21,8 @@ for loss in losses:
 bayes = hm.bayes_optimal(model, **ratios).generalisation_error
 
 # %%
-# With λ chosen well the loss matters less than the number of features, and all come close to the bound.
+# With λ chosen well the loss matters less than the number of features, and all come close to the
+# bound.
 together = xr.concat([*curves, bayes], xr.Variable("loss", [*losses, "Bayes-optimal"]))
 print(together.isel(p_over_n=[0, 10, -1]).to_pandas().round(4))
 hm.plot(together)

@@ -2,8 +2,8 @@
 A map of the test error
 =======================
 
-Ten thousand points of theory take about a second. The ridge of the error follows the line on which the
-training data become separable.
+Ten thousand points of theory take about a second. The ridge of the error follows the line on which
+the training data become separable.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Support vectors, from theory
 ============================
 
-The hinge loss pushes training samples to the margin y f = 1: the distribution of their margins jumps there,
-and what lies beyond are samples without influence on the fit. New samples have no such jump.
+The hinge loss pushes training samples to the margin y f = 1: the distribution of their margins
+jumps there, and what lies beyond are samples without influence on the fit. New samples have no such
+jump.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 A loss of your own
 ==================
 
-Any convex loss is three functions: value, slope and curvature. Here one that grows exponentially with the
-shortfall of the margin, as boosting has it; theory and simulation take it like any other.
+Any convex loss is three functions: value, slope and curvature. Here one that grows exponentially
+with the shortfall of the margin, as boosting has it; theory and simulation take it like any other.
 """
 
 import numpy as np

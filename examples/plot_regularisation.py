@@ -2,7 +2,8 @@
 How much regularisation?
 ========================
 
-The test error against λ, for three numbers of features. The best λ needs no grid: the theory gives it.
+The test error against λ, for three numbers of features. The best λ needs no grid: the theory gives
+it.
 """
 
 import numpy as np
@@ -18,6 +19,7 @@ for at in (best.sel(p_over_n=ratio) for ratio in points["p_over_n"]):
     print(f"p/n = {float(at.p_over_n)}: least error {error:.4f} at λ = {lam:.3f}")
 
 # %%
-# Too little costs most where the features just suffice to separate the data; too much costs everywhere.
+# Too little costs most where the features just suffice to separate the data; too much costs
+# everywhere.
 curves = hm.predict(model, **points, regularisation=np.geomspace(1e-5, 1e2, 60))
 hm.plot(curves, x="regularisation", y="generalisation_error")

@@ -2,8 +2,8 @@
 How many samples for a target error?
 ====================================
 
-At a fixed small λ more samples can make the error larger. So the answer is the number from which on the
-error stays below the target, and a λ chosen for each number of samples needs fewer.
+At a fixed small λ more samples can make the error larger. So the answer is the number from which on
+the error stays below the target, and a λ chosen for each number of samples needs fewer.
 """
 
 import numpy as np

@@ -79,6 +79,7 @@ def test_the_guide_ends_with_a_simulation_that_agrees():
 
 def test_the_readme_says_what_it_is_before_the_two_commands():
     text = (ROOT / "README.md").read_text()
+    assert all(shown for _, shown in SHOWN.findall(text))
     assert 500 < text.index("make demo") < text.index("make test") < 1500
 
 
@@ -187,8 +188,20 @@ def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
 
 
+def test_a_run_of_the_benchmarks_becomes_the_page():
+    import page as bench_page
+
+    log = "Import\n------\nimport numpy: 0.1 s\n\nGrowth\n------\n   points\n      100\n"
+    text = (ROOT / "docs/benchmarks.md").read_text()
+    once = bench_page.written(text, log, "a laptop")
+    assert once == bench_page.written(once, log, "a laptop")
+    assert once.startswith(text.partition(bench_page.MARK)[0].rstrip())
+    assert "a laptop" in once
+    assert once.endswith("### Growth\n\n```\n   points\n      100\n```\n")
+
+
 def rewrite(page):
-    """Let a page show what its blocks print now."""
+    """Let a page show what its blocks print now: ``python tests/test_documentation.py``."""
     namespace = {}
 
     def rerun(match):
