@@ -21,4 +21,6 @@ dots = hm.compare(
     model, n_over_d=3.0, p_over_n=[0.2, 0.5, 0.8, 1.2, 2, 5], regularisation=lams, d=50, seeds=10
 )
 print("largest difference, in standard errors:", float(abs(dots.generalisation_error_z).max()))
-hm.plot(dots, y="generalisation_error", theory=lines)
+figure = hm.plot(dots, y="generalisation_error", theory=lines)
+figure.axes[0].set_ylim(0.1, 0.6)  # room for the legend
+figure

@@ -23,4 +23,4 @@ sizes = np.arange(20, 1000, 20)
 curve = hm.predict(model, n=sizes, p=300, d=100, regularisation=[1e-4, 1.0])
 figure = hm.plot(curve, x="n", y="generalisation_error")
 figure.axes[0].axhline(0.2, color="grey", linestyle=":")
-figure  # noqa: B018
+figure
