@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper test test-fast bench lint format clean help
+.PHONY: demo paper docs test test-fast bench bench-page lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-test test-fast bench: export OMP_NUM_THREADS := 1
-test test-fast bench: export OPENBLAS_NUM_THREADS := 1
-test test-fast bench: export MKL_NUM_THREADS := 1
+docs test test-fast bench bench-page: export OMP_NUM_THREADS := 1
+docs test test-fast bench bench-page: export OPENBLAS_NUM_THREADS := 1
+docs test test-fast bench bench-page: export MKL_NUM_THREADS := 1
 
 demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -23,6 +23,10 @@ paper: $(STAMP) ## Every figure at the paper's sizes, and the report
 	$(BIN)/hiddenmanifold figure all --full --directory paper
 	$(BIN)/hiddenmanifold claims --report paper
 
+docs: $(STAMP) ## Build the site, gallery and all: docs/_build/html/index.html
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d docs/_build/doctrees docs docs/_build/html
+	@echo "the site: docs/_build/html/index.html"
+
 test: lint ## Lint, then run every test on all cores
 	$(BIN)/python -m pytest -n auto
 
@@ -31,6 +35,9 @@ test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
 
 bench: $(STAMP) ## Measure speed and accuracy
 	$(BIN)/python benchmarks/run.py
+
+bench-page: $(STAMP) ## The same, written into docs/benchmarks.md
+	@bash -o pipefail -c '$(BIN)/python benchmarks/run.py | $(BIN)/python benchmarks/page.py'
 
 lint: $(STAMP) ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -42,12 +49,12 @@ format: $(STAMP) ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 clean: ## Remove the environment and everything built
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf src/*.egg-info src/hiddenmanifold/kernel/_kernel.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/kernel/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -1,64 +1,80 @@
-"""What the README, the contributing guide and the docstrings show runs as written."""
+"""What the README, the pages, the contributing guide and the docstrings show runs as written."""
 
+import contextlib
 import doctest
 import importlib
+import io
+import os
+import pkgutil
 import re
+import shlex
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hiddenmanifold as hm
+from hiddenmanifold.cli import app
+from hiddenmanifold.cli.outcome import Code
+from hiddenmanifold.data.curves import Footing
 
 ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROSE = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "VISION.md", ROOT / "CHANGELOG.md"]
+
+# a block of python, and what it prints if a plain block follows at once
+SHOWN = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", flags=re.DOTALL)
+RAN = re.compile(r"```bash\n(.*?)```", flags=re.DOTALL)
+
+
+def names(pages):
+    return [page.relative_to(ROOT).as_posix() for page in pages]
+
+
+def with_blocks(pattern):
+    return names(page for page in PAGES if pattern.search(page.read_text()))
 
 
 def python_blocks(page):
-    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    return [block for block, _ in SHOWN.findall((ROOT / page).read_text())]
+
+
+def printed(block, namespace):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(block, namespace)
+    return out.getvalue()
 
 
 @pytest.mark.slow
-def test_the_readme_prints_what_it_shows(capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", with_blocks(SHOWN))
+def test_pages_print_what_they_show(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "README.md").read_text()
-    shown = re.findall(r"```python\n(.*?)```\s*```\n(.*?)```", text, flags=re.DOTALL)
-    assert len(shown) == len(python_blocks("README.md")) == 3
-    names = {}
-    for block, printed in shown:
-        exec(block, names)
-        assert capsys.readouterr().out == printed
+    namespace = {}
+    for block, shown in SHOWN.findall((ROOT / page).read_text()):
+        out = printed(block, namespace)
+        assert not shown or out == shown, block
 
 
 @pytest.mark.slow
-def test_the_examples_of_big_sweeps_run(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("page", with_blocks(RAN))
+def test_commands_of_pages_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in python_blocks("docs/sweeps.md"):
-        exec(block, names)
-    assert "{'computed': 12, 'reused': 24, 'failed': 0}" in capsys.readouterr().out
+    for block in RAN.findall((ROOT / page).read_text()):
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line, comments=True)
+            assert program == "hiddenmanifold"
+            result = CliRunner().invoke(app, arguments, prog_name=program)
+            assert result.exit_code == Code.COMPLETE, f"{line}: {result.output}"
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_guide_run_one_after_another():
-    blocks = python_blocks("docs/guide.md")
-    assert len(blocks) >= 3
-    names = {}
-    for block in blocks:
-        exec(block, names)
-    assert isinstance(names["deep"], hm.features.Deep)
-    assert names["ds"].sizes == {"p_over_n": 2, "regularisation": 2}
-    assert np.abs(names["ds"].generalisation_error_z).max() < 5
-
-
-@pytest.mark.slow
-def test_the_examples_of_real_data_run(capsys):
-    names = {}
-    for block in python_blocks("docs/real_data.md"):
-        exec(block, names)
-    assert "→ usable" in capsys.readouterr().out
-    assert names["plan"].limited_by == "features"
-    assert np.abs(names["check"].generalisation_error_z).max() < 4
-    assert len(names["figure"].axes[0].containers) == 2
+def test_the_guide_ends_with_a_simulation_that_agrees():
+    last = [block for block in python_blocks("docs/guide.md") if "hm.compare" in block][-1]
+    namespace = {"hm": hm}
+    printed(last, namespace)
+    assert np.abs(namespace["ds"].generalisation_error_z).max() < 5
 
 
 def test_every_question_of_a_diagnosis_is_explained():
@@ -71,14 +87,38 @@ def test_every_question_of_a_diagnosis_is_explained():
 
 def test_the_readme_says_what_it_is_before_the_two_commands():
     text = (ROOT / "README.md").read_text()
+    assert all(shown for _, shown in SHOWN.findall(text))
     assert 500 < text.index("make demo") < text.index("make test") < 1500
 
 
-def test_links_between_pages_lead_somewhere():
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
-    for page in pages:
-        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+def anchors(page):
+    """Where links into a page may lead, by its headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def source_of(page, target):
+    """The file that a link leads to; pages of the gallery are made from examples."""
+    if target.startswith("gallery/"):
+        made = target.removeprefix("gallery/").replace("index.rst", "GALLERY_HEADER.rst")
+        return ROOT / "examples" / re.sub(r"^(plot_.*)\.rst$", r"\1.py", made)
+    return page.parent / target if target else page
+
+
+@pytest.mark.parametrize("page", names(PROSE))
+def test_links_between_pages_lead_somewhere(page):
+    page = ROOT / page
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
+        target, _, anchor = link.partition("#")
+        source = source_of(page, target)
+        assert source.exists(), link
+        assert not anchor or anchor in anchors(source), link
+
+
+def test_every_page_is_in_a_table_of_contents():
+    pages = (ROOT / "docs").glob("*.md")
+    lists = re.findall(r"```{toctree}\n(.*?)```", "".join(p.read_text() for p in PAGES), re.DOTALL)
+    assert {p.stem for p in pages} - {"index"} <= {name for list in lists for name in list.split()}
 
 
 @pytest.mark.slow
@@ -108,6 +148,29 @@ def test_the_guide_names_every_registered_ingredient():
         assert f"`{kind.__name__}(" in text
 
 
+def complaints():
+    """Every exception and warning that is defined in the package, by name."""
+    found = set()
+    for info in pkgutil.walk_packages(hm.__path__, "hiddenmanifold."):
+        if info.name.endswith("__main__"):
+            continue
+        for value in vars(importlib.import_module(info.name)).values():
+            if isinstance(value, type) and issubclass(value, Exception):
+                found |= {value.__name__} if value.__module__.startswith("hiddenm") else set()
+    return found
+
+
+def test_troubleshooting_has_every_status_error_and_exit_code():
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    for status in (*hm.Status, *Footing):
+        assert f"| {status.value} | `{status.name}` |" in text
+    assert {"ConvergenceError", "BlindFeaturesWarning", "OutputError"} < complaints()
+    for name in complaints():
+        assert f"| `{name}`" in text, name
+    for code in Code:
+        assert f"| {code.value} | {code.meaning.replace('head', '`head`')}" in text
+
+
 EXAMPLES = {  # of the contributing guide: where each belongs, and which part of a model it is
     "LogCosh": ("losses.named", "loss"),
     "Softsign": ("activations", "activation"),
@@ -121,13 +184,42 @@ EXAMPLES = {  # of the contributing guide: where each belongs, and which part of
 def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
     (block,) = (block for block in python_blocks("CONTRIBUTING.md") if f"class {name}(" in block)
     home, part = EXAMPLES[name]
-    names = dict(vars(importlib.import_module(f"hiddenmanifold.{home}")))
-    exec(block, names)
+    namespace = dict(vars(importlib.import_module(f"hiddenmanifold.{home}")))
+    exec(block, namespace)
     parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
     ratios = {"n_over_p": 1.5, "d_over_p": 0.8}
     if part == "features":
         del parts["activation"], parts["projection"], ratios["d_over_p"]
-    model = hm.Model(**{**parts, part: names[name]()})
+    model = hm.Model(**{**parts, part: namespace[name]()})
     ds = hm.compare(model, **ratios, regularisation=[0.01, 1.0], d=120, seeds=10, workers=1)
     for quantity in ("generalisation_error", "training_loss", "q_w", "Q", "M"):
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
+
+
+def test_a_run_of_the_benchmarks_becomes_the_page():
+    import page as bench_page
+
+    log = "Import\n------\nimport numpy: 0.1 s\n\nGrowth\n------\n   points\n      100\n"
+    text = (ROOT / "docs/benchmarks.md").read_text()
+    once = bench_page.written(text, log, "a laptop")
+    assert once == bench_page.written(once, log, "a laptop")
+    assert once.startswith(text.partition(bench_page.MARK)[0].rstrip())
+    assert "a laptop" in once
+    assert once.endswith("### Growth\n\n```\n   points\n      100\n```\n")
+
+
+def rewrite(page):
+    """Let a page show what its blocks print now: ``python tests/test_documentation.py``."""
+    namespace = {}
+
+    def rerun(match):
+        out = printed(match[1], namespace)
+        return match[0] if match[2] is None else f"```python\n{match[1]}```\n\n```\n{out}```\n"
+
+    page.write_text(SHOWN.sub(rerun, page.read_text()))
+
+
+if __name__ == "__main__":
+    os.chdir(tempfile.mkdtemp())
+    for page in with_blocks(SHOWN):
+        rewrite(ROOT / page)

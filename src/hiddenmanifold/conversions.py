@@ -29,9 +29,9 @@ def to_sklearn_C(
 ) -> Any:
     """The `C` of scikit-learn's classifiers that fits the same model.
 
-    scikit-learn minimises C Σ loss(y, X·v) + ½|v|²; that is ours for C = 1/(λ s² p) with X = s x.
-    For logistic and hinge loss; halve it for the squared hinge of `LinearSVC`, which lacks our ½.
-    `LinearSVC` also penalises its intercept: with one, use `LogisticRegression` or `SVC`.
+    scikit-learn minimises `C Σ loss(y, X·v) + ½|v|²`; that is ours for C = 1/(λ s² p) with
+    X = s x. For logistic and hinge loss; halve it for the squared hinge of `LinearSVC`, which lacks
+    our ½. `LinearSVC` also penalises its intercept: with one, use `LogisticRegression` or `SVC`.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def to_ridge_alpha(
 ) -> Any:
     """The `alpha` of scikit-learn's `Ridge` that fits the same model.
 
-    scikit-learn minimises Σ(y - X·v)² + alpha |v|²; that is ours for alpha = λ s² p with X = s x.
-    The parameters are those of `to_sklearn_C`; λ may be zero.
+    scikit-learn minimises `Σ(y - X·v)² + alpha |v|²`; that is ours for alpha = λ s² p with
+    X = s x. The parameters are those of `to_sklearn_C`; λ may be zero.
     """
     return _numbers("regularisation", regularisation, zero=True) * _weight(p, features, scale)
 

@@ -58,15 +58,15 @@ def predict(
     model : Model
         What is learned.
     regularisation : array_like, DataArray, Optimal or "optimal"
-        The λ of Σ loss(y, x·w/√p) + (λ/2)|w|². Zero means the limit λ → 0⁺: the unregularised
+        The λ of `Σ loss(y, x·w/√p) + (λ/2)|w|²`. Zero means the limit λ → 0⁺: the unregularised
         minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
         in which w vanishes. "optimal", or an `Optimal` with its own options, is the λ of least
         error at every point, which is then in the dataset as `optimal_regularisation`.
     observables : sequence of str
         More to predict, of new samples: "test_loss", the mean loss; and for labels ±1 "auc", the
-        area under the ROC curve, "calibration_error", the mean of |σ(f) - P(y = +1 | f)| with
-        the logistic function σ whatever the loss, and "best_temperature", the T at which σ(f/T)
-        has the least log-loss.
+        area under the ROC curve, "calibration_error", the mean of `|σ(f) - P(y = +1 | f)|`
+        with the logistic function σ whatever the loss, and "best_temperature", the T at which
+        σ(f/T) has the least log-loss.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional

@@ -1,0 +1,25 @@
+"""
+A map of the test error
+=======================
+
+Ten thousand points of theory take about a second. The ridge of the error follows the line on which
+the training data become separable.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import hiddenmanifold as hm
+
+model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+n_over_d, p_over_n = np.linspace(0.1, 6, 100), np.linspace(0.03, 2, 100)
+ds = hm.predict(model, n_over_d=n_over_d, p_over_n=p_over_n, regularisation=1e-4)
+line = hm.separability_threshold(model, n_over_d=n_over_d)
+
+# %%
+# The result is an xarray.Dataset, which draws itself as a map.
+figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+ds.generalisation_error.plot(x="n_over_d", y="p_over_n", ax=axes, cmap="viridis")
+axes.plot(n_over_d, line, "w--", label="separable above")
+axes.legend(loc="upper right")
+plt.show()

@@ -1,0 +1,81 @@
+"""The site builds without a warning and without network, and documents all that is public."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hiddenmanifold as hm
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+INGREDIENTS = ("activations", "projections", "teachers", "losses", "features")
+
+
+def build(folder):
+    """The site of a copy of the sources, so that every example runs and no other build is met."""
+    for name in ("docs", "examples"):
+        left = shutil.ignore_patterns("_build", "gallery")
+        shutil.copytree(ROOT / name, folder / name, ignore=left)
+    for page in ROOT.glob("*.md"):
+        shutil.copy(page, folder)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "docs", "site"]
+    # whoever asks for a page of the network meets a proxy that is not there
+    offline = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    env = {**os.environ, **offline}
+    ran = subprocess.run(command, check=False, cwd=folder, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return folder / "site"
+
+
+def documented(site):
+    """Every name of the package that the API pages explain."""
+    from sphinx.util.inventory import InventoryFile
+
+    with (site / "objects.inv").open("rb") as file:
+        inventory = InventoryFile.load(file, "", lambda base, uri: uri)
+    return {name for kind, names in inventory.items() if kind.startswith("py:") for name in names}
+
+
+def public():
+    """What users can name: public names, and the ingredients that can be chosen."""
+    for name in hm.__all__:
+        yield f"hiddenmanifold.{name}"
+    for kind in INGREDIENTS:
+        module = getattr(hm, kind)
+        for ingredient in (*module.REGISTRY.values(), getattr(module, "Custom", None)):
+            if ingredient is not None:
+                yield f"hiddenmanifold.{kind}.{ingredient.__name__}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_and_documents_all_that_is_public(tmp_path):
+    site = build(tmp_path)
+    assert sorted(set(public()) - documented(site)) == []
+
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > len(EXAMPLES) + 20
+    for page in pages:  # nothing is fetched from elsewhere
+        text = page.read_text()
+        assert not re.findall(r'<(?:script|img)[^>]+src="(?:https?:)?//[^"]+"', text), page
+        assert not re.findall(r'<link[^>]+rel="stylesheet"[^>]+href="(?:https?:)?//', text), page
+    assert "interpol" in (site / "searchindex.js").read_text()
+
+    for example in EXAMPLES:
+        made = tmp_path / "docs/gallery"
+        assert list((made / "images").glob(f"sphx_glr_{example.stem}_*.png")), example.name
+        notebook = json.loads((made / f"{example.stem}.ipynb").read_text())
+        assert any("hm." in "".join(cell["source"]) for cell in notebook["cells"])
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_one_idea(example):
+    text = example.read_text()
+    assert example.stem.startswith("plot_")
+    assert len(text.splitlines()) < 60
+    assert re.match(r'"""\n.+\n=+\n\n', text)
