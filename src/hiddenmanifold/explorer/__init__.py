@@ -1,0 +1,17 @@
+"""A page in the browser on which curves follow sliders; it calls the public functions.
+
+`fields` says what can be chosen, `view` reads it, `computing` calls the library, `drawing`,
+`sentence` and `exports` show the result, `stream` simulates, `page` and `callbacks` are the page
+itself, and `server` serves it. The server keeps no state: the address of a view is the view.
+"""
+
+from hiddenmanifold.errors import MissingExtraError
+
+try:
+    import dash  # noqa: F401
+except ImportError:
+    raise MissingExtraError("explore", "dash", "explore") from None
+
+from hiddenmanifold.explorer.server import serve, served
+
+__all__ = ["serve", "served"]

@@ -1,0 +1,118 @@
+"""Datasets of a view, from the public functions; what was computed a moment ago is kept."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hiddenmanifold.bayes import bayes_optimal
+from hiddenmanifold.errors import HiddenManifoldError
+from hiddenmanifold.explorer.view import Axis, View, converted
+from hiddenmanifold.ingredients import Task
+from hiddenmanifold.model import Model
+from hiddenmanifold.points import RATIOS
+from hiddenmanifold.prediction import predict
+from hiddenmanifold.thresholds import separability_threshold
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Arguments = tuple[tuple[str, Any], ...]
+HERE: dict[str, Any] = {"on_failure": "keep", "workers": 1, "progress": False}
+COARSE = 60
+"""Most points of a line that is drawn beside the curves."""
+
+
+def spelled_out(arguments: Arguments) -> dict[str, Any]:
+    """Arguments with values in place of axes and tuples."""
+    return {
+        name: value.values
+        if isinstance(value, Axis)
+        else np.array(value)
+        if isinstance(value, tuple)
+        else value
+        for name, value in arguments
+    }
+
+
+@lru_cache(maxsize=128)
+def predicted(model: Model, arguments: Arguments) -> xr.Dataset:
+    """The prediction of a model at some arguments."""
+    return predict(model, **spelled_out(arguments), **HERE)
+
+
+@lru_cache(maxsize=32)
+def bayes(model: Model, arguments: Arguments) -> xr.Dataset:
+    """The Bayes-optimal errors of a model at some ratios."""
+    return bayes_optimal(model, **spelled_out(arguments), **HERE)
+
+
+@lru_cache(maxsize=128)
+def threshold(model: Model, held: Arguments) -> xr.DataArray | None:
+    """Where data become separable along what one ratio leaves free; None for real labels."""
+    if model.task is not Task.CLASSIFICATION:
+        return None
+    return separability_threshold(model, **spelled_out(held), **HERE)
+
+
+def separable_from(view: View) -> float | None:
+    """Place on the horizontal axis where the data become separable, if it is on it."""
+    if view.y is not None or view.x.name not in RATIOS:
+        return None
+    try:
+        found = threshold(view.model, view.held)
+    except HiddenManifoldError:
+        return None
+    if found is None or not 0 < float(found) < np.inf:
+        return None
+    known = {str(found.name): float(found), **dict(view.held)}
+    place = converted(known, view.x.name)
+    return float(place) if view.x.low <= place <= view.x.high else None
+
+
+def separable_line(view: View) -> tuple[list[float], list[float]] | None:
+    """The line on a heat map over two ratios at which data become separable."""
+    if view.y is None or not {view.x.name, view.y.name} <= set(RATIOS):
+        return None
+    try:
+        found = threshold(view.model, ((view.y.name, view.y),))
+    except HiddenManifoldError:
+        return None
+    if found is None:
+        return None
+    heights = view.y.values
+    known = {str(found.name): found.values, view.y.name: heights}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = converted(known, view.x.name)
+    inside = (places >= view.x.low) & (places <= view.x.high)
+    return places[inside].tolist(), heights[inside].tolist()
+
+
+def coarse(axis: Axis) -> Axis:
+    """The same axis with fewer values."""
+    return Axis(axis.name, axis.low, axis.high, min(axis.count, COARSE), axis.logarithmic)
+
+
+def kernel_arguments(view: View) -> Arguments:
+    """The arguments of the kernel limit: p/n is infinite, n/d that of the view."""
+    lam = dict(view.arguments()).get("regularisation")
+    held = dict(view.held)
+    if isinstance(lam, Axis):
+        n_over_d: Any = converted(held, "n_over_d")
+        return (("n_over_d", n_over_d), ("p_over_n", np.inf), ("regularisation", coarse(lam)))
+    x = coarse(view.x)
+    if x.name == "n_over_d":
+        n_over_d = x
+    elif "n_over_d" in held:
+        n_over_d = held["n_over_d"]
+    else:
+        n_over_d = tuple(converted({x.name: x.values, **held}, "n_over_d").tolist())
+    return (("n_over_d", n_over_d), ("p_over_n", np.inf), ("regularisation", lam))
+
+
+def bayes_arguments(view: View) -> Arguments:
+    """The ratios of the Bayes-optimal line."""
+    axis = {view.x.name: coarse(view.x)} if view.x.name in RATIOS else {}
+    return tuple({**axis, **dict(view.held)}.items())

@@ -1,0 +1,82 @@
+"""Simulated points of a view, sent one by one while they are computed.
+
+The connection is the only state: whoever closes it ends the simulation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from threading import BoundedSemaphore
+from typing import Any
+
+import numpy as np
+
+from hiddenmanifold.errors import HiddenManifoldError
+from hiddenmanifold.experiments import compare
+from hiddenmanifold.explorer.computing import HERE
+from hiddenmanifold.explorer.exports import dots_axis
+from hiddenmanifold.explorer.fields import OVERLAPS, QUANTITIES, short
+from hiddenmanifold.explorer.view import View, converted, read, texts_of
+
+AT_ONCE = 2
+"""Simulations that run beside each other."""
+LARGEST = 3000
+"""Most samples, and most features, of one fit."""
+MEASURED = (*(name for name in QUANTITIES if name != "overlaps"), *OVERLAPS)
+
+_free = BoundedSemaphore(AT_ONCE)
+running: set[int] = set()
+"""Simulations under way."""
+
+
+def stream(query: str) -> Iterator[str]:
+    """A line of JSON per event: a point begun, a point done, or why there is none."""
+    reading = read(texts_of(query)[0])
+    view = reading.view
+    if view is None or view.y is not None:
+        yield _line(error="only curves can be simulated, and only if every field makes sense")
+        return
+    if not _free.acquire(blocking=False):
+        yield _line(error=f"{AT_ONCE} simulations are under way: cancel one, or wait")
+        return
+    mark = object()
+    running.add(id(mark))
+    try:
+        yield from _points(view)
+    finally:
+        running.discard(id(mark))
+        _free.release()
+
+
+def _points(view: View) -> Iterator[str]:
+    places = dots_axis(view).values.tolist()
+    yield _line(setting=view.setting, of=len(places))
+    for done, x in enumerate(places):
+        yield _line(next=x, done=done)  # a client that went away is noticed here
+        try:
+            yield _line(x=x, done=done + 1, **_measured(view, x))
+        except HiddenManifoldError as error:
+            yield _line(x=x, done=done + 1, reason=str(error))
+    yield _line(end=True)
+
+
+def _measured(view: View, x: float) -> dict[str, Any]:
+    """Means and standard errors of all quantities at a point."""
+    given = dict(view.arguments(**{view.x.name: x}))
+    ratios = {name: value for name, value in given.items() if name != "regularisation"}
+    for name in ("n_over_d", "p_over_d"):
+        if (size := view.d * converted(ratios, name)) > LARGEST:
+            letter = name[0]
+            return {
+                "reason": f"{letter} = {size:.0f} at {short(view.x.name)} = {x:.3g} is beyond the "
+                f"budget of {LARGEST}: choose a smaller d or a shorter axis"
+            }
+    ds = compare(view.model, **given, d=view.d, seeds=view.seeds, **HERE)
+    names = [name for name in MEASURED if name in ds]
+    values = {n: float(ds[n]) for m in names for n in (m, f"{m}_stderr") if n in ds}
+    return {"values": {n: value for n, value in values.items() if np.isfinite(value)}}
+
+
+def _line(**event: Any) -> str:
+    return json.dumps(event) + "\n"
