@@ -51,6 +51,7 @@ def register(app: Dash) -> None:
         Output(identity("field", "hold"), "options"),
         Output("pinned", "children"),
         Output("simulation", "hidden"),
+        Output("pin", "hidden"),
         Input(FIELDS, "value"),
         Input("pins", "data"),
         State(FIELDS, "id"),
@@ -122,20 +123,20 @@ def redraw(values: list[Any], pins: list[str] | None, ids: list[dict[str, str]])
     kept = [errors, hidden, options]
     view = reading.view
     if view is None:
-        return no_update, no_update, "", *kept, no_update, no_update
+        return no_update, no_update, "", *kept, *[no_update] * 3
     try:
         figure = drawing.figure(view, beside)
     except HiddenManifoldError as error:
-        return no_update, no_update, str(error), *kept, no_update, no_update
+        return no_update, no_update, str(error), *kept, *[no_update] * 3
     except Exception as error:  # the page says so, and goes on
         logging.getLogger(__name__).exception("a view could not be drawn")
         told = f"This should not happen, please report it: {type(error).__name__}: {error}"
-        return no_update, no_update, told, *kept, no_update, no_update
+        return no_update, no_update, told, *kept, *[no_update] * 3
     figure["setting"] = view.setting
     figure["quantities"] = drawing.quantities(view)
     address = urlencode([*view.texts, *(("pin", query) for query in pins or [])])
     kept[2] = _hold_options(texts)
-    return figure, address, "", *kept, _chips(view, beside), view.y is not None
+    return figure, address, "", *kept, _chips(view, beside), *[view.y is not None] * 2
 
 
 def _adapt(texts: dict[str, str]) -> None:

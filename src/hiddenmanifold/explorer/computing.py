@@ -74,20 +74,30 @@ def separable_from(view: View) -> float | None:
 
 def separable_line(view: View) -> tuple[list[float], list[float]] | None:
     """The line on a heat map over two ratios at which data become separable."""
-    if view.y is None or not {view.x.name, view.y.name} <= set(RATIOS):
+    if (given := threshold_axis(view)) is None or view.y is None:
         return None
     try:
-        found = threshold(view.model, ((view.y.name, view.y),))
+        found = threshold(view.model, ((given.name, given),))
     except HiddenManifoldError:
         return None
     if found is None:
         return None
-    heights = view.y.values
-    known = {str(found.name): found.values, view.y.name: heights}
+    known = {str(found.name): found.values, given.name: given.values}
     with np.errstate(divide="ignore", invalid="ignore"):
-        places = converted(known, view.x.name)
-    inside = (places >= view.x.low) & (places <= view.x.high)
-    return places[inside].tolist(), heights[inside].tolist()
+        x, y = (np.broadcast_to(converted(known, a.name), given.count) for a in (view.x, view.y))
+    inside = (x >= view.x.low) & (x <= view.x.high) & (y >= view.y.low) & (y <= view.y.high)
+    # the ends of the axis that was given survive rounding
+    inside |= np.isclose(x, np.clip(x, view.x.low, view.x.high)) & np.isclose(
+        y, np.clip(y, view.y.low, view.y.high)
+    )
+    return x[inside].tolist(), y[inside].tolist()
+
+
+def threshold_axis(view: View) -> Axis | None:
+    """The axis of a heat map along which the threshold is a function, if there is one."""
+    if view.y is None or not {view.x.name, view.y.name} <= set(RATIOS):
+        return None
+    return view.y if view.x.name in ("p_over_n", "n_over_p") else view.x
 
 
 def coarse(axis: Axis) -> Axis:

@@ -108,8 +108,8 @@ def _of_threshold(view: View) -> computing.Arguments:
     if view.model.task is not Task.CLASSIFICATION:
         return ()
     if view.y is not None:
-        both = {view.x.name, view.y.name} <= set(RATIOS)
-        return ((view.y.name, view.y),) if both else ()
+        given = computing.threshold_axis(view)
+        return ((given.name, given),) if given is not None else ()
     return view.held if view.x.name in RATIOS else ()
 
 

@@ -91,14 +91,10 @@ def _flag(name: str, label: str, default: str = "no") -> Field:
 def parameters(kind: str, name: str) -> list[Field]:
     """The parameters of a registered ingredient that can be typed."""
     return [
-        Field(f"{kind}.{name}.{field.name}", field.name, _text(field.default))
+        Field(f"{kind}.{name}.{field.name}", field.name, f"{field.default:g}")
         for field in fields(REGISTRIES[kind][name])
-        if field.init
+        if field.init and isinstance(field.default, int | float)
     ]
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 @cache

@@ -68,9 +68,8 @@ def _of_error(view: View, values: Array) -> str:
     said = f"Peak at {name} = {place:.3g}{_where(view, place)}"
     if view.lam == "optimal":
         return f"{said}, although λ is the best at every point."
-    best = computing.predicted(
-        view.model, (*_without(view), (view.x.name, place), ("regularisation", "optimal"))
-    )
+    there = (*view.held, (view.x.name, place), ("regularisation", "optimal"))
+    best = computing.predicted(view.model, there)
     lam = float(best.optimal_regularisation)
     rough = replace(view.x, count=ROUGH)
     others = _values(view, rough, regularisation="optimal")
@@ -78,18 +77,16 @@ def _of_error(view: View, values: Array) -> str:
     return f"{said}; the best λ, {_digits(lam)} there, {gone}."
 
 
-def _without(view: View) -> tuple[tuple[str, float], ...]:
-    return view.held
-
-
-def _refined(view: View, top: int) -> float:
-    """The place of a peak between the neighbours of a point."""
+def _refined(view: View, top: int, **others: object) -> float:
+    """The place of a peak between the neighbours of a point, to the digits that are told."""
     x = view.x.values
-    fine = replace(view.x, low=x[top - 1], high=x[top + 1], count=FINE)
-    values = _values(view, fine)
-    if not np.isfinite(values).any():
-        return float(x[top])
-    return float(fine.values[np.nanargmax(values)])
+    for _ in range(2):
+        fine = replace(view.x, low=x[top - 1], high=x[top + 1], count=FINE)
+        values = _values(view, fine, **others)[1:-1]
+        if not np.isfinite(values).any():
+            break
+        x, top = fine.values, int(np.nanargmax(values)) + 1
+    return float(x[top])
 
 
 def _where(view: View, place: float) -> str:
@@ -120,8 +117,9 @@ def _hidden_peak(view: View) -> str:
     top = peak(_values(view, view.x, regularisation=0.0))
     if top is None:
         return " At λ → 0⁺ there is none either."
+    place = _refined(view, top, regularisation=0.0)
     return (
-        f" At λ → 0⁺ a peak stands at {short(view.x.name)} = {view.x.values[top]:.3g}: "
+        f" At λ → 0⁺ a peak stands at {short(view.x.name)} = {place:.3g}{_where(view, place)}: "
         f"λ = {_digits(float(view.lam))} has smoothed it away."
     )
 

@@ -240,10 +240,10 @@ class _Reader:
         return self.texts[name] == "yes"
 
     def _unusual(self) -> Iterator[tuple[str, str]]:
-        known, matters = page_fields(), relevant(self.texts)
-        for name, text in self.texts.items():
-            if name in matters and text != known[name].default:
-                yield name, text
+        matters = relevant(self.texts)
+        for name, field in page_fields().items():  # one order, whoever asks
+            if name in matters and self.texts[name] != field.default:
+                yield name, self.texts[name]
 
     def _model(self) -> Model | None:
         parts = {kind: self._ingredient(kind) for kind in REGISTRIES}
