@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper test test-fast bench lint format clean help
+.PHONY: demo paper explore test test-fast bench browser lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
 test test-fast bench: export OMP_NUM_THREADS := 1
@@ -23,14 +23,26 @@ paper: $(STAMP) ## Every figure at the paper's sizes, and the report
 	$(BIN)/hiddenmanifold figure all --full --directory paper
 	$(BIN)/hiddenmanifold claims --report paper
 
-test: lint ## Lint, then run every test on all cores
+explore: $(STAMP) ## Open the page on which curves follow sliders
+	$(BIN)/hiddenmanifold explore
+
+test: lint browser ## Lint, then run every test on all cores
 	$(BIN)/python -m pytest -n auto
 
 test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-bench: $(STAMP) ## Measure speed and accuracy
+bench: $(STAMP) browser ## Measure speed and accuracy
 	$(BIN)/python benchmarks/run.py
+
+# The page is tested in a real browser: one that is there, or Debian's where it may be installed.
+browser: ## Find a Chromium for the tests of the page, or install one
+	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
+	    command -v "$$name" >/dev/null && exit 0; done; \
+	{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	        && { apt-get install -qq -y chromium || { apt-get update -qq && apt-get install -qq -y chromium; }; } >/dev/null 2>&1; } \
+	    || echo "no Chromium found, and the tests of the page need one: install Debian's package" \
+	        "chromium, or set CHROMIUM to the path of one" >&2
 
 lint: $(STAMP) ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import optimal
+import page
 import sweeps
 import textbook
 from configurations import custom_loss, random_model, random_points
@@ -31,6 +32,7 @@ def main() -> None:
     optimal.main()
     simulation.main()
     sweeps.main()
+    page.main()
 
 
 def model(loss="logistic") -> hm.Model:

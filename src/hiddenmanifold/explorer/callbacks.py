@@ -13,6 +13,7 @@ from dash.exceptions import PreventUpdate
 from hiddenmanifold.errors import HiddenManifoldError
 from hiddenmanifold.explorer import drawing, exports
 from hiddenmanifold.explorer import sentence as words
+from hiddenmanifold.explorer.background import elsewhere
 from hiddenmanifold.explorer.page import as_text, as_value, identity
 from hiddenmanifold.explorer.presets import PRESETS
 from hiddenmanifold.explorer.view import (
@@ -55,13 +56,15 @@ def register(app: Dash) -> None:
         Input(FIELDS, "value"),
         Input("pins", "data"),
         State(FIELDS, "id"),
+        State(identity("error", ALL), "children"),
+        State(identity("row", ALL), "hidden"),
     )(redraw)
-    on(Output("references", "data"), Input("address", "data"))(refer)
-    on(Output("sentence", "children"), Input("address", "data"))(say)
+    on(Input("rested", "data"))(refer)
+    on(Output("sentence", "children"), Input("rested", "data"))(say)
     on(
         Output("python", "children"),
         Output("commands", "children"),
-        Input("address", "data"),
+        Input("rested", "data"),
         Input("simulable", "data"),
     )(reproduce)
     on(
@@ -90,6 +93,7 @@ def _in_the_browser(app: Dash) -> None:
     stores = [Input(n, "data") for n in ("drawing", "references", "dots", "theme")]
     here("draw", Output("graph", "figure"), *stores)
     here("remember", Input("address", "data"))
+    here("answered", Input("sentence", "children"), Input("references", "data"))
     later = {"prevent_initial_call": True}
     here("slide", Input(identity("slider", ALL), "value"), **later)
     here("follow", Input(FIELDS, "value"), State(FIELDS, "id"))
@@ -110,14 +114,20 @@ def fill(search: str | None, _: Any) -> Any:
     return [as_value(name, texts[name]) for name in wanted], pins
 
 
-def redraw(values: list[Any], pins: list[str] | None, ids: list[dict[str, str]]) -> Any:
+def redraw(
+    values: list[Any],
+    pins: list[str] | None,
+    ids: list[dict[str, str]],
+    told: list[Any],
+    hidden: list[Any],
+) -> Any:
     """The figure and the address of what the fields say, or what is allowed in them."""
     texts = {one["name"]: as_text(v) for one, v in zip(ids, values, strict=True)}
     _adapt(texts)
     reading, matters = read(texts), relevant_names(texts)
     errors = [reading.complaints.get(o["id"]["name"], "") for o in ctx.outputs_list[3]]
-    errors = [f"must be {allowed}" if allowed else "" for allowed in errors]
-    hidden = [o["id"]["name"] not in matters for o in ctx.outputs_list[4]]
+    errors = _changes(told, [f"must be {allowed}" if allowed else "" for allowed in errors])
+    hidden = _changes(hidden, [o["id"]["name"] not in matters for o in ctx.outputs_list[4]])
     options = no_update
     beside = [view for query in pins or [] if (view := _view(query)) is not None]
     kept = [errors, hidden, options]
@@ -130,13 +140,23 @@ def redraw(values: list[Any], pins: list[str] | None, ids: list[dict[str, str]])
         return no_update, no_update, str(error), *kept, *[no_update] * 3
     except Exception as error:  # the page says so, and goes on
         logging.getLogger(__name__).exception("a view could not be drawn")
-        told = f"This should not happen, please report it: {type(error).__name__}: {error}"
-        return no_update, no_update, told, *kept, *[no_update] * 3
+        defect = f"This should not happen, please report it: {type(error).__name__}: {error}"
+        return no_update, no_update, defect, *kept, *[no_update] * 3
     figure["setting"] = view.setting
     figure["quantities"] = drawing.quantities(view)
-    address = urlencode([*view.texts, *(("pin", query) for query in pins or [])])
+    address = figure["address"] = urlencode(
+        [*view.texts, *(("pin", query) for query in pins or [])]
+    )
     kept[2] = _hold_options(texts)
     return figure, address, "", *kept, _chips(view, beside), *[view.y is not None] * 2
+
+
+def _changes(old: list[Any], new: list[Any]) -> list[Any]:
+    """What is new; the browser is not told again what it shows already."""
+    return [
+        no_update if (was or None) == (now or None) else now
+        for was, now in zip(old, new, strict=True)
+    ]
 
 
 def _adapt(texts: dict[str, str]) -> None:
@@ -218,16 +238,17 @@ def pin(_: Any, __: Any, address: str | None) -> Any:
     return [*pins, view.query]
 
 
-def refer(address: str | None) -> Any:
-    """The lines beside the curves."""
+def refer(address: str | None) -> None:
+    """The lines beside the curves; not an output, for which the curves would wait."""
     view, _ = _shown(address)
-    return drawing.references(view)
+    lines = elsewhere(drawing.references, view)
+    set_props("references", {"data": {"address": address, **lines}})
 
 
 def say(address: str | None) -> str:
     """What is seen."""
     view, _ = _shown(address)
-    return words.sentence(view)
+    return elsewhere(words.sentence, view)
 
 
 def reproduce(address: str | None, dots: Any) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from hiddenmanifold.explorer.fields import HELD, REGISTRIES, Field, page_fields
 from hiddenmanifold.explorer.presets import PRESETS
 from hiddenmanifold.plotting.style import COLOURS
 
-STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable")
+STORES = ("drawing", "references", "dots", "pins", "address", "rested", "theme", "simulable")
 
 
 def identity(role: str, name: str | int) -> dict[str, Any]:
@@ -40,11 +40,10 @@ def is_flag(field: Field) -> bool:
 def layout() -> Any:
     """The whole page."""
     controls = [
-        _group("Features", "activation", "projection"),
-        _group("Labels", "teacher"),
-        _group("Fit", "loss", "intercept", "regularisation"),
+        _group("Regularisation and ratios", "regularisation", "hold", *HELD),
         _group("Axes", "mode", "x", "low", "high", "y", "y_low", "y_high", "log_x", "log_y"),
-        _group("Held fixed", "hold", *HELD),
+        _group("Features", "activation", "projection"),
+        _group("Labels and loss", "teacher", "loss", "intercept"),
         _group("Also drawn", "threshold", "kernel", "bayes", "points"),
     ]
     return html.Div(

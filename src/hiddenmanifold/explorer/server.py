@@ -18,6 +18,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.explorer import callbacks
+from hiddenmanifold.explorer.background import dismiss
 from hiddenmanifold.explorer.page import layout
 from hiddenmanifold.explorer.stream import stream
 
@@ -88,7 +89,10 @@ def listening(host: str, port: int, token: str | None = None) -> BaseWSGIServer:
 
 @contextmanager
 def served(port: int = 0) -> Iterator[str]:
-    """The address of the page while it is served in the background; port 0 is a free one."""
+    """The address of the page while it is served in the background; port 0 is a free one.
+
+    A script that calls this needs a main guard: the workers import it.
+    """
     server = listening("127.0.0.1", port)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -98,6 +102,7 @@ def served(port: int = 0) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+        dismiss()
 
 
 def serve(host: str, port: int, *, browser: bool, token: str | None = None) -> None:
@@ -117,3 +122,4 @@ def serve(host: str, port: int, *, browser: bool, token: str | None = None) -> N
         pass
     finally:
         server.server_close()
+        dismiss()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from hiddenmanifold.errors import HiddenManifoldError
 from hiddenmanifold.experiments import compare
+from hiddenmanifold.explorer.background import elsewhere
 from hiddenmanifold.explorer.computing import HERE
 from hiddenmanifold.explorer.exports import dots_axis
 from hiddenmanifold.explorer.fields import OVERLAPS, QUANTITIES, short
@@ -55,8 +57,8 @@ def _points(view: View) -> Iterator[str]:
     for done, x in enumerate(places):
         yield _line(next=x, done=done)  # a client that went away is noticed here
         try:
-            yield _line(x=x, done=done + 1, **_measured(view, x))
-        except HiddenManifoldError as error:
+            yield _line(x=x, done=done + 1, **elsewhere(_measured, view, x))
+        except (HiddenManifoldError, BrokenExecutor) as error:
             yield _line(x=x, done=done + 1, reason=str(error))
     yield _line(end=True)
 

@@ -5,7 +5,8 @@
   const field = (name) => ({ role: "field", name: name });
   const set = (id, props) => dash.set_props(id, props);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  let controller = null;
+  const PATIENCE = 20000; // milliseconds after which an answer is no longer waited for
+  let controller = null, resting = null, answered = 0;
 
   function chosenTheme() {
     const asked = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -102,10 +103,21 @@
     }
   }
 
+  // what takes long waits until the sliders rest, and until the last of it was answered
+  function rest(address) {
+    clearTimeout(resting);
+    resting = setTimeout(function ask() {
+      if (Date.now() < answered) { resting = setTimeout(ask, 100); return; }
+      answered = Date.now() + PATIENCE;
+      set("rested", { data: address });
+    }, 300);
+  }
+
   dash.explorer = {
     draw: function (drawing, references, dots, theme) {
       if (!drawing) return dash.no_update;
-      const beside = references || { data: [], shapes: [], annotations: [] };
+      const known = references && references.address === drawing.address;
+      const beside = known ? references : { data: [], shapes: [], annotations: [] };
       const layout = Object.assign({}, drawing.layout, {
         xaxis: axis(drawing.layout.xaxis),
         yaxis: axis(drawing.layout.yaxis),
@@ -122,7 +134,9 @@
       const token = new URLSearchParams(window.location.search).get("token");
       const all = [address, token ? "token=" + encodeURIComponent(token) : ""].filter(Boolean).join("&");
       window.history.replaceState(window.history.state, "", all ? "?" + all : window.location.pathname);
+      rest(address);
     },
+    answered: function () { answered = 0; },
     slide: function () {
       (dash.callback_context.triggered || []).forEach((one) => {
         const name = JSON.parse(one.prop_id.slice(0, one.prop_id.lastIndexOf("."))).name;
@@ -137,7 +151,8 @@
         const range = document.querySelector('.slider[data-field="' + id.name + '"] input');
         const number = Number(values[k]);
         if (!range || document.activeElement === range || !(number > 0)) return;
-        set({ role: "slider", name: id.name }, { value: Math.round(100 * Math.log10(number)) / 100 });
+        const place = Math.round(100 * Math.log10(number)) / 100;
+        if (Number(range.value) !== place) set({ role: "slider", name: id.name }, { value: place });
       });
     },
     limit: function () {
