@@ -141,6 +141,8 @@ def test_sentences_say_what_is_seen():
     )
     hidden = words.sentence(view("points=60&regularisation=0.1"))
     assert "without a peak. At λ → 0⁺ a peak stands at p/n = 0.368" in hidden
+    faint = words.sentence(view(PRESETS[0].query))  # the low bump of Figure 1 is a peak
+    assert faint.startswith("Peak at p/n = 0.37")
     ridge = words.sentence(view("points=60&loss=square"))
     assert "where there are as many features as samples" in ridge
     least = words.sentence(view("x=regularisation&low=1e-4&high=10&loss=square&points=20"))

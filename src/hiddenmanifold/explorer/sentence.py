@@ -14,7 +14,7 @@ from hiddenmanifold.explorer.fields import QUANTITIES, short
 from hiddenmanifold.explorer.view import Axis, View, converted
 from hiddenmanifold.points import RATIOS
 
-PROMINENCE = 0.01
+PROMINENCE = 1e-3
 """Height of a peak above its surroundings, as a share of its value, from which it is one."""
 NEAR = 0.06
 """Relative distance within which a peak stands near a threshold."""
