@@ -103,7 +103,7 @@ PRESETS = (
     ),
     Preset(
         "Why is my peak missing? Noise",
-        "the fewer labels are wrong, the lower the peak of the square loss",
+        "the less noise in the labels, the lower the peak of ridge regression",
         {"loss": "square", "teacher": "linear", "regularisation": "1e-2", "log_y": "yes"},
         tuple(
             {**RIDGE, "regularisation": "1e-2", "teacher.linear.noise": noise}
@@ -112,8 +112,8 @@ PRESETS = (
     ),
     Preset(
         "Why is my peak missing? Tolerance",
-        "a solver that stops early never reaches the small λ that it was given: its curve is "
-        "that of a larger one, as here of 10⁻² in place of 0⁺",
+        "a solver that stops early is not at the small λ that it was given; roughly, its curve is "
+        "like that of a larger one: compare 0⁺ with 10⁻²",
         {"regularisation": "0⁺"},
         _lam("1e-6", "1e-4", "1e-2"),
     ),
