@@ -9,6 +9,7 @@ import time
 import numpy as np
 import optimal
 import page
+import real_data
 import sweeps
 import textbook
 from configurations import custom_loss, random_model, random_points
@@ -33,6 +34,7 @@ def main() -> None:
     simulation.main()
     sweeps.main()
     page.main()
+    real_data.main()
 
 
 def model(loss="logistic") -> hm.Model:

@@ -34,15 +34,15 @@ def model(loss: str = "logistic") -> hm.Model:
 
 def seconds(**how: object) -> float:
     start = time.perf_counter()
-    hm.simulate(model(), **SWEEP, seeds=20, progress=False, **how)
+    hm.simulate(model(), **SWEEP, seeds=40, progress=False, **how)
     return time.perf_counter() - start
 
 
 def workers() -> None:
     from distributed import Client, LocalCluster
 
-    heading("One worker and two, a sweep of 60 logistic trials, best of 2 in turn")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    heading("One worker and two, a sweep of 120 logistic trials, best of 2 in turn")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with (
         LocalCluster(**options) as two,
         LocalCluster(**options | {"n_workers": 1}) as one,
@@ -85,7 +85,7 @@ def overhead(jobs: int = 3000) -> None:
         print(f"{name:12} {(time.perf_counter() - start) / jobs * 1e6:8.0f} µs")
 
     measured("2 processes", Crew(2))  # first: beside the threads of a cluster none can be forked
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         measured("Dask", Crew(executor=client))
 

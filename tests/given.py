@@ -1,4 +1,4 @@
-"""Features for tests: of given coefficients, and one of each kind."""
+"""Features for tests, of given coefficients and one of each kind; and models to compare."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from hiddenmanifold import activations, projections
 from hiddenmanifold.activations import Activation
-from hiddenmanifold.features import Covariance, Deep, Layer, RandomFeatures
+from hiddenmanifold.features import Covariance, Deep, Layer, Projected, RandomFeatures
+from hiddenmanifold.model import Model
 
 
 @dataclass(frozen=True)
@@ -36,5 +37,14 @@ EXAMPLES = {
     "random": RandomFeatures(activations.Erf(), projections.Gaussian()),
     "covariance": power_law(120, drawn_teacher=True),
     "deep": Deep([Layer("tanh", width=1.5), Layer("erf", "orthogonal")]),
+    "projected": Projected(power_law(60), "tanh"),
 }
 """One of each kind in `features.REGISTRY`, all for a field of variance 1."""
+
+
+def compared(configuration):
+    """A model, and the point at which theory and simulation are compared."""
+    activation, projection, teacher, loss, intercept, n_over_d, p_over_n, lam = configuration
+    parts = {"activation": activation, "projection": projection, "teacher": teacher, "loss": loss}
+    ratios = {"n_over_d": n_over_d} | ({} if p_over_n is None else {"p_over_n": p_over_n})
+    return Model(**parts, intercept=intercept), {**ratios, "regularisation": lam}

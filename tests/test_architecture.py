@@ -32,8 +32,8 @@ LAYERS = (
     ("results",),
     ("chunked",),
     ("plotting", "arguments"),
-    ("prediction", "bayes"),
-    ("thresholds", "needs", "experiments", "margin_law"),
+    ("prediction", "bayes", "experiments", "data"),
+    ("thresholds", "needs", "comparison", "margin_law"),
     ("figures",),
     ("cli", "explorer", "__init__"),  # `__init__` too, so that the other two can be deleted
     ("__main__",),

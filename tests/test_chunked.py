@@ -12,6 +12,8 @@ from hiddenmanifold import chunked
 from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.theory.asymptotics import Batch
 
+pytestmark = pytest.mark.slow
+
 MODEL = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
 GRID = {"n_over_d": [1.0, 2.0, 3.0], "p_over_n": np.geomspace(0.2, 3.0, 7), "regularisation": 0.01}
 
@@ -107,6 +109,18 @@ def test_too_many_chunks_are_refused_at_once():
     for chunks in ("auto", {"n_over_d": 1000, "p_over_n": 10}):
         with pytest.raises(hm.InvalidArgumentError, match=r"chunks.*fewer than 1e\+06"):
             hm.predict(MODEL, n_over_d=axis, p_over_n=axis, regularisation=1.0, chunks=chunks)
+
+
+def test_columns_are_known_by_their_names():
+    """Not by their order, which may be another at another point."""
+
+    def function(x, on_failure="raise"):
+        columns = {"a": x + 0.0, "b": -x}
+        return xr.Dataset(columns if x.values[0] < 2 else dict(reversed(columns.items())))
+
+    x = xr.DataArray([1.0, 2.0, 3.0], dims="x", coords={"x": [1.0, 2.0, 3.0]})
+    ds = chunked.chunked(function, {"x": x}, {"x": 1}).compute()
+    assert (ds.a.values.tolist(), ds.b.values.tolist()) == ([1, 2, 3], [-1, -2, -3])
 
 
 def test_without_dask_there_is_a_remedy(monkeypatch):

@@ -95,3 +95,9 @@ def test_what_does_not_tell_the_scale_is_refused(convert, case):
     with pytest.raises(hm.InvalidArgumentError, match=sentence) as caught:
         convert(1.0, **arguments)
     assert caught.value.argument == name
+
+
+def test_several_numbers_of_features_are_not_those_of_one_matrix():
+    X = np.random.default_rng(0).standard_normal((9, 30))
+    with pytest.raises(hm.InvalidArgumentError, match="p = .* left out, or 30"):
+        hm.to_sklearn_C(0.1, np.array([30, 60]), features=X)

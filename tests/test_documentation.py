@@ -66,6 +66,7 @@ def test_links_between_pages_lead_somewhere():
     "module",
     [
         *("model", "prediction", "needs", "thresholds", "bayes", "margin_law", "features.layers"),
+        "features.projected",
         "plotting.figure",
     ],
 )
@@ -90,7 +91,7 @@ def test_the_guide_names_every_registered_ingredient():
 EXAMPLES = {  # of the contributing guide: where each belongs, and which part of a model it is
     "LogCosh": ("losses.named", "loss"),
     "Softsign": ("activations", "activation"),
-    "Mixture": ("teachers.probit", "teacher"),
+    "TwoNoises": ("teachers.probit", "teacher"),
     "TwoScales": ("projections", "projection"),
     "Blurred": ("features", "features"),
 }

@@ -332,7 +332,8 @@ def test_an_almost_linear_activation_acts_like_the_identity(loss):
 
 
 def test_without_linear_part_nothing_is_learned():
-    model = model_of(lambda x: x**2 - 1, loss="logistic")
+    with pytest.warns(hm.BlindFeaturesWarning):
+        model = model_of(lambda x: x**2 - 1, loss="logistic")
     ds = hm.predict(model, n_over_p=2.0, d_over_p=0.5, regularisation=0.1)
     assert abs(float(ds.M)) < 1e-12
     assert abs(float(ds.generalisation_error) - 0.5) < 1e-12

@@ -363,7 +363,7 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize("cls", [SmoothedHinge, Huber])
 @pytest.mark.parametrize("delta", [0.0, -1.0, NAN, INF, "1", None])
 def test_delta_must_be_positive(cls, delta):
-    with pytest.raises(InvalidArgumentError, match="finite number above 0") as caught:
+    with pytest.raises(InvalidArgumentError, match="finite number of at least 1e-20") as caught:
         cls(delta)
     assert caught.value.argument == "delta"
 

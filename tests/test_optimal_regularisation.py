@@ -216,6 +216,44 @@ def test_dips_beside_plateaus_are_found():
     assert ds.clean_error < 0.005298
 
 
+@pytest.mark.parametrize(
+    ("loss", "n_over_p", "lam", "error"),
+    [
+        ("square", 0.575, 2.414, 0.341367),
+        ("square", 2.54, 1.426, 0.320576),
+        ("logistic", 0.575, 0.5729, 0.341391),
+        ("huber", 2.54, 1.0517, 0.321047),
+    ],
+)
+def test_the_plateau_of_constant_predictions_hides_no_better_one(loss, n_over_p, lam, error):
+    """With a free intercept and unbalanced labels the error is flat from moderate λ on."""
+    model = hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=Sign(threshold=0.7, noise=2.0),
+        loss=loss,
+        intercept=True,
+    )
+    ds = hm.predict(model, d_over_p=0.5, n_over_p=n_over_p, regularisation="optimal")
+    assert_allclose(ds.optimal_regularisation, lam, rtol=1e-3)
+    assert_allclose(ds.generalisation_error, error, atol=1e-6)
+
+
+def test_a_dip_of_a_millionth_beside_the_plateau_is_found():
+    """The curve is concave between the dip and the plateau, so that no parabola leads back."""
+    model = hm.Model(
+        activation="erf",
+        projection="gaussian",
+        teacher=Sign(threshold=1.1, noise=3.0),
+        loss="square",
+        intercept=True,
+    )
+    place = {"d_over_p": 0.5, "n_over_p": 0.39600247411650824}
+    best = hm.predict(model, regularisation="optimal", **place)
+    scan = hm.predict(model, regularisation=np.geomspace(3, 5, 101), **place)
+    assert best.generalisation_error <= scan.generalisation_error.min() * (1 + 1e-10)
+
+
 def test_derivatives_by_features_stay_on_their_side_of_a_corner():
     model = hm.Model(
         activation="erf", projection="orthogonal", teacher=Sign(noise=0.3), loss="square"

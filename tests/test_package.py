@@ -1,6 +1,7 @@
 """What the package says of itself, and its results of theirs."""
 
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -11,6 +12,8 @@ import hiddenmanifold as hm
 from hiddenmanifold import versions
 
 PARTS = {"activation": "sign", "projection": "gaussian", "teacher": "sign", "loss": "square"}
+LAM = "regularisation"
+POINT = {"n_over_d": 1.0, "p_over_n": 1.0, LAM: 0.1}
 
 
 def model(**ingredients):
@@ -134,3 +137,44 @@ def test_another_loss_must_fit_the_teacher():
     with pytest.raises(hm.InvalidArgumentError) as caught:
         model().with_loss("logit")
     assert caught.value.argument == "loss"
+
+
+@pytest.mark.parametrize("name", ["StoreError", "LostWorkerError", "MissingExtraError"])
+def test_errors_that_calls_may_raise_are_public(name):
+    assert name in hm.__all__
+    assert issubclass(getattr(hm, name), hm.HiddenManifoldError)
+
+
+@pytest.mark.parametrize(
+    ("argument", "call", "hint"),
+    [
+        ("loss", lambda: model(loss=hm.losses.Hinge), "did you mean Hinge()"),
+        ("teacher", lambda: model(teacher=np.sign), "teachers.Custom makes one of a function"),
+        ("projection", lambda: model(projection=np.eye(3)), "projections.Matrix makes one"),
+        ("F", lambda: hm.projections.Matrix("a"), "a d × p matrix of numbers"),
+        ("ds", lambda: hm.summary(None), "a dataset returned by simulate"),
+        ("store", lambda: hm.simulate(model(), **POINT, store=3), "the path of a file"),
+        ("regularisation", lambda: hm.predict(model(), **{**POINT, LAM: "best"}), "'optimal'"),
+        ("regularisation", lambda: hm.predict(model(), **{**POINT, LAM: hm.Optimal}), "'optimal'"),
+        ("regularisation", lambda: hm.sensitivity(model(), **{**POINT, LAM: "optimal"}), "predict"),
+        ("ratios", lambda: hm.predict(model(), **POINT, d=100), "sizes are given, here d"),
+    ],
+)
+def test_what_is_mistaken_is_told_what_to_do(argument, call, hint):
+    with pytest.raises(hm.InvalidArgumentError, match=re.escape(hint)) as caught:
+        call()
+    assert caught.value.argument == argument
+
+
+def test_values_are_shown_in_one_short_line():
+    def shown(value):
+        return str(hm.InvalidArgumentError("a", value, "b")).partition(" is not")[0]
+
+    assert shown(np.float64(-1.0)) == "a = -1.0"
+    assert shown(np.eye(2)) == "a = array([[1., 0.], [0., 1.]])"
+    assert shown(hm.losses.Hinge().value) == "a = Hinge.value"
+
+
+def test_every_error_of_the_package_can_be_named():
+    assert issubclass(hm.StoreError, hm.HiddenManifoldError)
+    assert issubclass(hm.MissingExtraError, ImportError)

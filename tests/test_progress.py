@@ -48,6 +48,18 @@ def test_nothing_is_shown_unless_asked_for(monkeypatch):
     assert stream.getvalue() == ""
 
 
+def test_a_comparison_shows_nothing_unless_asked_for(monkeypatch):
+    stream = terminal(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    asked = {"n_over_d": 1.0, "p_over_n": [1.0, 2.0], "d": 8, "seeds": 2, "n_test": 9}
+    for lam in (1.0, "optimal"):
+        hm.compare(model, **asked, regularisation=lam, progress=False)
+    assert stream.getvalue() == ""
+    hm.compare(model, **asked, regularisation=1.0, progress=True)
+    assert "computing" in stream.getvalue()
+
+
 def test_a_short_call_shows_nothing(monkeypatch):
     stream = terminal(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 60.0)

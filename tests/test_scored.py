@@ -283,3 +283,10 @@ def test_margins_refuse_what_has_none():
         with pytest.raises(hm.InvalidArgumentError) as caught:
             hm.margins(model(), **where, at=at)
         assert caught.value.argument == "at"
+
+
+def test_margins_know_what_becomes_of_failures():
+    with pytest.raises(hm.InvalidArgumentError, match="on_failure"):
+        hm.margins(
+            model("hinge"), n_over_d=1.0, p_over_n=1.0, regularisation=1.0, at=AT, on_failure="hush"
+        )

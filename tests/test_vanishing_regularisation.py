@@ -55,6 +55,7 @@ def test_the_limit_is_where_small_regularisations_lead(m):
         assert_allclose(limit[name], extrapolated, rtol=1e-6, atol=scale, err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_least_on_an_interval():
     insensitive = Custom(
         lambda r: 0.5 * np.maximum(np.abs(r) - 0.5, 0) ** 2,

@@ -11,22 +11,31 @@ if TYPE_CHECKING:
     from . import activations, features, losses, projections, teachers
     from .arguments import Optimal
     from .bayes import bayes_optimal
+    from .comparison import compare
     from .conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
+    from .data.curves import learning_curve
+    from .data.estimators import GLM, RandomFeatures
+    from .data.planning import plan
+    from .data.sample import Data
     from .errors import (
         BlindFeaturesWarning,
         ConvergenceError,
         HiddenManifoldError,
         IncompatibleIngredientsError,
         InvalidArgumentError,
+        MissingExtraError,
         Status,
+        UnusableDataError,
     )
-    from .experiments import compare, simulate
+    from .execution import LostWorkerError
+    from .experiments import simulate
     from .margin_law import margins
     from .model import Model
     from .needs import features_needed, samples_needed
     from .plotting import plot
     from .prediction import predict, sensitivity
     from .results import summary
+    from .storage import StoreError
     from .thresholds import interpolation_peak, separability_threshold
     from .versions import show_versions
 
@@ -35,13 +44,20 @@ if TYPE_CHECKING:
 __all__ = [
     "BlindFeaturesWarning",
     "ConvergenceError",
+    "Data",
+    "GLM",
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
+    "LostWorkerError",
+    "MissingExtraError",
     "Model",
     "Optimal",
+    "RandomFeatures",
     "Status",
+    "StoreError",
     "__version__",
+    "UnusableDataError",
     "activations",
     "bayes_optimal",
     "compare",
@@ -50,8 +66,10 @@ __all__ = [
     "from_ridge_alpha",
     "from_sklearn_C",
     "interpolation_peak",
+    "learning_curve",
     "losses",
     "margins",
+    "plan",
     "plot",
     "predict",
     "projections",
@@ -70,22 +88,31 @@ __all__ = [
 _HOME = {
     "arguments": ("Optimal",),
     "bayes": ("bayes_optimal",),
+    "comparison": ("compare",),
     "conversions": ("from_ridge_alpha", "from_sklearn_C", "to_ridge_alpha", "to_sklearn_C"),
+    "data.curves": ("learning_curve",),
+    "data.estimators": ("GLM", "RandomFeatures"),
+    "data.planning": ("plan",),
+    "data.sample": ("Data",),
     "errors": (
         "BlindFeaturesWarning",
         "ConvergenceError",
         "HiddenManifoldError",
         "IncompatibleIngredientsError",
         "InvalidArgumentError",
+        "MissingExtraError",
         "Status",
+        "UnusableDataError",
     ),
-    "experiments": ("compare", "simulate"),
+    "execution": ("LostWorkerError",),
+    "experiments": ("simulate",),
     "margin_law": ("margins",),
     "model": ("Model",),
     "needs": ("features_needed", "samples_needed"),
     "plotting": ("plot",),
     "prediction": ("predict", "sensitivity"),
     "results": ("summary",),
+    "storage": ("StoreError",),
     "thresholds": ("interpolation_peak", "separability_threshold"),
     "versions": ("show_versions",),
 }

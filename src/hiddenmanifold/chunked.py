@@ -46,7 +46,7 @@ def chunked(
         raise MissingExtraError("chunks=", "dask", "cluster") from None
 
     sizes = {d: n for a in coordinates.values() for d, n in zip(a.dims, a.shape, strict=True)}
-    dims, names = tuple(sizes), tuple(coordinates)
+    dims = tuple(sizes)
     cuts = dict(zip(dims, _cuts(sizes, chunks), strict=True))
     one = {name: array.isel(dict.fromkeys(array.dims, [0])) for name, array in coordinates.items()}
     first = function(**one, on_failure="keep")
@@ -56,7 +56,7 @@ def chunked(
         parts += [da.from_array(array.values, chunks=pieces), array.dims]
     columns = [str(name) for name in first.data_vars]
     computed = da.blockwise(
-        partial(_block, function, names, [array.dims for array in coordinates.values()], dims),
+        partial(_block, function, {n: a.dims for n, a in coordinates.items()}, columns, dims),
         ("column", *dims),
         *parts,
         new_axes={"column": len(columns)},
@@ -77,17 +77,17 @@ def chunked(
 
 def _block(
     function: Callable[..., xr.Dataset],
-    names: tuple[str, ...],
-    own: list[tuple[Hashable, ...]],
+    own: Mapping[str, tuple[Hashable, ...]],
+    columns: list[str],
     dims: tuple[Hashable, ...],
     *blocks: Array,
 ) -> Array:
     """All columns of one chunk."""
     import xarray as xr
 
-    given = zip(names, own, blocks, strict=True)
-    ds = function(**{name: xr.DataArray(block, dims=some) for name, some, block in given})
-    return np.stack([ds[name].transpose(*dims).values.astype(float) for name in ds.data_vars])
+    given = zip(own.items(), blocks, strict=True)
+    ds = function(**{name: xr.DataArray(block, dims=some) for (name, some), block in given})
+    return np.stack([ds[name].transpose(*dims).values.astype(float) for name in columns])
 
 
 def _cuts(sizes: Mapping[Any, int], chunks: object) -> tuple[tuple[int, ...], ...]:

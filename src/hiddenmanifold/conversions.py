@@ -98,7 +98,7 @@ def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
     """The s²p that turns our λ into that of scikit-learn's weights."""
     if features is not None:
         X = _matrix(features)
-        if p not in (None, X.shape[1]):
+        if p is not None and not np.array_equal(p, X.shape[1]):
             raise InvalidArgumentError("p", p, f"left out, or {X.shape[1]} as in `features`")
         p = X.shape[1]
         scale = _told(X) if scale is None else scale

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from types import MethodType
 from typing import Any
+
+import numpy as np
 
 
 class HiddenManifoldError(Exception):
@@ -42,6 +45,10 @@ class BlindFeaturesWarning(UserWarning):
     """The features of a model see nothing of the teacher's field: there is nothing to learn."""
 
 
+class UnusableDataError(HiddenManifoldError, ValueError):
+    """The diagnosis of real data speaks against predictions beyond the sample."""
+
+
 class ConvergenceError(HiddenManifoldError, RuntimeError):
     """Some points did not converge; ``partial`` holds the dataset with those points as NaN."""
 
@@ -71,7 +78,11 @@ class _Shown(str):
 
 
 def _shorten(value: object, limit: int = 80) -> str:
-    text = repr(value)
+    if isinstance(value, MethodType):  # an ingredient's, whose parameters would fill the line
+        value = _Shown(f"{type(value.__self__).__name__}.{value.__name__}")
+    elif isinstance(value, np.generic):
+        value = value.item()
+    text = " ".join(map(str.strip, repr(value).splitlines()))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -33,8 +33,8 @@ from .progress import Progress
 
 AHEAD = 3
 """Bundles of jobs on their way to an executor, per job that it runs at once."""
-BUNDLE = 0.2
-"""Seconds that a bundle of jobs takes, at least."""
+BUNDLE = 0.5
+"""Seconds that a bundle of short jobs takes, about."""
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -106,18 +106,14 @@ class Crew:
         hold the interpreter's lock most of the time.
         """
         places = set()
-        self.shown.expect(len(jobs))
-        try:
-            with closing(self._outcomes(jobs, threads)) as outcomes:
-                for number, outcome in outcomes:
-                    places.add(outcome.place)
-                    self.used = max(self.used, len(places))
-                    if outcome.error is not None:
-                        raise outcome.error
-                    self.shown.advance()
-                    yield number, outcome.result
-        finally:
-            self.shown.rest()
+        with self.shown.of(len(jobs)), closing(self._outcomes(jobs, threads)) as outcomes:
+            for number, outcome in outcomes:
+                places.add(outcome.place)
+                self.used = max(self.used, len(places))
+                if outcome.error is not None:
+                    raise outcome.error
+                self.shown.advance()
+                yield number, outcome.result
 
     def at_once(self, jobs: int, *, threads: bool = False) -> int:
         """How many of so many jobs this process would run at once; one, in a worker of a pool."""
@@ -206,7 +202,8 @@ def _submitted(jobs: Jobs, executor: Executor) -> Outcomes:
                 sent = executor.submit(_attempt_all, [jobs[number] for number in numbers])
                 travelling[sent] = numbers
                 first = numbers.stop
-            for future in wait_for(travelling, return_when=FIRST_COMPLETED).done:
+            done = wait_for(travelling, return_when=FIRST_COMPLETED).done
+            for future in [future for future in travelling if future in done]:  # in their order
                 outcomes = future.result()
                 numbers = travelling.pop(future)
                 yield from zip(numbers, outcomes, strict=True)

@@ -1,4 +1,4 @@
-"""Simulate a model at finite size, and compare it with the theory."""
+"""Simulate a model at finite size."""
 
 from __future__ import annotations
 
@@ -13,48 +13,22 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arguments import (
-    Grid,
-    Optimal,
-    Ratios,
-    check_on_failure,
-    checked,
-    labelled,
-    with_options_of,
-    with_ratios,
-)
+from .arguments import Grid, Ratios, with_ratios
 from .counts import COUNTS
-from .errors import ConvergenceError, InvalidArgumentError
+from .errors import InvalidArgumentError
 from .execution import Crew
-from .ingredients import check_count
+from .ingredients import Task, check_count, finite_vector
 from .model import Model
-from .observables import REGISTRY, Observable, chosen
-from .points import RATIOS
-from .prediction import predict
-from .results import ACCEPTED, MEANINGS, dataset, explained, summary
+from .observables import Observable, chosen
+from .results import ACCEPTED, dataset, explained, with_margins
 from .simulation.data import Sizes
-from .simulation.experiment import Trial, check_memory, seconds_needed
+from .simulation.experiment import LAWS, Trial, check_memory, law, seconds_needed
 from .simulation.fit import ONLY_SQUARE
 from .simulation.memory import collect
 from .storage import Store
 
 if TYPE_CHECKING:
     import xarray as xr
-
-COMPARED = (
-    "generalisation_error",
-    "clean_error",
-    "training_loss",
-    "training_error",
-    "q_s",
-    "q_w",
-    "m_s",
-    "Q",
-    "M",
-    "alignment",
-)
-ROUNDING = 1e-14
-"""Relative spread over seeds that is rounding."""
 
 
 @with_ratios
@@ -66,6 +40,7 @@ def simulate(
     n_test: int = 4000,
     data: Literal["original", "equivalent"] = "original",
     observables: str | Sequence[str] = (),
+    margins: ArrayLike | None = None,
     seed: int = 0,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -92,6 +67,9 @@ def simulate(
         More to measure on the fresh samples: names as in `predict`. The probability in a
         `calibration_error` is that of a teacher's field which is normal given the score, with the
         covariance of the fitted weights; this is so for d → ∞.
+    margins : sequence of float, optional
+        Where to measure the law of margins y f too: `test_cdf` and `train_cdf`, as in
+        `hiddenmanifold.margins`, with a last dimension `y_f`.
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
@@ -136,16 +114,21 @@ def simulate(
     plan = Plan.of(model, regularisation, ratios, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    crew, kept = Crew(workers, executor, progress), None if store is None else Store(store)
+    crew = Crew(workers, executor, progress)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
     asked_for = chosen(model, observables)
-    trials = plan.trials(seed, n_test, equivalent=data == "equivalent", observables=asked_for)
+    at = () if margins is None else tuple(finite_vector("margins", margins).tolist())
+    if at and model.task is not Task.CLASSIFICATION:
+        raise InvalidArgumentError("margins", margins, "left out where labels are real")
+    twin = data == "equivalent"
+    trials = plan.trials(seed, n_test, equivalent=twin, observables=asked_for, margins=at)
     at_once = crew.at_once(len(trials), threads=True)
     check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
     work = sum(seconds_needed(size, n_test, len(plan.lams[0])) for size in plan.sizes) * seeds
     largest = max(plan.sizes, key=lambda size: size.n * size.p)
     sizes = f"n = {largest.n}, p = {largest.p}, d = {largest.d}"
     crew.shown.announce(f"{len(trials)} trials, up to {sizes}, {at_once} at once", work / at_once)
+    kept = None if store is None else Store(store)
     found, asked = collect(trials, crew, kept), len(trials)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
     ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}
@@ -156,7 +139,7 @@ def simulate(
         if crew.shown.shown:
             told = ", ".join(f"{count} {what}" for what, count in fits.items())
             print(f"{kept.path}: {told}", file=sys.stderr)
-    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended})
+    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended}, at)
 
 
 @dataclass(frozen=True)
@@ -194,8 +177,8 @@ class Plan:
         import xarray as xr
 
         given = {name: value for name, value in ratios.items() if value is not None}
-        sized = _sized(given)
-        d = None if sized else given.pop("d", None)
+        counted = sized(given)
+        d = None if counted else given.pop("d", None)
         grid = Grid.of(model, given, regularisation, limits=False)
         d, seeds = _dimension(model, d), check_count("seeds", seeds)
         coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
@@ -207,7 +190,7 @@ class Plan:
                 raise InvalidArgumentError(
                     name, f"with a dimension {own.pop()!r}", "named otherwise"
                 )
-        columns = [coordinates[name] for name in COUNTS] if sized else grid.sizes()
+        columns = [coordinates[name] for name in COUNTS] if counted else grid.sizes()
         columns = xr.broadcast(*columns)
         shared = not set(lam.dims).intersection(columns[0].dims)
         if shared:
@@ -216,23 +199,34 @@ class Plan:
             *columns, lam = xr.broadcast(*columns, lam)
             lams = [(value,) for value in lam.values.ravel().tolist()]
         flat = [column.values.ravel().tolist() for column in columns]
-        sizes = list(map(Sizes, *flat) if sized else map(partial(Sizes.nearest, d=d), *flat))
+        sizes = list(map(Sizes, *flat) if counted else map(partial(Sizes.nearest, d=d), *flat))
         return cls(model, coordinates, columns[0], lam.dims if shared else (), sizes, lams, seeds)
 
     def trials(
-        self, seed: int, n_test: int, *, equivalent: bool, observables: Sequence[Observable] = ()
+        self,
+        seed: int,
+        n_test: int,
+        *,
+        equivalent: bool,
+        observables: Sequence[Observable] = (),
+        margins: tuple[float, ...] = (),
     ) -> list[Trial]:
         """All seeds of the first point, then of the next."""
         measures = {observable.name: observable.measured for observable in observables}
 
         def trial(number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
             sequence = np.random.SeedSequence(seed, spawn_key=(number, size.n, size.p, size.d))
-            return Trial(self.model, size, lams, sequence, n_test, equivalent, measures)
+            return Trial(self.model, size, lams, sequence, n_test, equivalent, measures, margins)
 
         points = list(zip(self.sizes, self.lams, strict=True))
         return [trial(i, size, lams) for size, lams in points for i in range(self.seeds)]
 
-    def dataset(self, columns: Mapping[str, NDArray[Any]], source: Mapping[str, Any]) -> xr.Dataset:
+    def dataset(
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        source: Mapping[str, Any],
+        margins: tuple[float, ...] = (),
+    ) -> xr.Dataset:
         """Columns of shape (trials, regularisations) under the names of their axes."""
         import xarray as xr
 
@@ -244,7 +238,10 @@ class Plan:
             for name, values in columns.items()
         }
         template = xr.DataArray(np.empty(shape), {"seed": np.arange(self.seeds)}, dims)
+        laws = {which: [flat.pop(law(which, at)) for at in margins] for which in LAWS}
         ds = dataset(self.model, self.coordinates, template, flat, source=source)
+        if margins:
+            ds = with_margins(ds, template, laws, margins)
         points = self.points
         used = {
             name: xr.DataArray(
@@ -256,7 +253,7 @@ class Plan:
         return ds.assign_coords(explained(used))
 
 
-def _sized(arguments: Mapping[str, Any]) -> bool:
+def sized(arguments: Mapping[str, Any]) -> bool:
     """Whether the sizes are given, not ratios and perhaps the latent dimension."""
     return any(arguments.get(name) is not None for name in ("n", "p"))
 
@@ -268,93 +265,3 @@ def _dimension(model: Model, d: Any) -> int:
     if rows not in (None, whole):
         raise InvalidArgumentError("d", d, f"{rows}, which the features fix")
     return whole
-
-
-@with_options_of(simulate)
-def compare(
-    model: Model,
-    *,
-    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
-    on_failure: Literal["raise", "keep"] = "keep",
-    **options: Any,
-) -> xr.Dataset:
-    """Simulate and predict the same points, and judge the difference by its standard error.
-
-    Parameters
-    ----------
-    model : Model
-        What is learned.
-    regularisation : array_like, DataArray, Optimal or "optimal"
-        The λ of the objective, or the one of least predicted error at the given ratios, which is
-        then in the dataset as `optimal_regularisation`.
-    on_failure : {"raise", "keep"}
-        Whether a point at which the theory does not converge raises, with the simulation in the
-        exception's ``partial``, or is kept, its theory NaN.
-    **options
-        The ratios, and any option of `simulate`.
-
-    Returns
-    -------
-    xarray.Dataset
-        For each quantity q: `q` (mean over seeds), `q_stderr`, `q_theory` (at the ratios of the
-        whole numbers actually used) and `q_z` = (q - q_theory)/q_stderr; `theory_status` says how
-        the theory's solve ended. The attributes are those of `simulate`.
-
-    Raises
-    ------
-    ConvergenceError
-        If the theory fails at a point and `on_failure` is "raise".
-    """
-    import xarray as xr
-
-    check_on_failure(on_failure)
-    crew: dict[str, Any] = {n: options[n] for n in ("workers", "executor") if n in options}
-    optimal = Optimal.asked_for(regularisation)
-    if optimal is not None:
-        names = COUNTS if _sized(options) else RATIOS
-        ratios = {name: options[name] for name in names if name in options}
-        regularisation = _best(model, optimal, **ratios, **crew)
-    out = summary(simulate(model, regularisation=regularisation, **options))  # type: ignore[arg-type]
-    lam = labelled("regularisation", regularisation, zero=True)  # type: ignore[arg-type]
-    used = {"n_over_p": out.n / out.p, "d_over_p": out.d / out.p, "regularisation": lam}
-    if model.features.fixed_ratio is not None:
-        del used["d_over_p"]
-    bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
-    if "observables" in options:
-        crew["observables"] = options["observables"]
-    theory = predict(model, **bare, **crew, on_failure="keep")
-    intercept = ("intercept",) if model.free_intercept else ()
-    for name in (*COMPARED, *intercept, *REGISTRY):
-        if name in out:
-            expected = theory[name].drop_vars(list(theory[name].coords))
-            error = out[f"{name}_stderr"]
-            spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
-            z = (out[name] - expected) / error.where(spread)
-            out[f"{name}_theory"] = expected
-            out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
-    out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
-    if optimal is not None:
-        out = out.reset_coords("regularisation").rename(regularisation="optimal_regularisation")
-        out.optimal_regularisation.attrs["long_name"] = MEANINGS["optimal_regularisation"]
-    try:
-        checked(theory, on_failure)
-    except ConvergenceError as error:
-        error.partial = out
-        raise
-    return out
-
-
-def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:
-    """The regularisation of least predicted error, if a fit can have it."""
-    import xarray as xr
-
-    found = predict(model, regularisation=optimal, **options).optimal_regularisation
-    lam = found.values
-    limits = lam[np.isinf(lam) | ((lam == 0) & (not model.loss.quadratic))]
-    if limits.size:
-        raise InvalidArgumentError(
-            "bounds",
-            optimal.bounds,
-            f"narrower: the best regularisation is the limit {limits[0]:g}, which no fit can have",
-        )
-    return xr.DataArray(lam, dims=found.dims)

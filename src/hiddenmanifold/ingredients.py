@@ -18,6 +18,13 @@ Ingredient = TypeVar("Ingredient")
 
 EXTREME = 1e20
 """Largest scale of an ingredient: no square overflows, and limits are far beyond."""
+MAKERS = {
+    "activation": ", or a function",
+    "projection": "; projections.Matrix makes one of a matrix",
+    "teacher": "; teachers.Custom makes one of a function",
+    "loss": "; losses.Custom makes one of functions",
+}
+"""How to make an ingredient of what it is mistaken for."""
 
 
 class Task(StrEnum):
@@ -70,7 +77,11 @@ def resolve(
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise InvalidArgumentError(kind, given, f"one of {names}{hint}")
     article = "an" if base.__name__[0] in "AEIOU" else "a"
-    raise InvalidArgumentError(kind, given, f"one of {names}, or {article} {base.__name__} object")
+    hint = MAKERS.get(kind, "")
+    if isinstance(given, type) and issubclass(given, base):
+        hint = f"; did you mean {given.__name__}()?"
+    allowed = f"one of {names}, or {article} {base.__name__} object{hint}"
+    raise InvalidArgumentError(kind, given, allowed)
 
 
 def check_count(name: str, value: object, low: int = 1) -> int:

@@ -5,25 +5,23 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Literal, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from .arguments import Grid, Ratios, checked, with_ratios
+from .arguments import Grid, Ratios, check_on_failure, checked, with_ratios
 from .errors import CERTIFICATES, InvalidArgumentError
 from .execution import Crew
 from .ingredients import Task, finite_vector
 from .model import Model
 from .prediction import THEORY
+from .results import with_margins
 from .theory.asymptotics import asymptotics
 from .theory.scores import MarginLaw
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LAWS = {
-    "test_cdf": "fraction of new samples whose margin y f is at most the value",
-    "train_cdf": "fraction of training samples whose margin y f is at most the value",
-}
+LAWS = {"test_cdf": False, "train_cdf": True}
+"""Each law, and whether it is that of training samples."""
 
 
 @with_ratios
@@ -73,25 +71,19 @@ def margins(
     >>> ds.train_cdf.values.round(4)
     array([0.0027, 0.0235, 0.5589])
     """
-    grid, crew = (
-        Grid.of(model, ratios, regularisation, on_failure="keep"),
-        Crew(workers, executor, progress),
-    )
+    check_on_failure(on_failure)
+    crew = Crew(workers, executor, progress)
+    grid = Grid.of(model, ratios, regularisation, on_failure="keep")
     values = finite_vector("at", at)
     if model.task is not Task.CLASSIFICATION:
         raise InvalidArgumentError("model", model, "one whose labels are ±1: real ones have none")
     laws = {
-        f"{name}_{number}": MarginLaw(float(value), training=name == "train_cdf")
-        for name in LAWS
+        f"{name}_{number}": MarginLaw(float(value), training=training)
+        for name, training in LAWS.items()
         for number, value in enumerate(values)
     }
     columns = asymptotics(model, grid.points, crew, observables=laws)
     certificates = {name: columns[name] for name in CERTIFICATES}
-    ds = grid.answer(certificates, {**THEORY, "workers": crew.used}).assign_coords(y_f=values)
-    for name, meaning in LAWS.items():
-        table = np.stack([columns[f"{name}_{number}"] for number in range(len(values))], axis=-1)
-        shape = (*grid.template.shape, len(values))
-        dims = (*grid.template.dims, "y_f")
-        ds[name] = (dims, table.reshape(shape), {"long_name": meaning})
-    ds["y_f"].attrs["long_name"] = "margin y f of a sample"
-    return checked(ds, on_failure)
+    ds = grid.answer(certificates, {**THEORY, "workers": crew.used})
+    found = {name: [columns[f"{name}_{i}"] for i in range(len(values))] for name in LAWS}
+    return checked(with_margins(ds, grid.template, found, values.tolist()), on_failure)

@@ -16,7 +16,7 @@ from .execution import Crew
 from .model import Model
 from .observables import REGISTRY, Observable, chosen
 from .theory.asymptotics import asymptotics
-from .theory.optimal import ErrorByLambda, optimal_regularisation
+from .theory.optimal import ErrorByLambda, optimum
 from .theory.scores import Observed
 from .theory.sensitivity import PARAMETERS
 
@@ -123,13 +123,12 @@ def predict(
         columns = asymptotics(model, grid.points, crew, observables=asked)
     else:
         grid = Grid.of(model, ratios, on_failure=on_failure)
-        points, target = grid.points, optimal.minimise
+        target = optimal.minimise
         least = _expected(chosen(model, [target] if target in REGISTRY else []))
         asked = least | _expected(chosen(model, observables))
         _announce(crew, grid, SEARCH)
-        errors = ErrorByLambda(model, points, target, crew, least)
-        lam = optimal_regularisation(errors, *optimal.bounds)
-        columns = asymptotics(model, points.at(lam), crew, observables=asked)
+        errors = ErrorByLambda(model, grid.points, target, crew, least)
+        lam, columns = optimum(errors, *optimal.bounds, observables=asked)
         columns = {"optimal_regularisation": lam, **columns}
     return grid.answer(columns, {**THEORY, "workers": crew.used})
 

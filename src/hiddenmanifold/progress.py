@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,9 +52,16 @@ class Progress:
         if self.shown and seconds > LONG:
             print(f"{what}; very roughly {_clock(seconds)} to go", file=sys.stderr)
 
-    def expect(self, jobs: int) -> None:
-        """So many more are asked for."""
+    @contextmanager
+    def of(self, jobs: int) -> Iterator[Progress]:
+        """Show while so many more are done, then leave the terminal as it was."""
         self.total += jobs
+        try:
+            yield self
+        finally:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
 
     def advance(self, jobs: int = 1) -> None:
         """So many more are done."""
@@ -61,12 +70,6 @@ class Progress:
         if self.shown and now - self._began > PATIENCE and now - self._drawn > INTERVAL:
             self._drawn = now
             self._draw()
-
-    def rest(self) -> None:
-        """Leave the terminal as it was, until there is more to show."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
 
     def _draw(self) -> None:
         if self._bar is None:

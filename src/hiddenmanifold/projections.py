@@ -294,7 +294,10 @@ class Matrix(Discrete):
 
     def __post_init__(self) -> None:
         check_unmasked("F", self.F)
-        F = np.array(self.F, dtype=float)
+        try:
+            F = np.array(self.F, dtype=float)
+        except (TypeError, ValueError):  # words, or ragged
+            raise InvalidArgumentError("F", self.F, "a d × p matrix of numbers") from None
         if F.ndim != 2 or 0 in F.shape:
             raise InvalidArgumentError("F", f"of shape {F.shape}", "a d × p matrix")
         if not np.isfinite(F).all():

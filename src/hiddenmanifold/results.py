@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from .errors import InvalidArgumentError, Status
 from .model import OBJECTIVE, Model
 from .observables import OBSERVABLES
+from .versions import version
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,6 +38,8 @@ MEANINGS = {
     "q_s_normalised": "q_s/q_w, finite where w grows without bound",
     "m_s_normalised": "m_s/√q_w, finite where w grows without bound",
     "intercept_normalised": "b/√q_w, finite where w grows without bound",
+    "test_cdf": "fraction of new samples whose margin y f is at most the value",
+    "train_cdf": "fraction of training samples whose margin y f is at most the value",
     "optimal_regularisation": "the regularisation of least error; 0 and inf mean the limits",
     **{observable.name: observable.long_name for observable in OBSERVABLES},
     **{
@@ -101,6 +103,22 @@ def dataset(
     return ds
 
 
+def with_margins(
+    ds: xr.Dataset,
+    template: xr.DataArray,
+    laws: Mapping[str, Sequence[NDArray[Any]]],
+    at: Sequence[float],
+) -> xr.Dataset:
+    """A dataset with laws of margins, given as a flat column for each of some values."""
+    import xarray as xr
+
+    for name, columns in laws.items():
+        table = np.stack(columns, axis=-1).reshape(*template.shape, len(at))
+        ds[name] = ((*template.dims, "y_f"), table, {"long_name": MEANINGS[name]})
+    values = xr.DataArray(np.array(at), dims="y_f", attrs={"long_name": "margin y f of a sample"})
+    return ds.assign_coords(y_f=values)
+
+
 def explained(coordinates: Mapping[Any, xr.DataArray]) -> dict[Any, xr.DataArray]:
     """Coordinates with their meaning, unless who gave one said what it means."""
     known = {name: {"long_name": COORDINATES[name]} for name in coordinates if name in COORDINATES}
@@ -132,7 +150,7 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     ds : xarray.Dataset
         What `simulate` returned.
     """
-    if "seed" not in ds.dims or "optimality" not in ds:
+    if "seed" not in getattr(ds, "dims", ()) or "optimality" not in ds:
         raise InvalidArgumentError("ds", ds, "a dataset returned by simulate")
     good = ds.optimality <= ACCEPTED
     # the error that a test leaves in one seed is not one of the mean

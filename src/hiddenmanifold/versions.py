@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib import metadata
 
 NEEDED = ("numpy", "scipy", "xarray", "threadpoolctl", "typer", "rich")
 EXTRAS = ("matplotlib", "dask", "distributed", "zarr", "scikit-learn")
+
+version = cache(metadata.version)  # a look-up takes longer than much of what asks for it
 
 
 def show_versions() -> None:
@@ -31,7 +34,7 @@ def versions() -> dict[str, str]:
 def _installed(name: str) -> str:
     try:
         return version(name)
-    except PackageNotFoundError:
+    except metadata.PackageNotFoundError:
         return "not installed"
 
 

@@ -5,11 +5,12 @@ import pytest
 
 import hiddenmanifold as hm
 from given import power_law
-from hiddenmanifold.features import Deep, Layer
+from hiddenmanifold.features import Deep, Layer, Projected
 
 QUANTITIES = ("generalisation_error", "training_loss", "Q", "M", "q_w")
 SEEDS, ROOT, WORST = 16, 3, 4.0
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
+Mixture = hm.teachers.Mixture
 
 TWO = Deep([Layer("tanh", width=1.5), Layer("erf")])
 NARROW = Deep([Layer("erf", "orthogonal", width=0.5), Layer("sign")])
@@ -18,6 +19,8 @@ THREE = Deep([Layer(np.sin, width=2.0), Layer("tanh", width=1.5), Layer("erf")])
 RELU = Deep([Layer("erf", width=1.5), Layer("identity", "orthogonal", width=0.75), Layer("relu")])
 DECAYING, DRAWN = power_law(240, hidden=0.2), power_law(240, hidden=0.1, drawn_teacher=True)
 STEEP = power_law(240, hidden=0.3, rho=1.6, decay=1.2)
+SKETCH, SUBSET = Projected(DECAYING), Projected(DECAYING, "identity", "orthogonal")
+NEURONS = Projected(power_law(240, hidden=0.1, decay=0.4), "tanh")
 
 # features, d, n/d, p/d (None: fixed), teacher, loss, λ, kinds of data
 CONFIGURATIONS = {
@@ -51,6 +54,14 @@ CONFIGURATIONS = {
     "covariance hinge": (STEEP, 240, 1.5, None, Sign(rho=1.6), "hinge", 0.1, "original"),
     "covariance few samples": (STEEP, 240, 0.5, None, Linear(rho=1.6), "square", 1e-3, "original"),
     "drawn teacher": (DRAWN, 240, 1.5, None, Logistic(), "logistic", 0.1, "original"),
+    "sketch square": (SKETCH, 240, 1.5, 1.5, Linear(noise=0.2), "square", 0.1, "original"),
+    "sketch classes": (SKETCH, 240, 1.5, 0.75, Mixture(0.4), "logistic", 0.1, "original"),
+    "subset hinge": (SUBSET, 240, 2.0, 0.5, Sign(noise=0.1), "hinge", 0.2, "original"),
+    "neurons logistic": (NEURONS, 240, 1.5, 1.25, Sign(noise=0.1), "logistic", 0.1, "both"),
+    "classes logistic": (DECAYING, 240, 1.5, None, Mixture(0.3), "logistic", 0.1, "original"),
+    "classes hinge": (STEEP, 240, 2.0, None, Mixture(0.5, 1.6), "hinge", 0.3, "original"),
+    "classes of few": (STEEP, 240, 0.5, None, Mixture(0.7, 1.6), "square", 0.05, "original"),
+    "deep classes": (MIXED, 240, 2.0, 0.75, Mixture(0.4, 2.0), "squared_hinge", 0.1, "original"),
 }
 CASES = [
     (name, data)

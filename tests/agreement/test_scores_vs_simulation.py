@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import hiddenmanifold as hm
+from given import compared
 from hiddenmanifold.observables import REGISTRY
 from hiddenmanifold.simulation.data import Sizes, World
 from hiddenmanifold.simulation.fit import fit_path
 
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
+Mixture = hm.teachers.Mixture
 WORST = 4.0  # standard errors
 
 # activation, projection, teacher, loss, intercept; n/d, p/n, λ
@@ -17,20 +19,13 @@ CONFIGURATIONS = {
     "hinge": ("tanh", "orthogonal", Sign(flip=0.1), "hinge", False, 2.0, 0.5, 0.3),
     "square": ("erf", "gaussian", Sign(noise=0.4, rho=2.0), "square", False, 2.0, 0.75, 0.1),
     "threshold": ("relu", "gaussian", Sign(threshold=0.5), "logistic", False, 2.0, 0.8, 0.02),
+    "classes": ("erf", "gaussian", Mixture(0.3, 2.0), "logistic", True, 2.0, 0.75, 0.05),
     "intercept": ("erf", "gaussian", Logistic(threshold=0.7), "huber", True, 2.0, 0.75, 0.1),
 }
 
 
 def problem(name):
-    activation, projection, teacher, loss, intercept, n_over_d, p_over_n, lam = CONFIGURATIONS[name]
-    model = hm.Model(
-        activation=activation,
-        projection=projection,
-        teacher=teacher,
-        loss=loss,
-        intercept=intercept,
-    )
-    return model, {"n_over_d": n_over_d, "p_over_n": p_over_n, "regularisation": lam}
+    return compared(CONFIGURATIONS[name])
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -52,7 +47,7 @@ def test_theory_predicts_the_loss_of_real_labels(loss):
     assert abs(float(out.test_loss_z)) <= WORST
 
 
-@pytest.mark.parametrize("name", ["hinge", "threshold", "square"])
+@pytest.mark.parametrize("name", ["hinge", "threshold", "square", "classes"])
 def test_margins_are_those_of_fits(name):
     model, point = problem(name)
     at = np.array([-1.0, 0.0, 0.5, 0.999, 1.001, 1.5, 2.5])
@@ -75,3 +70,34 @@ def test_margins_are_those_of_fits(name):
         assert np.abs(z).max() < 5.0, (law, z)
     if name == "hinge":  # a third of the samples sit on the margin
         assert float(ds.train_cdf[4] - ds.train_cdf[3]) > 0.2
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_simulated_margins_follow_their_law(loss):
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss=loss)
+    asked = {"n_over_d": 2.0, "p_over_n": [0.5, 2.0], "regularisation": [0.01, 0.3]}
+    at = [-0.5, 0.3, 0.97, 1.02]
+    ds = hm.simulate(model, **asked, d=120, seeds=12, margins=at)
+    assert ds.train_cdf.dims == (*ds.training_loss.dims, "y_f")
+    mean = hm.summary(ds)
+    expected = hm.margins(model, **asked, at=at)
+    for law in ("test_cdf", "train_cdf"):
+        error = np.maximum(mean[f"{law}_stderr"], 1e-3)
+        assert float(np.abs((mean[law] - expected[law]) / error).max()) < 4.5, law
+    plain = hm.simulate(model, **asked, d=120, seeds=2)
+    np.testing.assert_array_equal(ds.training_loss[..., :2], plain.training_loss)
+
+
+def test_margins_are_part_of_what_a_store_knows_a_fit_by(tmp_path):
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
+    asked = {"n_over_d": 2.0, "p_over_n": 1.0, "regularisation": 0.1, "d": 20, "seeds": 2}
+    asked |= {"store": tmp_path / "runs.db", "n_test": 50}
+    first, again, other = (hm.simulate(model, **asked, margins=at) for at in ([0, 1], [0, 1], [2]))
+    assert [ds.attrs["reused"] for ds in (first, again, other)] == [0, 2, 0]
+    assert again.equals(first)
+
+
+def test_real_labels_have_no_margins():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="linear", loss="square")
+    with pytest.raises(hm.InvalidArgumentError, match="margins"):
+        hm.simulate(model, n_over_d=2.0, p_over_n=1.0, regularisation=0.1, margins=[0.0])

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 import hiddenmanifold as hm
+from given import compared
 
 QUANTITIES = (
     "generalisation_error",
@@ -40,6 +41,7 @@ def matrix():
 
 
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
+Mixture = hm.teachers.Mixture
 
 # activation, projection, teacher, loss, intercept; n/d, p/n (None: fixed), λ
 CONFIGURATIONS = {
@@ -79,6 +81,9 @@ CONFIGURATIONS = {
     "hard_tanh gaussian linear absolute": (
         ("hard_tanh", "gaussian", Linear(noise=0.2, rho=0.6), "absolute", False, 2.0, 0.8, 0.2)
     ),
+    "erf orthogonal classes logistic": (
+        ("erf", "orthogonal", Mixture(0.3, 2.0), "logistic", True, 2.0, 0.75, 0.05)
+    ),
     "custom everything": (
         (lambda x: np.sin(x) + 0.3 * x**2, "gaussian", custom_teacher(), custom_loss())
         + (True, 2.0, 0.8, 0.1)
@@ -106,17 +111,7 @@ EQUIVALENT = (
 
 
 def problem(name):
-    """The model, and the point at which it is compared."""
-    activation, projection, teacher, loss, intercept, n_over_d, p_over_n, lam = CONFIGURATIONS[name]
-    model = hm.Model(
-        activation=activation,
-        projection=projection,
-        teacher=teacher,
-        loss=loss,
-        intercept=intercept,
-    )
-    ratios = {"n_over_d": n_over_d} | ({} if p_over_n is None else {"p_over_n": p_over_n})
-    return model, {**ratios, "regularisation": lam}
+    return compared(CONFIGURATIONS[name])
 
 
 def test_every_ingredient_is_compared_with_simulations():

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -133,6 +134,7 @@ EVERY = {  # command: what it needs
     "threshold": ("--n-over-d", "1,2"),
     "peak": ("--n-over-d", "1,2", "--lam", 1e-2),
     "needed": ("--n-over-d", "1,2"),
+    "samples": ("--p-over-d", "1,2", "--target", 0.2),
     "bayes": GRID,
 }
 
@@ -570,6 +572,15 @@ def test_debug_shows_the_traceback():
     assert result.stderr.splitlines()[-1].startswith("error: loss = 'logistik'")
 
 
+def test_a_worker_that_died_is_not_the_fault_of_the_command(monkeypatch):
+    def broken(*_, **__):
+        raise hm.LostWorkerError("a worker process ended")
+
+    monkeypatch.setattr("hiddenmanifold.prediction.asymptotics", broken)
+    result = run("predict", *GRID, "--lam", 1, code=Code.NO_OUTPUT)
+    assert complaint(result) == "error: a worker process ended"
+
+
 def test_a_defect_has_a_code_of_its_own(monkeypatch):
     monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: 1 / 0)
     result = run("predict", *GRID, "--lam", 1, code=Code.DEFECT)
@@ -613,7 +624,7 @@ def test_help_names_every_command_option_and_exit_code():
     names = [command.callback.__name__ for command in app.registered_commands]
     assert names == [
         *("predict", "optimal", "sensitivity", "simulate", "compare"),
-        *("threshold", "peak", "needed", "bayes", "figure", "claims"),
+        *("threshold", "peak", "needed", "samples", "bayes", "figure", "claims"),
     ]
     for name in names:
         assert name in text
@@ -695,10 +706,51 @@ def test_observables_can_be_asked_for(command):
     assert "nonsense" in refused.stderr
 
 
-def test_samples_needed():
+def test_observables_that_are_asked_for_are_in_the_table():
+    asked = ("--lam", "0.1", "--observables", "auc")
+    ds = hm.predict(MODEL, **RATIOS, regularisation=0.1, observables="auc")
+    slopes = hm.sensitivity(MODEL, **RATIOS, regularisation=0.1, observables="auc")
+    assert f"{ds.auc.values[0]:.6g}" in run("predict", *GRID, *asked).stdout
+    shown = run("sensitivity", *GRID, *asked).stdout
+    assert f"{slopes.auc_by_log_n.values[0]:.6g}" in shown
+    refused = run("predict", *GRID, "--lam", "0.1", "--show", "auc", code=Code.BAD_INPUT)
+    assert "--observables auc measures it" in complaint(refused)
+
+
+@pytest.mark.parametrize(
+    ("command", "function", "sizes"),
+    [
+        ("predict --lam 0.1", partial(hm.predict, regularisation=0.1), "n p d"),
+        ("threshold", hm.separability_threshold, "n d"),
+        ("peak --lam 0", partial(hm.interpolation_peak, regularisation=0), "d p"),
+        ("simulate --lam 0.1", partial(hm.simulate, regularisation=0.1), "n p d"),
+        ("compare --lam 0.1", partial(hm.compare, regularisation=0.1), "n p d"),
+    ],
+)
+def test_sizes_may_take_the_place_of_ratios(command, function, sizes):
+    given = {name: {"n": 60, "p": 40, "d": 20}[name] for name in sizes.split()}
+    more = {"seeds": 3, "n_test": 50} if "compare" in command or "simulate" in command else {}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**given, **more}.items()]
+    result = run(*command.split(), *options, "--csv", "-")
+    expected = function(MODEL, **given, **more)
+    if isinstance(expected, xr.DataArray):
+        expected = expected.to_dataset()
+    assert_same_numbers(
+        read_csv(result.stdout), hm.summary(expected) if "seed" in expected.dims else expected
+    )
+
+
+def test_the_theory_beside_simulated_sizes_has_whole_sizes(tmp_path):
+    sizes = ("--n", 30, "--p", "10,20,30", "--d", 10, "--lam", 0.1, "--seeds", 2, "--n-test", 50)
+    run("compare", *sizes, "--plot", tmp_path / "a.png", "-q")
+    assert (tmp_path / "a.png").exists()
+
+
+def test_samples_needed(tmp_path):
     arguments = ["samples", "--p-over-d", "3", "--target", "0.2,0.05", "--loss", "square"]
-    done = CliRunner().invoke(app, [*arguments, "--activation", "erf", "--json", "-", "-q"])
+    done = run(*arguments, "--activation", "erf", "--json", tmp_path / "needed.json")
     assert done.exit_code == 0, done.stderr
-    few, none = json.loads(done.stdout)["points"]
+    few, none = json.loads((tmp_path / "needed.json").read_text())["points"]
     assert few["n_over_d"] == pytest.approx(2.324, abs=1e-3)
-    assert none["n_over_d"] in (None, "inf", np.inf)
+    assert none["n_over_d"] == "inf"
+    assert f"{none['infinite_data_limit']:.6g}" in done.stdout  # why there is no such number

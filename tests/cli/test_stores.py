@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -41,6 +42,12 @@ def test_ls_counts_what_there_is(path):
     assert "now" in shown.stdout
 
 
+def test_ls_sorts_sizes_as_numbers(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert run(*SIMULATE.split(), "--p-over-n", "5", "--store", path).exit_code == 0
+    assert re.findall(r"24 . (\d+) ", run("store", "ls", path).stdout) == ["12", "48", "120"]
+
+
 def test_export_writes_every_fit(path, tmp_path):
     for file in ("fits.csv", "fits.json"):
         assert run("store", "export", path, tmp_path / file).exit_code == 0
@@ -61,6 +68,28 @@ def test_export_writes_every_fit(path, tmp_path):
     refused = run("store", "export", path, tmp_path / "fits.pickle")
     assert refused.exit_code == 2
     assert "ends in .csv or .json" in refused.stderr
+
+
+def test_export_is_json_that_anybody_can_read(tmp_path):
+    path, file = tmp_path / "runs.db", tmp_path / "fits.json"
+    rare = "--teacher sign:threshold=3 --intercept --seeds 1"  # a single class has no minimum
+    assert run(*SIMULATE.split(), *rare.split(), "--store", path).exit_code == 1
+    assert run("store", "export", path, file).exit_code == 0
+    fits = [json.loads(line, parse_constant=pytest.fail) for line in file.read_text().splitlines()]
+    assert {fit["training_loss"] for fit in fits} == {None}
+    assert {fit["optimality"] for fit in fits} == {"inf"}
+
+
+def test_damaged_rows_are_listed_and_exported_as_such(path, tmp_path):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE results SET content = '{' WHERE key = (SELECT min(key) FROM results)")
+        db.commit()
+    assert "damaged" in run("store", "ls", path).stdout
+    assert run("store", "export", path, tmp_path / "fits.json").exit_code == 0
+    first, *others = map(json.loads, (tmp_path / "fits.json").read_text().splitlines())
+    assert (first["intact"], "training_loss" in first) == (False, False)
+    assert all(fit["intact"] for fit in others)
+    assert "1 of 6 rows changed" in run("store", "verify", path).stderr
 
 
 def test_verify_finds_changed_rows_and_prune_takes_them_out(path):

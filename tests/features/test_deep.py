@@ -13,6 +13,8 @@ from hiddenmanifold.features import Deep, Layer, RandomFeatures
 from hiddenmanifold.projections import Gaussian, Matrix, Orthogonal, Spectrum
 from hiddenmanifold.theory.separability.direction import least
 
+pytestmark = pytest.mark.slow
+
 Sign, Linear = hm.teachers.Sign, hm.teachers.Linear
 FUNCTIONS = {
     "sign": (np.sign, (0.0,)),
@@ -463,8 +465,10 @@ def test_drawn_layers_have_the_overlaps_they_are_said_to_have():
     w = rng.standard_normal(p)
     found = drawn.overlaps(w)
     np.testing.assert_allclose(found["Q"], w @ Omega @ w / p, rtol=1e-12)
-    np.testing.assert_allclose(found["M"], drawn.theta @ Phi @ w / np.sqrt(d * p), rtol=1e-12)
-    np.testing.assert_allclose(drawn.theta @ drawn.theta, rho * d, rtol=1e-12)
+    np.testing.assert_allclose(
+        found["M"], drawn.inputs.theta @ Phi @ w / np.sqrt(d * p), rtol=1e-12
+    )
+    np.testing.assert_allclose(drawn.inputs.theta @ drawn.inputs.theta, rho * d, rtol=1e-12)
     X, nu = drawn.sample(100_000, rng, equivalent=True)
     f = X @ w / np.sqrt(p)
     np.testing.assert_allclose((f**2).mean(), found["Q"], rtol=0.03)

@@ -98,6 +98,7 @@ def test_derivatives_are_those_of_the_values(atoms, layers, k):
         assert abs(found - expected) <= 1e-8 * max(values[2], abs(expected)), name
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(atoms, layers, arguments, st.sampled_from([1.0, 7.0, 1e5]))
 def test_brighter_data_are_those_of_a_larger_variance(atoms, layers, k, boost):

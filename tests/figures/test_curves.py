@@ -14,8 +14,8 @@ from hiddenmanifold.figures.curves import (
     side_by_side,
     simulated,
     stacked,
-    used_ratio,
 )
+from hiddenmanifold.figures.drawing import used_ratio
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.storage import Store
 

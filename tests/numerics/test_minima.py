@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
+from hiddenmanifold.numerics.minima import Samples, hidden_turns, lowest, refined_minima
 
 
 def minima_of(function, grid, points=1):
@@ -69,3 +69,23 @@ def test_noise_and_failures_are_no_minima():
         return np.where(inside, np.nan, t**2), np.where(inside, np.nan, 2 * t)
 
     assert not minima_of(broken, np.array([-1.0, 1.0])).t.size
+
+
+def test_a_dip_beside_a_plateau_is_not_taken_for_the_plateau():
+    """The slope beyond the dip is positive, yet so small that a secant leads there at once."""
+
+    def function(point, t):
+        dip = np.exp(-((t - 1.0) ** 2))
+        return 2.0 - dip, 2.0 * (t - 1.0) * dip
+
+    assert_allclose(minima_of(function, np.array([-1.0, 5.95])).t, 1.0, atol=1e-6)
+
+
+def test_the_least_value_of_a_cubic():
+    def cubic(t):
+        return t**3 - t, 3.0 * t**2 - 1.0
+
+    ends = np.array([[-2.0, -0.5, 0.0, 0.7, 0.2], [0.0, 0.5, 2.0, 2.0, 0.3]])
+    left, right = (Samples(np.arange(5), t, *cubic(t)) for t in ends)
+    grid = np.linspace(ends[0], ends[1], 100_001)
+    assert_allclose(lowest(left, right), cubic(grid)[0].min(0), atol=1e-9)

@@ -226,6 +226,29 @@ def test_many_curves_have_a_scale_of_colours():
     assert entry.get_color() == lines_of(axis)[0].get_color()
 
 
+def test_many_curves_with_names_are_told_apart_by_them():
+    names = [f"run {i}" for i in range(8)]
+    ratio = xr.DataArray(np.linspace(0.5, 2.0, 8), dims="run", coords={"run": names})
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    ds = hm.predict(model, n_over_d=2.0, p_over_n=ratio, regularisation=[0.1, 0.2, 0.4])
+    axis = plotting.plot(ds, x="regularisation", y="q_w").axes[0]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == names
+    assert len({tuple(line.get_color()) for line in axis.lines}) == 8
+    with pytest.raises(hm.InvalidArgumentError, match="x = 'run' .* a dimension of numbers"):
+        plotting.plot(ds)
+
+
+def test_the_law_of_margins_is_drawn_along_them():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    law = hm.margins(model, n_over_d=2.0, p_over_n=1.0, regularisation=0.1, at=[-1.0, 0.0, 1.0])
+    upper, lower = plotting.plot(law).axes
+    np.testing.assert_array_equal(upper.lines[0].get_ydata(), law.test_cdf)
+    np.testing.assert_array_equal(lower.lines[0].get_ydata(), law.train_cdf)
+    assert lower.get_xlabel() == "margin, $y f$"
+    with pytest.raises(hm.InvalidArgumentError, match="y = 'status' .* among test_cdf, train_cdf"):
+        plotting.plot(law, y="status")
+
+
 def test_the_horizontal_axis_can_be_chosen():
     ds = grid(np.ones((3, 2)), n_over_d=[1.0, 2.0, 3.0], p_over_n=[0.1, 0.2])
     assert plotting.axes_of(ds.sizes) == ("n_over_d", "p_over_n")
@@ -263,6 +286,52 @@ def test_what_was_sought_is_said():
     assert figure.get_suptitle() == "sign activation · gaussian projection · sign teacher"
     slopes = hm.sensitivity(MODEL, n_over_d=3.0, p_over_n=[1.0, 2.0], regularisation=1.0)
     assert len(plotting.plot(slopes).axes) == 3
+
+
+def test_sizes_are_named_where_there_are_no_ratios():
+    sizes = {"n": 300, "p": [100, 200, 300], "d": 100}
+    top, bottom = plotting.plot(hm.predict(MODEL, **sizes, regularisation=0.1)).axes
+    assert top.get_title(loc="left") == r"$\lambda = 0.1$, $n = 300$, $d = 100$"
+    assert bottom.get_xlabel() == "number of features, $p$"
+
+
+def test_distributions_of_margins_have_linear_axes():
+    at = np.linspace(-3, 3, 7)
+    ds = hm.margins(MODEL, n_over_d=3.0, p_over_n=1.0, regularisation=0.1, at=at)
+    assert (
+        ds.train_cdf.min() < 1e-4 * ds.train_cdf.max()
+    )  # elsewhere a reason for a logarithmic one
+    for axis, name in zip(plotting.plot(ds).axes, ("test_cdf", "train_cdf"), strict=True):
+        (line,) = lines_of(axis)
+        np.testing.assert_array_equal(line.get_ydata(), ds[name].values)
+        assert axis.get_yscale() == "linear"
+
+
+def test_of_samples_needed_their_number_is_drawn():
+    coordinates = {"p_over_d": RATIO, "target_error": [0.2, 0.1]}
+    number = np.arange(12.0).reshape(6, 2) + 1
+    meaning = {"long_name": "fewest samples"}
+    ds = grid(np.ones((6, 2)), **coordinates).assign(n_over_d=(tuple(coordinates), number, meaning))
+    (axis,) = plotting.plot(ds).axes
+    np.testing.assert_array_equal(lines_of(axis)[1].get_ydata(), number[:, 1])
+    assert axis.get_ylabel() == "needed, $n/d$"
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts == [r"$\mathrm{target\ error} = 0.2$", r"$\mathrm{target\ error} = 0.1$"]
+
+
+def test_observables_that_were_asked_for_are_drawn():
+    asked = {"observables": ["auc", "test_loss"]}
+    ds = hm.predict(MODEL, n_over_d=3.0, p_over_n=RATIO, regularisation=0.1, **asked)
+    labels = [axis.get_ylabel() for axis in plotting.plot(ds).axes]
+    assert labels[2:] == ["test loss", "area under the ROC curve"]
+
+
+def test_many_short_entries_of_a_legend_stand_in_two_columns():
+    lams = [0.0, *np.geomspace(1e-3, 10.0, 6), np.inf]
+    ds = grid(np.ones((3, 8)), p_over_n=[0.5, 1.0, 2.0], regularisation=lams)
+    legend = plotting.plot(ds, x="regularisation").axes[0].get_legend()
+    assert len(legend.get_texts()) == 5
+    assert legend._ncols == 2
 
 
 def test_what_cannot_be_drawn_is_refused(prediction):

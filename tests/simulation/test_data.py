@@ -207,7 +207,9 @@ def world(*args, sizes=(10, 9, 12), seed=0, equivalent=False, **kwargs):
 @pytest.mark.parametrize("rho", [0.3, 1.0, 4.0])
 def test_teacher_weights_have_squared_norm_rho_d_exactly(rho):
     drawn = world(teacher=hm.teachers.Linear(rho=rho))
-    assert drawn.features.theta @ drawn.features.theta == pytest.approx(rho * 12, rel=1e-14)
+    assert drawn.features.inputs.theta @ drawn.features.inputs.theta == pytest.approx(
+        rho * 12, rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("activation", [*hm.activations.REGISTRY, np.exp])
@@ -226,7 +228,8 @@ def test_equivalent_data_have_the_mean_and_covariance_of_the_theory(activation, 
     assert np.all(np.abs(found - covariance) < 5 * np.sqrt(2 / rows) * np.outer(scale, scale))
     with_teacher = (sample.X - k0).T @ sample.clean / rows
     assert np.all(
-        np.abs(with_teacher - k1 * F.T @ drawn.features.theta / d) < 7 * scale / np.sqrt(rows)
+        np.abs(with_teacher - k1 * F.T @ drawn.features.inputs.theta / d)
+        < 7 * scale / np.sqrt(rows)
     )
 
 
@@ -242,7 +245,9 @@ def test_original_data_on_orthogonal_features_share_mean_and_covariance(activati
     assert np.abs(sample.X.mean(0) - k0).max() < 5 * np.sqrt(variance / rows)
     assert np.abs(np.cov(sample.X.T) - variance * np.eye(9)).max() < 12 * variance / np.sqrt(rows)
     with_teacher = (sample.X - k0).T @ sample.clean / rows
-    assert np.abs(with_teacher - k1 * F.T @ drawn.features.theta / 12).max() < 10 / np.sqrt(rows)
+    assert np.abs(with_teacher - k1 * F.T @ drawn.features.inputs.theta / 12).max() < 10 / np.sqrt(
+        rows
+    )
 
 
 def test_original_features_are_the_activation_of_the_projected_latents():
@@ -251,7 +256,7 @@ def test_original_features_are_the_activation_of_the_projected_latents():
     c = np.random.default_rng(4).standard_normal((7, 12))
     F = drawn.features.maps[0].left(np.eye(12))
     assert np.allclose(sample.X, np.tanh(c @ F / np.sqrt(12)), rtol=1e-13)
-    assert np.allclose(sample.clean, c @ drawn.features.theta / np.sqrt(12), rtol=1e-13)
+    assert np.allclose(sample.clean, c @ drawn.features.inputs.theta / np.sqrt(12), rtol=1e-13)
     assert np.array_equal(sample.y, sample.clean)  # no noise
 
 
@@ -264,8 +269,8 @@ def test_clean_labels_are_those_of_the_same_samples():
 @pytest.mark.parametrize("equivalent", [False, True])
 def test_same_seed_gives_same_data_and_another_does_not(equivalent):
     first, again, other = (world(seed=seed, equivalent=equivalent) for seed in (0, 0, 1))
-    assert np.array_equal(first.features.theta, again.features.theta)
-    assert not np.isclose(first.features.theta, other.features.theta).any()
+    assert np.array_equal(first.features.inputs.theta, again.features.inputs.theta)
+    assert not np.isclose(first.features.inputs.theta, other.features.inputs.theta).any()
     samples = [
         drawn.sample(5, np.random.default_rng(seed))
         for drawn, seed in ((first, 3), (again, 3), (first, 4))

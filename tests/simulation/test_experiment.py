@@ -15,7 +15,7 @@ import xarray as xr
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
-from hiddenmanifold import execution
+from hiddenmanifold import comparison, execution
 from hiddenmanifold.errors import Status
 from hiddenmanifold.results import ACCEPTED
 from hiddenmanifold.simulation import experiment
@@ -219,7 +219,7 @@ def test_measured_quantities_are_those_of_the_fit(monkeypatch):
     (world,), (train, test), (fit,) = worlds, samples, fits
     F, (k0, k1, ks), p, d = world.features.maps[0].F, model.activation.kappas, 30, 20
     q_s, q_w = (F @ fit.w) @ (F @ fit.w) / (p * d), fit.w @ fit.w / p
-    m_s = (F @ fit.w) @ world.features.theta / (np.sqrt(p) * d)
+    m_s = (F @ fit.w) @ world.features.inputs.theta / (np.sqrt(p) * d)
     f_train, f_test = (s.X @ fit.w / np.sqrt(p) + fit.b for s in (train, test))
     wrong = np.sign(f_test) != test.y
     expected = {
@@ -306,7 +306,7 @@ def test_compare_judges_by_the_standard_error_at_the_sizes_used():
         for lam in (0.1, 1.0):
             theory = hm.predict(LOGISTIC, n_over_d=n / 20, p_over_n=p / n, regularisation=lam)
             found = out.isel(p_over_n=k).sel(regularisation=lam)
-            for name in hm.experiments.COMPARED:
+            for name in comparison.COMPARED:
                 expected = mean[name].isel(p_over_n=k).sel(regularisation=lam)
                 error = float(mean[f"{name}_stderr"].isel(p_over_n=k).sel(regularisation=lam))
                 assert float(found[name]) == float(expected)
@@ -673,11 +673,11 @@ def test_compare_keeps_the_simulation_where_the_theory_fails(monkeypatch):
     def failing(*args, **options):
         theory = hm.predict(*args, **options)
         theory["status"][..., 0] = Status.MAX_ITERATIONS
-        for name in hm.experiments.COMPARED:
+        for name in comparison.COMPARED:
             theory[name][..., 0] = np.nan
         return theory
 
-    monkeypatch.setattr(hm.experiments, "predict", failing)
+    monkeypatch.setattr(comparison, "predict", failing)
     point = {**POINT, "regularisation": [0.1, 1.0]}
     out = hm.compare(LOGISTIC, **point, **SMALL)
     assert np.isfinite(out.q_w).all()

@@ -1,11 +1,12 @@
 """A fingerprint is that of the content: the same wherever it is taken, another for another."""
 
 import pickle
+import re
 import subprocess
 import sys
 import types
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import InitVar, dataclass
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pytest
@@ -48,11 +49,44 @@ class Scaled:
         return self.scale * np.tanh(x)
 
 
-def of_class(text):
+class Rescaled(Scaled):
+    """What it computes once is inherited."""
+
+
+@dataclass
+class Settled:
+    """Keeps what is no field."""
+
+    name: str
+    scale: InitVar[float]
+
+    def __post_init__(self, scale):
+        self.kept = scale
+
+
+def of_class(text, *arguments):
     """A class defined by a text, as in a notebook."""
     space = {"np": np, "__name__": "__main__"}
     exec(text, space)
-    return space["Rule"]()
+    return space["Rule"](*arguments)
+
+
+def nameless(text):
+    """A function of no module, as some libraries make them from formulae."""
+    space = {}
+    exec(f"def rule(x): return {text}", space)
+    return space["rule"]
+
+
+def unfinished():
+    """A function that encloses what has no value."""
+
+    def rule(x):
+        return later * x
+
+    if not callable(rule):
+        later = 1.0
+    return rule
 
 
 def model(**ingredients):
@@ -99,6 +133,28 @@ VALUES = {
     "vectorised": lambda: np.vectorize(lambda x: np.tanh(x) + 0.0),
     "other vectorised": lambda: np.vectorize(lambda x: np.sin(x) + 0.0),
     "vectorised by name": lambda: np.vectorize(scaled),
+    "cached": lambda: cache(lambda x: np.tanh(x) + 0.0),
+    "other cached": lambda: cache(lambda x: np.sin(x) + 0.0),
+    "cached and vectorised": lambda: np.vectorize(cache(lambda x: np.tanh(x) + 0.0)),
+    "other cached and vectorised": lambda: np.vectorize(cache(lambda x: np.sin(x) + 0.0)),
+    "nameless": lambda: nameless("x + 1.0"),
+    "other nameless": lambda: nameless("x + 2.0"),
+    "unfinished": unfinished,
+    "no field": lambda: Settled("a", 2.0),
+    "other no field": lambda: Settled("a", 3.0),
+    "own number": lambda: of_class("class Rule(float):\n def __mul__(self, x): return x", 2.0),
+    "edited number": lambda: of_class("class Rule(float):\n def __mul__(self, x): return -x", 2.0),
+    "other number": lambda: of_class("class Rule(float):\n def __mul__(self, x): return x", 3.0),
+    "own mapping": lambda: of_class("class Rule(dict):\n def __missing__(self, x): return 1"),
+    "edited mapping": lambda: of_class("class Rule(dict):\n def __missing__(self, x): return 2"),
+    "ellipsis": lambda: lambda x: x[..., 0],
+    "other index": lambda: lambda x: x[..., 1],
+    "pattern": lambda: re.compile("a"),
+    "other pattern": lambda: re.compile("b"),
+    "array": lambda: np.array([1.0, 2.0]),
+    "masked": lambda: np.ma.array([1.0, 2.0], mask=[False, True]),
+    "named fields": lambda: np.zeros(2, dtype=[("a", float)]),
+    "other named fields": lambda: np.zeros(2, dtype=[("b", float)]),
     "spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 3),
     "other spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 2),
     "set": lambda: {"a", "b", "c"},
@@ -143,10 +199,10 @@ def test_a_copy_has_the_same(name):
 
 
 def test_what_was_computed_on_the_way_does_not_count():
-    value = Scaled(2.0)
-    before = fingerprint(value)
-    assert value.square == 4.0
-    assert fingerprint(value) == before
+    for value in (Scaled(2.0), Rescaled(2.0)):
+        before = fingerprint(value)
+        assert value.square == 4.0
+        assert fingerprint(value) == before
     used = model(activation=np.tanh)
     hm.predict(used, n_over_d=1.0, p_over_n=1.0, regularisation=1.0)
     assert fingerprint(used) == fingerprint(model(activation=np.tanh))
@@ -187,10 +243,41 @@ def test_an_object_may_tell_its_own():
     assert fingerprint(one) != fingerprint(two)
 
 
+def test_what_tells_its_own_is_still_of_its_class():
+    class One:
+        fingerprint = "version 1"
+
+    class Two:
+        fingerprint = "version 1"
+
+    assert fingerprint(One()) != fingerprint(Two())
+
+
+def test_a_function_may_tell_its_own():
+    def rule(x):
+        return OWN.rule(x)
+
+    rule.fingerprint = "version 1"
+    first = fingerprint(rule)
+    rule.fingerprint = "version 2"
+    assert fingerprint(rule) != first
+
+
+class ByName:
+    """Known to pickle by its name alone."""
+
+    __slots__ = ()
+
+    def __reduce__(self):
+        return "BY_NAME"
+
+
+BY_NAME = ByName()
 OWN = types.ModuleType("a_module_of_mine")
 UNTOLD = {
     "frompyfunc": np.frompyfunc(scaled, 1, 1),
     "module": lambda x: OWN.rule(x) + 0.0,
+    "by name": BY_NAME,
     "generator": (i for i in range(3)),
     "objects": np.array([object()]),
     "file": open(__file__, encoding="utf-8"),  # noqa: SIM115

@@ -110,7 +110,7 @@ def test_a_truncated_store_is_refused_and_untouched(tmp_path, share):
     whole = store.path.read_bytes()
     half = whole[: int(share * len(whole))]
     store.path.write_bytes(half)
-    with pytest.raises(StoreError, match="is cut short"):
+    with pytest.raises(StoreError, match="is damaged: .*; it is left as it is"):
         Store(store.path)
     assert store.path.read_bytes() == half
 
@@ -125,6 +125,52 @@ def test_a_changed_row_is_no_result(tmp_path):
         store.found("a")
     assert set(store.found("b")) == {"b"}
     assert [(r.key, good) for r, good in store.rows()] == [("a", False), ("b", True)]
+
+
+def test_a_damaged_row_is_listed_even_if_it_cannot_be_read(tmp_path):
+    store = filled(tmp_path / "runs.db", row("a"), row("b"))
+    with closing(sqlite3.connect(store.path)) as db:
+        db.execute("UPDATE results SET numbers = '{' WHERE key = 'a'")
+        db.commit()
+    assert [(r.key, r.numbers == {}, good) for r, good in store.rows()] == [
+        ("a", True, False),
+        ("b", False, True),
+    ]
+
+
+@pytest.mark.parametrize("name", [b"a b?c#d%20e&mode=ro.db", b"\xff.db"])
+def test_any_name_will_do(tmp_path, name):
+    path = os.fsencode(tmp_path) + b"/" + name
+    filled(os.fsdecode(path), row())
+    assert os.listdir(os.fsencode(tmp_path)) == [name]
+
+
+def test_a_new_store_is_as_open_to_others_as_any_file(tmp_path):
+    before = os.umask(0o002)
+    try:
+        path = Store(tmp_path / "runs.db").path
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o664
+
+
+@pytest.mark.slow
+def test_a_store_can_be_opened_while_another_process_writes(tmp_path):
+    """In the midst of a checkpoint the file is shorter than its first page says."""
+    path = tmp_path / "runs.db"
+    Store(path)
+    code = """
+        with Store(sys.argv[1]).writing() as write:
+            for i in range(60):
+                write([row(f"{i}-{j}", x="x" * 2000) for j in range(100)])
+    """
+    code = "from test_store import *\n" + textwrap.dedent(code)
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    folder = __file__.rpartition("/")[0]
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], cwd=folder, env=env) as writer:
+        while writer.poll() is None:
+            Store(path)
+    assert writer.returncode == 0
 
 
 def test_another_schema_is_refused(tmp_path, monkeypatch):

@@ -462,6 +462,7 @@ def test_an_even_rule_is_learned_from_where_its_curvature_suffices(
     np.testing.assert_allclose(found["generalisation_error"][:2], guess, rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_an_even_rule_given_by_its_probability_tells_exactly_nothing_at_first():
     """Its slope at q = 0 is rounding: there is no fixed point where that puts one."""
     ratios = np.geomspace(0.01, 100.0, 9)

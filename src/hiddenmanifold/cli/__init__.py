@@ -1,10 +1,10 @@
 """The command line: parse, call, print. It contains no formulas.
 
 The modules are named after these steps: `values` and `ingredients` read what was typed, `options`
-holds what the commands share, `work` runs it with a progress bar, `tables` and `files` present the
-result, `outcome` turns every ending into a sentence and an exit code. The commands are those of
-`commands` (curves), `answers` (questions about a curve), `paper`, `stores` and `explore`; `cluster`
-finds workers elsewhere.
+holds what the commands share, which `groups` spreads over their signatures, `work` runs it with a
+progress bar, `tables` and `files` present the result, `outcome` turns every ending into a sentence
+and an exit code. The commands are those of `commands` (curves), `answers` (questions about a
+curve), `paper`, `stores` and `explore`; `cluster` finds workers elsewhere.
 """
 
 import sys

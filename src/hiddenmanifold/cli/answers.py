@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiddenmanifold.cli.commands import command, compute
+from hiddenmanifold.cli.groups import spread
 from hiddenmanifold.cli.options import (
     CrewOptions,
     ModelOptions,
@@ -19,7 +20,6 @@ from hiddenmanifold.cli.options import (
     RegularisationOrOptimal,
     SampleRatioOptions,
     SearchOptions,
-    spread,
 )
 from hiddenmanifold.errors import ConvergenceError
 

@@ -28,8 +28,12 @@ def client(address: str) -> Iterator[Any]:
     if where == "local":
         if not number.isdigit() or int(number) < 1:
             raise InvalidArgumentError("--cluster", address, "local:N with N processes, or tcp://…")
-        # on loopback, and without a page of its own
-        options = {"n_workers": int(number), "threads_per_worker": 1, "dashboard_address": None}
+        # on loopback; its own page takes any port
+        options = {
+            "n_workers": int(number),
+            "threads_per_worker": 1,
+            "dashboard_address": "127.0.0.1:0",
+        }
         with LocalCluster(host="127.0.0.1", **options) as cluster, Client(cluster) as ours:
             yield ours
         return

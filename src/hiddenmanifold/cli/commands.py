@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from hiddenmanifold.cli.groups import WithIngredients, spread
 from hiddenmanifold.cli.options import (
     OUTPUT,
     CrewOptions,
@@ -24,10 +25,9 @@ from hiddenmanifold.cli.options import (
     RegularisationOrOptimal,
     SampleRatioOptions,
     SearchOptions,
+    SimulatedRatioOptions,
     SimulationOptions,
-    WithIngredients,
     observed,
-    spread,
 )
 from hiddenmanifold.cli.outcome import Code, OneSentence
 
@@ -203,7 +203,7 @@ def sensitivity(
 def simulate(
     *,
     model: ModelOptions,
-    ratios: RatioOptions,
+    ratios: SimulatedRatioOptions,
     regularisation: FittedRegularisation,
     size: SimulationOptions,
     crew: CrewOptions,
@@ -223,14 +223,14 @@ def simulate(
     Ctrl-C keeps what is done. For example:
     hiddenmanifold simulate --n-over-d 3 --p-over-n 0.5,1,2 --lam 1e-2 --d 100 --seeds 10
     """
-    from hiddenmanifold import experiments
     from hiddenmanifold.cli.delivery import check, deliver
     from hiddenmanifold.cli.values import values
     from hiddenmanifold.cli.work import with_bar
+    from hiddenmanifold.experiments import simulate
     from hiddenmanifold.results import summary
 
     grid = {**ratios.given(), "regularisation": values("--regularisation", regularisation)}
-    call = partial(experiments.simulate, model.model(), **observed(observables))
+    call = partial(simulate, model.model(), **observed(observables))
     check(output, grid, lambda: summary(call(**size.rehearsal(), **_one_of(grid))))
     ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
@@ -241,7 +241,7 @@ def simulate(
 def compare(
     *,
     model: ModelOptions,
-    ratios: RatioOptions,
+    ratios: SimulatedRatioOptions,
     regularisation: FittedRegularisationOrOptimal,
     search: SearchOptions,
     size: SimulationOptions,
@@ -253,13 +253,13 @@ def compare(
 
     For example: hiddenmanifold compare --n-over-d 3 --p-over-n 0.5,1,2 --lam 1e-2 --d 100
     """
-    from hiddenmanifold import experiments
     from hiddenmanifold.cli.delivery import check, deliver
     from hiddenmanifold.cli.work import with_bar
+    from hiddenmanifold.comparison import compare
 
     grid = {**ratios.given(), "regularisation": search.regularisation(regularisation)}
     chosen = model.model()
-    call = partial(experiments.compare, chosen, **observed(observables))
+    call = partial(compare, chosen, **observed(observables))
     check(output, grid, lambda: call(**size.rehearsal(), **_one_of(grid)))
     ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))
@@ -268,6 +268,7 @@ def compare(
 def _finer(model: Model, grid: dict[str, Any], x: str | None, ds: xr.Dataset) -> xr.Dataset:
     """The prediction on a finer grid along the horizontal axis of a plot."""
     from hiddenmanifold import plotting
+    from hiddenmanifold.counts import COUNTS
     from hiddenmanifold.prediction import predict
 
     x, _ = plotting.axes_of({str(dim): n for dim, n in ds.sizes.items()}, x)
@@ -275,4 +276,7 @@ def _finer(model: Model, grid: dict[str, Any], x: str | None, ds: xr.Dataset) ->
     space = np.geomspace if plotting.is_logarithmic(grid[x]) else np.linspace
     count = PIECES["optimal"] if "optimal_regularisation" in ds else FINE
     fine = space(np.min(positive), np.max(positive), count)
+    if not grid.keys().isdisjoint(COUNTS):  # d is an option of the simulation
+        grid = {**grid, "d": ds["d"].values.flat[0]}
+        fine = np.round(fine) if x in COUNTS else fine
     return predict(model, **{**grid, x: np.union1d(fine, grid[x])}, on_failure="keep")

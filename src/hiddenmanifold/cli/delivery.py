@@ -37,6 +37,8 @@ def check(
         for name in (name for name in wanted if name not in known):
             near = difflib.get_close_matches(name, known, n=2)
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            if name in tables.OBSERVED:
+                hint = f"; --observables {name} measures it"
             raise InvalidArgumentError("--show", name, f"among {', '.join(known)}{hint}")
 
 

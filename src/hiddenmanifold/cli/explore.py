@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from hiddenmanifold.cli.commands import app
-from hiddenmanifold.cli.options import Debug, spread
+from hiddenmanifold.cli.groups import spread
+from hiddenmanifold.cli.options import Debug
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

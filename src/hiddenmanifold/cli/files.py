@@ -41,7 +41,7 @@ def columns(ds: xr.Dataset) -> dict[str, NDArray[Any]]:
 def write_csv(ds: xr.Dataset, path: Path) -> None:
     """One line per point, all digits; a status is the name of its `Status`, in lower case."""
     table = {name: _plain(name, values) for name, values in columns(ds).items()}
-    with _opened(path) as file:
+    with opened(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table)
         writer.writerows(zip(*table.values(), strict=True))
@@ -57,11 +57,11 @@ def write_json(ds: xr.Dataset, path: Path) -> None:
         "attributes": {name: str(value) for name, value in ds.attrs.items()},
         "meanings": {n: a.attrs["long_name"] for n, a in ds.items() if "long_name" in a.attrs},
         "points": [
-            {name: _in_json(value) for name, value in zip(table, row, strict=True)}
+            {name: in_json(value) for name, value in zip(table, row, strict=True)}
             for row in zip(*table.values(), strict=True)
         ],
     }
-    with _opened(path) as file:
+    with opened(path) as file:
         json.dump(content, file, indent=1, allow_nan=False)
         file.write("\n")
 
@@ -78,14 +78,16 @@ def _plain(name: str, values: NDArray[Any]) -> list[Any]:
     return plain
 
 
-def _in_json(value: Any) -> Any:
+def in_json(value: Any) -> Any:
+    """A value as JSON can say it."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def opened(path: Path) -> Iterator[TextIO]:
+    """A file to write text into, or standard output."""
     if path == STANDARD_OUTPUT:
         yield sys.stdout
     else:

@@ -107,7 +107,8 @@ def _matrix(owner: str, file: str) -> Any:
 
     try:
         return np.load(Path(file), allow_pickle=False)  # pickles could run anything
-    except (OSError, ValueError) as error:
-        raise InvalidArgumentError(
-            owner, file, f"a file written by numpy.save: it cannot be read ({error})"
-        ) from None
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+    except (ValueError, EOFError):
+        reason = "it is another kind of file, or has other than numbers"
+    raise InvalidArgumentError(owner, file, f"a file written by numpy.save: {reason}")

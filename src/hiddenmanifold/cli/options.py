@@ -1,21 +1,15 @@
-"""What several commands share: groups of options, and how a command takes a group."""
+"""What several commands share: groups of options, which are dataclasses."""
 
 from __future__ import annotations
 
-import inspect
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import wraps
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
 
-from hiddenmanifold.cli.letters import legible
-from hiddenmanifold.cli.outcome import reporting
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -25,7 +19,6 @@ if TYPE_CHECKING:
 
 MODEL, RATIOS, SEARCH = "Model", "Ratios", "Regularisation"
 SIMULATION, OUTPUT = "Simulation", "Output"
-NAMES = " Names, with their keys: "
 
 
 def _names(kind: str) -> Callable[[], list[str]]:
@@ -41,7 +34,7 @@ def _names(kind: str) -> Callable[[], list[str]]:
 
 def _ingredient(kind: str, text: str) -> Any:
     return typer.Option(
-        metavar="NAME[:KEY=…,…]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
+        metavar="NAME[:KEY=...]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
     )
 
 
@@ -77,7 +70,7 @@ Debug = Annotated[
 Observables = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME,…",
+        metavar="NAME,...",
         help="More to measure: test_loss, auc, calibration_error, best_temperature.",
         rich_help_panel=OUTPUT,
     ),
@@ -134,19 +127,32 @@ class _Ratios:
 
 
 SamplesPerDimension = Annotated[str | None, _ratio("Samples per latent dimension.")]
+FeaturesPerDimension = Annotated[str | None, _ratio("Features per latent dimension.")]
 DimensionsPerFeature = Annotated[str | None, _ratio("Latent dimensions per feature.")]
+Samples = Annotated[str | None, _ratio("Samples; sizes may take the place of ratios.")]
+Features = Annotated[str | None, _ratio("Features.")]
+Dimensions = Annotated[str | None, _ratio("Latent dimensions.")]
 
 
 @dataclass(frozen=True)
-class RatioOptions(_Ratios):
-    """All ratios."""
+class SimulatedRatioOptions(_Ratios):
+    """All ratios; or two of the sizes, beside the one of a simulation."""
 
     n_over_d: SamplesPerDimension = None
     p_over_n: Annotated[str | None, _ratio("Features per sample.")] = None
     n_over_p: Annotated[str | None, _ratio("Samples per feature.")] = None
-    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    p_over_d: FeaturesPerDimension = None
     d_over_p: DimensionsPerFeature = None
     d_over_n: Annotated[str | None, _ratio("Latent dimensions per sample.")] = None
+    n: Samples = None
+    p: Features = None
+
+
+@dataclass(frozen=True)
+class RatioOptions(SimulatedRatioOptions):
+    """All ratios, or the sizes."""
+
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,9 @@ class PeakRatioOptions(_Ratios):
 
     n_over_d: SamplesPerDimension = None
     d_over_p: DimensionsPerFeature = None
+    n: Samples = None
+    p: Features = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -162,14 +171,18 @@ class NeedRatioOptions(_Ratios):
     """What is held fixed while features are added."""
 
     n_over_d: SamplesPerDimension = None
+    n: Samples = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
 class SampleRatioOptions(_Ratios):
     """What is held fixed while samples are added."""
 
-    p_over_d: Annotated[str | None, _ratio("Features per latent dimension.")] = None
+    p_over_d: FeaturesPerDimension = None
     d_over_p: DimensionsPerFeature = None
+    p: Features = None
+    d: Dimensions = None
 
 
 @dataclass(frozen=True)
@@ -289,7 +302,7 @@ class OutputOptions:
     show: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,…",
+            metavar="NAME,...",
             help="Quantities in the table and in the plot, e.g. generalisation_error,q_w.",
             rich_help_panel=OUTPUT,
         ),
@@ -304,66 +317,6 @@ class OutputOptions:
         return [name.strip() for name in self.show.split(",")] if self.show else []
 
 
-class WithIngredients(TyperCommand):
-    """A command whose help page names all ingredients, which are loaded for it."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        from hiddenmanifold.cli.ingredients import described, families
-
-        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        for option in (option for option in self.params if isinstance(option, TyperOption)):
-            text, _, _ = str(option.help).partition(NAMES)
-            if option.name in families():
-                text += f"{NAMES}{described(option.name)}."
-            option.help = legible(text, encoding)
-        super().format_help(ctx, formatter)
-
-
 def observed(text: str | None) -> dict[str, Any]:
     """The argument that a list of observables stands for."""
     return {"observables": tuple(name.strip() for name in text.split(","))} if text else {}
-
-
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose groups of options are spread into single ones, and whose errors are reported.
-
-    A group is a dataclass whose fields are options.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name in groups:
-            parameters += _options_of(groups[name])
-        else:
-            kind = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
-
-    @wraps(command)
-    def flat(**given: Any) -> None:
-        with reporting(given.get("debug", False)), ExitStack() as stack:
-            gathered = {
-                name: group(**{field.name: given.pop(field.name) for field in fields(group)})
-                for name, group in groups.items()
-            }
-            for group in gathered.values():
-                if isinstance(group, CrewOptions):
-                    stack.enter_context(group.hired())
-            command(**gathered, **given)
-
-    vars(flat)["__signature__"] = inspect.Signature(parameters)
-    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return flat
-
-
-def _options_of(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(group)
-    ]

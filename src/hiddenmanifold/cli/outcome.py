@@ -6,6 +6,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, NoReturn
@@ -37,7 +38,7 @@ _MEANINGS = {
     Code.COMPLETE: "all went well",
     Code.INCOMPLETE: "some points did not converge, the others were printed and written",
     Code.BAD_INPUT: "the command was misspelt or its input makes no sense",
-    Code.NO_OUTPUT: "a file could not be written, or an optional library is missing",
+    Code.NO_OUTPUT: "a file could not be written, an optional library is missing, a worker died",
     Code.DEFECT: "a defect of this program",
     Code.INTERRUPTED: "Ctrl-C: what was done was printed and written",
     Code.UNREAD: "whoever read the output left before its end, as head does",
@@ -113,7 +114,7 @@ def _code(error: BaseException) -> Code:
     codes: tuple[tuple[Code, tuple[type[BaseException], ...]], ...] = (
         (Code.INTERRUPTED, (KeyboardInterrupt,)),
         (Code.INCOMPLETE, (ConvergenceError,)),
-        (Code.NO_OUTPUT, (OutputError, ImportError, OSError)),
+        (Code.NO_OUTPUT, (OutputError, ImportError, OSError, BrokenExecutor)),
         (Code.BAD_INPUT, (HiddenManifoldError, MemoryError)),
     )
     return next((code for code, types in codes if isinstance(error, types)), Code.DEFECT)

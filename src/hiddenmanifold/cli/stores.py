@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hiddenmanifold.cli.commands import app
+from hiddenmanifold.cli.files import STANDARD_OUTPUT, in_json, opened
+from hiddenmanifold.cli.groups import spread
 from hiddenmanifold.cli.letters import legible
-from hiddenmanifold.cli.options import Debug, spread
+from hiddenmanifold.cli.options import Debug
 from hiddenmanifold.cli.outcome import Code, OneSentence, stop
 from hiddenmanifold.errors import InvalidArgumentError
 
@@ -49,14 +48,15 @@ def ls(path: File, debug: Debug = False) -> None:
     from rich.table import Table
 
     groups: Counter[tuple[str, ...]] = Counter()
-    for row, _ in _rows(path):
+    for row, good in _rows(path):
         what, made = row.content, "now" if _current(row) else "other sources"
-        sizes = [f"{what[name]}" for name in ("n", "p", "d", "data")] if row.kind == "fit" else []
-        name = str(what.get("model") or what.get("figure"))
-        groups[(row.kind, name, *(sizes or [""] * 4), made)] += 1
+        sizes = (str(what.get(name, "")) for name in ("n", "p", "d", "data"))
+        name = str(what.get("model") or what.get("figure")) if good else "damaged"
+        groups[(row.kind, name, *sizes, made)] += 1
     console = Console()
     table = Table("kind", "of", "n", "p", "d", "data", "made by", "rows")
-    for key, count in sorted(groups.items()):
+    # sizes in the order of numbers
+    for key, count in sorted(groups.items(), key=lambda item: [(len(t), t) for t in item[0]]):
         table.add_row(*(legible(text, console.encoding) for text in key), str(count))
     console.print(table)
 
@@ -69,7 +69,7 @@ def export(
     debug: Debug = False,
 ) -> None:
     """Write every fit with its origin, as CSV or as JSON, a line each."""
-    if file.suffix not in (".csv", ".json") and str(file) != "-":
+    if file.suffix not in (".csv", ".json") and file != STANDARD_OUTPUT:
         raise InvalidArgumentError("FILE", str(file), "a name that ends in .csv or .json, or -")
     fits: list[dict[str, Any]] = []
     for row, good in _rows(path):
@@ -77,22 +77,14 @@ def export(
             origin = {"version": row.version, "sources": row.sources, "date": row.date}
             fits.append({"key": row.key, **row.content, **row.numbers, **origin, "intact": good})
     names = list(dict.fromkeys(name for fit in fits for name in fit))
-    with _opened(file) as out:
+    with opened(file) as out:
         if file.suffix == ".json":
-            out.writelines(json.dumps(fit) + "\n" for fit in fits)
+            told = ({name: in_json(value) for name, value in fit.items()} for fit in fits)
+            out.writelines(json.dumps(fit) + "\n" for fit in told)
         else:
             table = csv.DictWriter(out, names)
             table.writeheader()
             table.writerows(fits)
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[TextIO]:
-    if str(file) == "-":
-        yield sys.stdout
-        return
-    with file.open("w", encoding="utf-8", newline="") as out:
-        yield out
 
 
 @store.command()

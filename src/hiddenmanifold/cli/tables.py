@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hiddenmanifold.cli.files import STATUSES, columns
 from hiddenmanifold.cli.letters import legible
 from hiddenmanifold.errors import Status
+from hiddenmanifold.observables import OBSERVABLES
 from hiddenmanifold.plotting.style import role
 from hiddenmanifold.points import RATIOS
 
@@ -26,6 +27,7 @@ FIRST = (
     "optimal_regularisation",
     "generalisation_error",
     "kernel_limit",
+    "infinite_data_limit",
     "clean_error",
     "training_loss",
     "training_error",
@@ -34,7 +36,9 @@ FIRST = (
 SHORT = ("optimal_regularisation", "generalisation_error", "training_loss")
 """The same where each has several columns."""
 SLOPES = ("regularisation", "n", "p")
-"""What derivatives are taken by; they are shown beside the error alone."""
+"""What derivatives are taken by; they are shown beside the error and observables alone."""
+OBSERVED = tuple(observable.name for observable in OBSERVABLES)
+"""What is measured, and then shown, where it is asked for."""
 WIDEST = 1000
 """Columns of text in which every table has room."""
 ROWS = 60
@@ -148,9 +152,14 @@ def below(ds: xr.Dataset) -> Iterator[str]:
 def default_quantities(ds: xr.Dataset) -> tuple[str, ...]:
     """What is shown of a dataset unless something else is asked for."""
     names: tuple[str, ...] = SHORT if "generalisation_error_theory" in ds else FIRST
-    slopes = tuple(f"generalisation_error_by_log_{parameter}" for parameter in SLOPES)
-    if slopes[0] in ds:
-        names = ("generalisation_error", *slopes)
+    asked = tuple(name for name in OBSERVED if name in ds)
+    if "generalisation_error_by_log_n" in ds:
+        names = tuple(
+            column
+            for name in ("generalisation_error", *asked)
+            for column in (name, *(f"{name}_by_log_{parameter}" for parameter in SLOPES))
+        )
+    names = tuple(dict.fromkeys((*names, *asked)))
     if "clean_error" in ds and (ds["clean_error"] == ds["generalisation_error"]).all():
         names = tuple(name for name in names if name != "clean_error")  # labels without noise
     return tuple(name for name in names if name in ds.data_vars) or tuple(map(str, ds.data_vars))

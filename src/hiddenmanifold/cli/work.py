@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.progress import Progress
 
 if TYPE_CHECKING:
     import xarray as xr
-    from rich.progress import Progress
 
 T = TypeVar("T")
 
@@ -36,15 +36,14 @@ def in_pieces(
         return call(**ratios)
     pieces = np.array_split(ratios[dim], min(lengths[dim], math.ceil(total / points)))
     done: list[xr.Dataset] = []
-    with _bar(len(pieces)) as bar:
-        try:
+    try:
+        with Progress().of(len(pieces)) as shown:
             for piece in pieces:
-                bar.refresh()
                 done.append(call(**{**ratios, dim: piece}))
-                bar.advance(bar.task_ids[0])
-        except KeyboardInterrupt:
-            if not done:
-                raise
+                shown.advance()
+    except KeyboardInterrupt:
+        if not done:
+            raise
     whole = xr.concat(
         done,
         dim,
@@ -68,22 +67,3 @@ def undivided(call: Callable[..., T]) -> T:
         return with_bar(call)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted") from None
-
-
-def _bar(total: int) -> Progress:
-    """A bar without a thread of its own: beside one, the library could not fork its workers."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    bar = Progress(
-        "computing",
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        auto_refresh=False,
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-    bar.add_task("compute", total=total)
-    return bar

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from hiddenmanifold.comparison import compare
 from hiddenmanifold.errors import HiddenManifoldError
-from hiddenmanifold.experiments import compare
 from hiddenmanifold.explorer.background import elsewhere
 from hiddenmanifold.explorer.computing import HERE
 from hiddenmanifold.explorer.exports import dots_axis

@@ -7,6 +7,7 @@ functions of :math:`k = \lambda/(\alpha e_1)`, and nothing else; the simulation 
 from hiddenmanifold.features.base import Closing, Drawn, Features, Visible
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.layers import Deep, Layer, RandomFeatures
+from hiddenmanifold.features.projected import Projected
 
 __all__ = [
     "Closing",
@@ -15,6 +16,7 @@ __all__ = [
     "Drawn",
     "Features",
     "Layer",
+    "Projected",
     "RandomFeatures",
     "Visible",
 ]
@@ -23,4 +25,5 @@ REGISTRY: dict[str, type[Features]] = {
     "random": RandomFeatures,
     "covariance": Covariance,
     "deep": Deep,
+    "projected": Projected,
 }

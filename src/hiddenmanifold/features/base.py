@@ -48,11 +48,17 @@ class Drawn:
     """Features of finite size, with all that a seed fixes before any sample is drawn."""
 
     def sample(
-        self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        equivalent: bool = False,
+        displaced: Array | None = None,
     ) -> tuple[Array, Array]:
         """Features (rows, p) of fresh samples, or their Gaussian-equivalent twins, and the fields.
 
-        The teacher's fields have the variance rho that the features were drawn for.
+        The teacher's fields have the variance rho that the features were drawn for. Samples may be
+        displaced, each by its multiple of E[νx].
         """
         raise NotImplementedError
 
@@ -91,6 +97,11 @@ class Features:
     def variance(self) -> float:
         """Variance of a feature, on average."""
         raise NotImplementedError
+
+    @property
+    def focus(self) -> float:
+        """What p features show of the field is at most this times p/d: 1 for even directions."""
+        return 1.0
 
     @property
     def blind(self) -> bool:
@@ -142,6 +153,31 @@ class Features:
         """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
         visible = self.visible(gamma)
         return LatentSight(gamma, visible.fraction, visible.hidden, self)
+
+
+@dataclass(frozen=True)
+class White(Drawn):
+    """White latent data, and a teacher's weights θ."""
+
+    theta: Array
+
+    def sample(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        equivalent: bool = False,
+        displaced: Array | None = None,
+    ) -> tuple[Array, Array]:
+        d = len(self.theta)
+        c = rng.standard_normal((rows, d))
+        if displaced is not None:
+            c += np.outer(displaced, self.theta / np.sqrt(d))
+        return c, c @ self.theta / np.sqrt(d)
+
+    def overlaps(self, w: Array) -> dict[str, float]:
+        d = len(w)
+        return {"Q": float(w @ w / d), "M": float(w @ self.theta / d)}
 
 
 def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:

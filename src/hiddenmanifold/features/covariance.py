@@ -11,8 +11,11 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features
 from hiddenmanifold.features.sight import DiscreteSight
-from hiddenmanifold.ingredients import check_scale, finite_vector
+from hiddenmanifold.ingredients import check_number, check_scale, finite_vector
 from hiddenmanifold.spectra import Sums, discrete
+
+ANY = 1e20
+"""A variance that is no bound."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,45 @@ class Covariance(Features):
                 "rho", self.rho, f"at least what the features show of the field, {seen:.6g}"
             )
 
+    @classmethod
+    def within_classes(
+        cls, eigenvalues: tuple[float, ...], teacher_weights: tuple[float, ...], prior: float
+    ) -> Covariance:
+        r"""The covariates of each of two classes, from those of all samples together.
+
+        All samples have the covariances :math:`\Omega = \Sigma + u\mu\mu^\top` with themselves and
+        :math:`u\mu` with the label, whose variance is u; what the classes add is taken away. Of the
+        result, `rho` is that of the `teachers.Mixture` with the same prior.
+
+        Parameters
+        ----------
+        eigenvalues : sequence of float
+            The p eigenvalues of :math:`\Omega/p`.
+        teacher_weights : sequence of float
+            For each, :math:`t_i = (v_i \cdot Cov(x, y))^2/p` with its eigenvector :math:`v_i`.
+        prior : float
+            Probability of the label +1, in (0, 1).
+
+        Raises
+        ------
+        InvalidArgumentError
+            If features show the label without error, or the arguments are none of a `Covariance`.
+        """
+        check_number("prior", prior, 0.0, 1.0, open_low=True)
+        total, u = cls(eigenvalues, teacher_weights, ANY), 4.0 * prior * (1.0 - prior)
+        w, s = np.array(total.eigenvalues), np.sqrt(total.teacher_weights)
+        if not (seen := float((s[w > 0] ** 2 / w[w > 0]).sum())) < u * (1 - 1e-9):
+            raise InvalidArgumentError(
+                "teacher_weights",
+                f"that explain a variance {seen:.6g} of the label",
+                f"less than its variance, 4 prior (1 - prior) = {u:.6g}",
+            )
+        within, vectors = np.linalg.eigh(np.diag(w) - np.outer(s, s) / u)
+        within[within < 1e-14 * within[-1]] = 0.0  # directions that no sample has
+        t = np.where(within > 0.0, (vectors.T @ (s / u)) ** 2, 0.0)
+        rho = float((t[within > 0.0] / within[within > 0.0]).sum())
+        return cls(tuple(within.tolist()), tuple(t.tolist()), rho)
+
     @cached_property
     def _atoms(self) -> tuple[Array, Array, Array]:
         """Eigenvalues in units of 1/p, their parts of the p directions and of the field."""
@@ -132,11 +174,20 @@ class DrawnCovariates(Drawn):
     rho: float
 
     def sample(
-        self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        equivalent: bool = False,
+        displaced: Array | None = None,
     ) -> tuple[Array, Array]:
         X = np.sqrt(self.variances) * rng.standard_normal((rows, len(self.theta)))
         hidden = max(0.0, self.rho - float(self.variances @ self.theta**2))
-        return X, X @ self.theta + np.sqrt(hidden) * rng.standard_normal(rows)
+        unseen = np.sqrt(hidden) * rng.standard_normal(rows)
+        if displaced is not None:
+            X += np.outer(displaced, self.variances * self.theta)
+            unseen += hidden * displaced
+        return X, X @ self.theta + unseen
 
     def overlaps(self, w: Array) -> dict[str, float]:
         p, covariances = len(w), self.variances * w

@@ -12,7 +12,8 @@ import numpy as np
 from hiddenmanifold import activations, projections
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.features.base import Closing, Drawn, Features, drawn_teacher
+from hiddenmanifold.features.base import Closing, Drawn, Features, White, drawn_teacher
+from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.ingredients import check_number, resolve
 from hiddenmanifold.numerics.matrices import LinearMap
 from hiddenmanifold.spectra import Kappas, Sums, activated
@@ -53,14 +54,16 @@ class Layer:
 
 
 class Layered(Features):
-    """Base of features that are the neurons of the last of some layers above white data."""
+    """Base of features that are the neurons of the last of some layers above the data."""
 
+    inputs: Covariance | None = None
+    """The data below the first layer; white ones if None."""
     layers: tuple[Layer, ...]
     """From the data to the features; each but the last has a width."""
 
     @cached_property
     def _scales(self) -> tuple[list[Kappas], list[float]]:
-        kappas, variances = [], [1.0]
+        kappas, variances = [], [1.0 if self.inputs is None else self.inputs.variance]
         for layer in self.layers:
             kappas.append(layer.activation.kappas_at(variances[-1]))
             _, kappa_1, kappa_star = kappas[-1]
@@ -110,7 +113,9 @@ class Layered(Features):
         return self._sums(len(self.layers), k, gamma, np.broadcast_to(boost, k.shape))
 
     def _sums(self, level: int, k: Array, gamma: Array, boost: Array) -> Sums:
-        """The sums of the neurons of a layer; level 1 is the first above the latent data."""
+        """The sums of the neurons of a layer; level 1 is the first above the data."""
+        if level == 0 and self.inputs is not None:
+            return self.inputs.sums(k * gamma, gamma).in_units(gamma)
         projection, width = self.layers[level - 1].projection, self._size(level, gamma)
 
         def below(at: Array, some: Integers) -> Sums:
@@ -118,7 +123,7 @@ class Layered(Features):
 
         def received(at: Array) -> Sums:
             """The sums of what the neurons receive."""
-            if level == 1:  # in closed form, for neurons as the unit of directions
+            if level == 1 and self.inputs is None:  # in closed form, in units of neurons
                 sums = projection.linear(at * width / boost, gamma / width)
                 return sums.in_units(width)
             return projection.of_kernel(below, at, d=self._size(level - 1, gamma), p=width)
@@ -126,7 +131,9 @@ class Layered(Features):
         return activated(received, k, self.kappas[level - 1], width)
 
     def _size(self, level: int, gamma: Array) -> Array:
-        """Neurons of a layer, in units of the number of features."""
+        """Neurons of a layer, in units of the number of features; level 0 is that of the data."""
+        if level == 0:
+            return gamma
         width = self.layers[level - 1].width
         return np.ones_like(gamma) if width is None else width * gamma
 
@@ -145,21 +152,28 @@ class Layered(Features):
         sizes = self._sizes(d, p)
         layers = zip(self.layers, pairwise(sizes), strict=True)
         maps = tuple(layer.projection.sample(*pair, rng) for layer, pair in layers)
-        return DrawnLayers(self, maps, drawn_teacher(d, rho, rng))
+        if self.inputs is None:
+            return DrawnLayers(self, maps, White(drawn_teacher(d, rho, rng)))
+        return DrawnLayers(self, maps, self.inputs.draw(d, d, rho, rng))
 
 
 @dataclass(frozen=True)
 class DrawnLayers(Drawn):
-    """The matrices of all layers and a teacher's weights θ."""
+    """The matrices of all layers, and the data below them with their teacher."""
 
     features: Layered
     maps: tuple[LinearMap, ...]
-    theta: Array
+    inputs: Drawn
 
     def sample(
-        self, rows: int, rng: np.random.Generator, *, equivalent: bool = False
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        equivalent: bool = False,
+        displaced: Array | None = None,
     ) -> tuple[Array, Array]:
-        c = x = rng.standard_normal((rows, len(self.theta)))
+        x, nu = self.inputs.sample(rows, rng, displaced=displaced)
         layers = zip(self.features.layers, self.features.kappas, self.maps, strict=True)
         for layer, (kappa_0, kappa_1, kappa_star), F in layers:
             h = F.left(x) / np.sqrt(x.shape[1])
@@ -167,7 +181,7 @@ class DrawnLayers(Drawn):
                 x = kappa_0 + kappa_1 * h + kappa_star * rng.standard_normal(h.shape)
             else:
                 x = layer.activation(h)
-        return x, c @ self.theta / np.sqrt(len(self.theta))
+        return x, nu
 
     def overlaps(self, w: Array) -> dict[str, float]:
         Q = 0.0
@@ -176,9 +190,9 @@ class DrawnLayers(Drawn):
             Q += kappa_star**2 * float(w @ w) / len(w)
             s = F.right(w) / np.sqrt(len(w))
             w = kappa_1 * s
-        d, theta = len(self.theta), self.theta
-        found = {"q_s": s @ s / d, "m_s": s @ theta / d, "Q": Q + w @ w / d, "M": w @ theta / d}
-        return {name: float(found[name]) for name in self.features.measured_overlaps}
+        below, linear = self.inputs.overlaps(w), self.inputs.overlaps(s)
+        found = {"q_s": linear["Q"], "m_s": linear["M"], "Q": Q + below["Q"], "M": below["M"]}
+        return {name: found[name] for name in self.features.measured_overlaps}
 
 
 @dataclass(frozen=True)

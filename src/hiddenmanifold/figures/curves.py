@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.experiments import compare
+from hiddenmanifold.comparison import compare
 from hiddenmanifold.figures.setting import Setting, Size
 from hiddenmanifold.model import Model
 from hiddenmanifold.prediction import predict
@@ -77,6 +76,12 @@ def compared(model: Model, **arguments: Any) -> xr.Dataset:
     return ds
 
 
+def worst_score(model: Model, *quantities: str, **arguments: Any) -> float:
+    """How far simulated quantities are from the theory at most, in standard errors."""
+    ds = compared(model, **arguments, seeds=10, progress=False)
+    return float(np.abs([ds[f"{name}_z"] for name in quantities]).max())
+
+
 def lines(model: Model, quantities: Sequence[str], setting: Setting) -> Datasets:
     """The theory at the λ of a setting, and its error at the optimal λ."""
     return {
@@ -138,11 +143,3 @@ def scores(data: Datasets) -> xr.DataArray:
                 quantity += [str(variable).removesuffix("_z")] * z.size
     coordinates = {"part": ("score", part), "quantity": ("score", quantity)}
     return xr.DataArray(np.concatenate(values), coordinates, ("score",), "z")
-
-
-def used_ratio(ds: xr.Dataset, name: str) -> xr.DataArray:
-    """A ratio of the whole numbers n, p, d that a simulation used."""
-    above, separator, below = name.partition("_over_")
-    if not separator or not {above, below} <= {"n", "p", "d"}:
-        raise InvalidArgumentError("name", name, "a ratio such as p_over_n")
-    return ds[above] / ds[below]

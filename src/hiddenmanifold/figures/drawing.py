@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.figures.curves import used_ratio
+from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.plotting.figure import check_available
 from hiddenmanifold.plotting.style import COLOURS, STYLE, mathematical
 
@@ -180,3 +180,11 @@ def error_map(
 def letter(axis: Axes, text: str) -> None:
     """Name a panel, above its upper left corner."""
     axis.set_title(text, loc="left", fontsize=9, pad=4)
+
+
+def used_ratio(ds: xr.Dataset, name: str) -> xr.DataArray:
+    """A ratio of the whole numbers n, p, d that a simulation used."""
+    above, separator, below = name.partition("_over_")
+    if not separator or not {above, below} <= {"n", "p", "d"}:
+        raise InvalidArgumentError("name", name, "a ratio such as p_over_n")
+    return ds[above] / ds[below]

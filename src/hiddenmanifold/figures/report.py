@@ -6,12 +6,12 @@ import base64
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
 from hiddenmanifold.figures import MODULES, stem
-from hiddenmanifold.figures.claims import DIFFERS, HOLDS, REMARK, Row
+from hiddenmanifold.figures.claims.judgement import DIFFERS, HOLDS, REMARK, Row
+from hiddenmanifold.versions import version
 
 STYLE = """
 body { font: 16px/1.5 Georgia, serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 from hiddenmanifold.figures.curves import Datasets
 from hiddenmanifold.figures.setting import Setting
-from hiddenmanifold.storage import Row, Store, fingerprint, sources_digest
+from hiddenmanifold.storage import SHOWING, Row, Store, fingerprint, sources_digest
 
 if TYPE_CHECKING:
     import xarray as xr
 
 PACKAGE = Path(__file__).parents[1]
-SHOWING = ("cli/", "explorer/", "plotting/", "storage/")
-"""Folders of sources that show numbers, or keep them."""
 
 
 def digest(figure: str) -> str:

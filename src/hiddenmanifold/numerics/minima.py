@@ -124,13 +124,30 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         failed = np.isnan(middle.slope)
         width = right.t - left.t
         close = ~plateau & (np.abs(middle.slope) <= ACCURATE * bend)
-        close &= np.abs(middle.slope) * width <= GAIN * np.abs(middle.value)  # a corner may mislead
+        # a corner may mislead, and so may a slope that vanishes on a plateau beside the dip
+        close &= np.abs(middle.slope) * width <= GAIN * np.abs(middle.value)
+        close &= middle.value - lowest(left, right) <= GAIN * np.abs(middle.value)
         done = close | (width < np.where(plateau, SHORT, NARROW)) | failed
         found += middle[done & ~failed]
         left, right = left[~done], right[~done]
         low, high, was_rising = low[~done], high[~done], rising[~done].astype(float)
         plateau, before = plateau[~done], before[~done]
     return found
+
+
+def lowest(left: Samples, right: Samples) -> Array:
+    """Least value between samples of the cubic through both and their slopes."""
+    width = right.t - left.t
+    mean = right.value - left.value
+    a, b = width * left.slope, width * right.slope
+    # value at the fraction f of the interval: left.value + f (a + f (c + f d))
+    c, d = 3.0 * mean - 2.0 * a - b, a + b - 2.0 * mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(c**2 - 3.0 * a * d)
+        f = np.where(c > 0, -a / (c + root), (root - c) / (3.0 * d))
+    f = np.where((f > 0) & (f < 1), f, 0.0)
+    inside = left.value + f * (a + f * (c + f * d))
+    return np.minimum(np.minimum(left.value, right.value), inside)
 
 
 def _chosen(first: Booleans, a: Samples, b: Samples) -> Samples:

@@ -99,13 +99,13 @@ def _members(dataset: xr.Dataset, x: str, family: str | None) -> Iterator[tuple[
             yield ordered.isel({**rest, family: k}), colour
 
 
-def draw(axis: Axes, curves: Sequence[Curve], x: str) -> list[Any]:
+def draw(axis: Axes, curves: Sequence[Curve], x: str, name: str) -> list[Any]:
     """Draw all curves of one quantity, on axes that suit them; return what explains triangles."""
     y = np.concatenate([curve.y for curve in curves])
     floor = top = -np.inf
     if is_logarithmic(np.concatenate([curve.x for curve in curves])):
         axis.set_xscale("log")
-    if spans_decades(y):
+    if spans_decades(y) and not name.endswith("_cdf"):
         axis.set_yscale("log")
         top = np.max(y[np.isfinite(y)])
         floor = top * 10.0**-DECADES

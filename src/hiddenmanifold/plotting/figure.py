@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
+from hiddenmanifold.observables import OBSERVABLES
 from hiddenmanifold.plotting.curves import GREY, POINT, Curve, draw, predicted, simulated
 from hiddenmanifold.plotting.style import (
     COLOURS,
+    NUMBERS,
     STYLE,
     colour_scale,
     colours,
@@ -35,11 +37,17 @@ FORMATS = (".png", ".pdf", ".svg")
 PANELS = (
     tuple(f"generalisation_error_by_log_{name}" for name in ("regularisation", "n", "p")),
     ("p_over_n", "generalisation_error"),
+    ("n_over_d",),
+    ("test_cdf", "train_cdf"),
     ("generalisation_error", "optimal_regularisation"),
     ("generalisation_error", "training_loss"),
     ("generalisation_error",),
+    ("test_cdf", "train_cdf"),
 )
-"""What is drawn unless something else is asked for: the first of these that a dataset has."""
+"""What is drawn unless something else is asked for: the first of these that a dataset has.
+
+Observables, which are measured where they are asked for, are drawn below.
+"""
 
 
 def plot(
@@ -63,7 +71,7 @@ def plot(
         Dimension along the horizontal axis; by default the longest, and the first of those.
     y : str or sequence of str, optional
         Quantities, one panel each; by default the generalisation error and, below it, the optimal
-        regularisation or the training loss.
+        regularisation or the training loss, and observables; of `margins`, both distributions.
     theory : xarray.Dataset, optional
         Predictions on a finer grid, drawn as lines in place of those in `dataset`.
 
@@ -96,7 +104,9 @@ def plot(
 
     dataset = _dataset(dataset)
     x, family = axes_of({str(dim): n for dim, n in dataset.sizes.items()}, x)
-    names = _quantities(dataset, y)
+    if dataset[x].dtype.kind not in NUMBERS:
+        raise InvalidArgumentError("x", x, "a dimension of numbers")
+    names = _quantities(dataset, x, y)
     finer = {} if theory is None else dict.fromkeys(theory, theory)
     panels = [
         [
@@ -108,13 +118,14 @@ def plot(
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(4.8, 1.0 + 2.3 * len(names)), layout="constrained")
         axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
-        keys = [draw(axis, curves, x) for axis, curves in zip(axes, panels, strict=True)]
+        drawn = zip(axes, panels, names, strict=True)
+        keys = [draw(axis, curves, x, name) for axis, curves, name in drawn]
         keys[0] = [*_members(axes, family, dataset, panels), *_kinds(family, panels), *keys[0]]
         told: set[str] = set()
         for axis, name, key in zip(axes, names, keys, strict=True):
             axis.set_ylabel(ordinate(name, dataset[name].attrs.get("long_name", "")))
             if new := [entry for entry in key if entry.get_label() not in told]:
-                axis.legend(handles=new)
+                axis.legend(handles=new, ncols=_columns([entry.get_label() for entry in new]))
             told.update(entry.get_label() for entry in new)
         figure.align_ylabels(list(axes))
         axes[-1].set_xlabel(label(x))
@@ -202,10 +213,12 @@ def _dataset(given: object) -> xr.Dataset:
     return summary(given) if "seed" in given.dims else given
 
 
-def _quantities(dataset: xr.Dataset, y: str | Sequence[str] | None) -> tuple[str, ...]:
-    known = [str(name) for name in dataset.data_vars]
+def _quantities(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Names of what is drawn, which varies along the horizontal axis."""
+    known = [str(name) for name, values in dataset.data_vars.items() if x in values.dims]
     if y is None:
-        return next((names for names in PANELS if set(names) <= set(known)), (known[0],))
+        first = next((names for names in PANELS if set(names) <= set(known)), (known[0],))
+        return (*first, *(o.name for o in OBSERVABLES if o.name in known))
     names = (y,) if isinstance(y, str) else tuple(y)
     for name in names:
         if name not in known:
@@ -222,19 +235,23 @@ def _members(
     if family is None:
         return []
     values: Array = dataset[family].values
-    shown = values.tolist()
-    if len(values) > len(COLOURS):
+    shown, numeric = values.tolist(), values.dtype.kind in NUMBERS
+    if numeric and len(values) > len(COLOURS):
         bar = axes[0].figure.colorbar(colour_scale(values), ax=list(axes), aspect=40)
         bar.set_label(label(family))
         shown = limits(values)
     style = next(curve.style for panel in panels for curve in panel)
     pairs = dict(zip(values.tolist(), colours(values), strict=True))
-    numeric = values.dtype.kind in "iuf"
     texts = [f"${equation(family, v)}$" if numeric else str(v) for v in shown]
     return [
         Line2D([], [], color=pairs[v], label=text, **style)
         for v, text in zip(shown, texts, strict=True)
     ]
+
+
+def _columns(texts: Sequence[str]) -> int:
+    """How wide a legend is: many short entries in one column would cover the curves."""
+    return 2 if len(texts) > 4 and max(map(len, texts)) < 24 else 1
 
 
 def _kinds(family: str | None, panels: Sequence[Sequence[Curve]]) -> list[Any]:

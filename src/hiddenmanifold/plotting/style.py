@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.counts import COUNTS
 from hiddenmanifold.points import RATIOS
 
 LABELS = {
@@ -18,12 +19,19 @@ LABELS = {
     "n_over_p": "samples per feature, $n/p$",
     "p_over_d": "features per latent dimension, $p/d$",
     "d_over_p": "latent dimensions per feature, $d/p$",
+    "n": "number of samples, $n$",
+    "p": "number of features, $p$",
+    "d": "number of latent dimensions, $d$",
     "regularisation": r"regularisation, $\lambda$",
     "optimal_regularisation": r"optimal regularisation, $\lambda_{\mathrm{opt}}$",
     "generalisation_error": r"generalisation error, $\varepsilon_g$",
     "clean_error": "error against noiseless labels",
     "training_loss": r"training loss, $\varepsilon_t$",
     "training_error": "training error",
+    "auc": "area under the ROC curve",
+    "test_cdf": "cdf of new samples",
+    "train_cdf": "cdf of training samples",
+    "y_f": "margin, $y f$",
     "alignment": r"alignment, $M/\sqrt{\rho Q}$",
     "q_s": "$q_s$",
     "q_w": "$q_w$",
@@ -51,6 +59,8 @@ ROLES = {
 """What was sought, by words of its meaning."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#000000")
 """Told apart by readers of any colour vision (Okabe and Ito 2008)."""
+NUMBERS = "iuf"
+"""Kinds of dtypes that have a place on an axis."""
 WIDE_SPAN = 50.0
 """Ratio of the largest to the smallest value from which an axis may be logarithmic."""
 STYLE: dict[Any, Any] = {
@@ -90,7 +100,10 @@ def symbol(name: str) -> str:
     """The mathematical symbol of a coordinate, without dollar signs."""
     if name in RATIOS:
         return name.replace("_over_", "/")
-    return {"regularisation": r"\lambda", "d": "d"}.get(name, rf"\mathrm{{{name}}}")
+    words = name.replace("_", r"\ ")
+    return {"regularisation": r"\lambda", "y_f": "y f"}.get(
+        name, name if name in COUNTS else rf"\mathrm{{{words}}}"
+    )
 
 
 def equation(name: str, value: float) -> str:
@@ -132,6 +145,8 @@ def colours(values: Array) -> list[Any]:
     """One colour per value: distinct ones for a few, a scale for many."""
     if len(values) <= len(COLOURS):
         return list(COLOURS[: len(values)])
+    if values.dtype.kind not in NUMBERS:  # names have an order
+        values = np.arange(1.0, len(values) + 1.0)
     scale = colour_scale(values)
     ends = {0.0: COLOURS[1], np.inf: COLOURS[5]}  # which the scale lacks
     beyond = limits(values)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold import activations, losses, projections, teachers
+from hiddenmanifold.counts import COUNTS
 from hiddenmanifold.plotting.style import equation
 from hiddenmanifold.points import RATIOS
 
@@ -42,8 +43,11 @@ def caption(attributes: Mapping[Any, Any]) -> str:
 
 def fixed(dataset: xr.Dataset) -> str:
     """The coordinates that do not vary, as a line of formulas."""
-    known = [name for name in (*RATIOS, "regularisation", "d") if name in dataset.coords]
-    unique = {name: np.unique(dataset[name].values) for name in known}
+    ratios = [name for name in RATIOS if name in dataset.coords]
+    sizes = ("d",) if ratios else COUNTS  # with ratios, one tells the others
+    known = [*ratios, "regularisation", *sizes, "target_error"]
+    given = dataset.coords
+    unique = {name: np.unique(given[name].values) for name in known if name in given}
     return ", ".join(
         f"${equation(name, float(values[0]))}$"
         for name, values in unique.items()

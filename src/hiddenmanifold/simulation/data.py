@@ -69,8 +69,12 @@ class World:
 
     def sample(self, rows: int, rng: np.random.Generator) -> Sample:
         """Draw fresh samples."""
-        X, nu = self.features.sample(rows, rng, equivalent=self.equivalent)
         teacher = self.model.teacher
+        if teacher.displaces:
+            y = teacher.classes(rows, rng)
+            X, _ = self.features.sample(rows, rng, equivalent=self.equivalent, displaced=y)
+            return Sample(X, y, y)
+        X, nu = self.features.sample(rows, rng, equivalent=self.equivalent)
         return Sample(X, teacher.sample(nu, rng), teacher.noiseless(nu))
 
     def blocks(self, rows: int, rng: np.random.Generator) -> Iterator[Sample]:

@@ -35,6 +35,8 @@ class Trial:
     n_test: int
     equivalent: bool
     observables: Mapping[str, Measure] = field(default_factory=dict)
+    margins: tuple[float, ...] = ()
+    """Where the fractions of training and of new samples with at most this margin are counted."""
 
     @one_thread
     def run(self) -> dict[str, Array]:
@@ -60,16 +62,29 @@ class Trial:
         if has_minimum(model.loss, model.task, train.y, intercept=model.intercept):
             with_b = model.intercept
             fits = fit_path(model.loss, model.task, train.X, train.y, lams, intercept=with_b)
-            columns = [{**_overlaps(world, fit), **_on_training(model, train, fit)} for fit in fits]
+            columns = [
+                {**_overlaps(world, fit), **_on_training(model, train, fit, self.margins)}
+                for fit in fits
+            ]
             found.update({name: np.array([c[name] for c in columns]) for name in columns[0]})
-            found.update(_on_test(world, fits, self.n_test, test_rng, self.observables))
+            found.update(_on_test(self, world, fits, test_rng))
         found["seconds"][:] = (time.perf_counter() - start) / len(lams)
         return found
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all that is measured."""
-        return (*measured(self.model), *self.observables)
+        laws = [law(which, at) for which in LAWS for at in self.margins]
+        return (*measured(self.model), *self.observables, *laws)
+
+
+LAWS = ("test_cdf", "train_cdf")
+"""Laws of margins, of new and of training samples."""
+
+
+def law(which: str, at: float) -> str:
+    """Name of the value of a law of margins."""
+    return f"{which} at {at!r}"
 
 
 def measured(model: Model) -> tuple[str, ...]:
@@ -144,37 +159,40 @@ def _wrong(f: Array, y: Array) -> Array:
     return wrong
 
 
-def _on_training(model: Model, train: Sample, fit: Fit) -> dict[str, float]:
+def _on_training(
+    model: Model, train: Sample, fit: Fit, margins: tuple[float, ...]
+) -> dict[str, float]:
     out = {"training_loss": fit.objective / len(train.y)}
     if model.task is Task.CLASSIFICATION:
         f = train.X @ fit.w / np.sqrt(train.X.shape[1]) + fit.b
         out["training_error"] = float(_wrong(f, train.y).mean())
+        out |= {law("train_cdf", at): float((train.y * f <= at).mean()) for at in margins}
     return out
 
 
 def _on_test(
-    world: World,
-    fits: list[Fit],
-    n_test: int,
-    rng: np.random.Generator,
-    observables: Mapping[str, Measure],
+    trial: Trial, world: World, fits: list[Fit], rng: np.random.Generator
 ) -> dict[str, Array]:
     """Errors on fresh samples, with the standard error that their finite number leaves.
 
     Observables are those of all scores together, which are kept for them alone.
     """
+    n_test, observables = trial.n_test, trial.observables
     W = np.array([fit.w for fit in fits]).T / np.sqrt(world.sizes.p)
     b = np.array([fit.b for fit in fits])
     sums = {name: np.zeros((2, len(fits))) for name in ("generalisation_error", "clean_error")}
     kept: list[tuple[Array, Array]] = []
+    below = {at: np.zeros(len(fits)) for at in trial.margins}
     for block in world.blocks(n_test, rng):
         f = block.X @ W + b
         kept += [(f, block.y)] if observables else []
+        for at in below:
+            below[at] += (block.y[:, None] * f <= at).sum(0)
         for name, y in (("generalisation_error", block.y), ("clean_error", block.clean)):
             classes = world.model.task is Task.CLASSIFICATION
             cost = _wrong(f, y[:, None]) if classes else (f - y[:, None]) ** 2
             sums[name] += np.array([cost.sum(0), (cost * cost).sum(0)])
-    found = {}
+    found = {law("test_cdf", at): count / n_test for at, count in below.items()}
     for name, (first, second) in sums.items():
         mean = first / n_test
         found[name] = mean

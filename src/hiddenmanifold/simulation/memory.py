@@ -16,10 +16,10 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.experiment import Trial
-from hiddenmanifold.storage import Row, Store, fingerprint, sources_digest
+from hiddenmanifold.storage import SHOWING, Row, Store, fingerprint, sources_digest
 
 PACKAGE = Path(__file__).parents[1]
-NOT_COMPUTING = ("cli/", "explorer/", "figures/", "plotting/", "storage/", "theory/")
+NOT_COMPUTING = (*SHOWING, "figures/", "theory/")
 """Sources that no fit depends on."""
 
 
@@ -51,18 +51,26 @@ class Memory:
         return cls(trials, keys, {key: row.numbers for key, row in rows.items()})
 
     @property
-    def missing(self) -> list[tuple[int, Trial]]:
-        """Numbers of trials of which something is not known, each with what is left to do."""
-        left = []
-        for number, (trial, keys) in enumerate(zip(self.trials, self.keys, strict=True)):
-            lams = [lam for lam, key in zip(trial.lams, keys, strict=True) if key not in self.known]
+    def missing(self) -> list[tuple[tuple[str, ...], Trial]]:
+        """What is left to do, with its keys: no fit twice, though points may share their sizes."""
+        left, planned = [], set(self.known)
+        for trial, keys in zip(self.trials, self.keys, strict=True):
+            given = zip(keys, trial.lams, strict=True)
+            lams = {key: lam for key, lam in given if key not in planned}
+            planned.update(lams)
             if lams:
-                left.append((number, replace(trial, lams=tuple(lams))))
+                left.append((tuple(lams), replace(trial, lams=tuple(lams.values()))))
         return left
 
-    def learn(self, number: int, trial: Trial, result: Mapping[str, Array]) -> Iterator[Row]:
-        """Take in what is left of a trial; its rows are those to be written."""
-        keys = [key for key in self.keys[number] if key not in self.known]
+    @property
+    def complete(self) -> int:
+        """Trials of which everything is known."""
+        return sum(all(key in self.known for key in keys) for keys in self.keys)
+
+    def learn(
+        self, keys: Sequence[str], trial: Trial, result: Mapping[str, Array]
+    ) -> Iterator[Row]:
+        """Take in what was left of a trial; its rows are those to be written."""
         for i, (key, content) in enumerate(zip(keys, contents(trial), strict=True)):
             self.known[key] = {name: float(values[i]) for name, values in result.items()}
             described = {"model": repr(trial.model), **content}
@@ -109,7 +117,6 @@ def collect(trials: Sequence[Trial], crew: Crew, store: Store | None = None) -> 
     """
     memory = Memory.of(trials, store)
     reused, left = len(memory.known), memory.missing
-    done = len(trials) - len(left)
     jobs = [trial for _, trial in left]
     try:
         # one thread here too: forked workers inherit it, and need not find their libraries again
@@ -120,11 +127,10 @@ def collect(trials: Sequence[Trial], crew: Crew, store: Store | None = None) -> 
         ):
             for i, result in finished:
                 write(memory.learn(*left[i], result))
-                done += 1
     except KeyboardInterrupt:
-        if not done:
+        if not memory.complete:
             raise
-    return Collected(memory.columns, done, len(memory.known) - reused, reused)
+    return Collected(memory.columns, memory.complete, len(memory.known) - reused, reused)
 
 
 def computing_sources() -> str:
@@ -145,6 +151,7 @@ def contents(trial: Trial) -> Iterator[dict[str, Any]]:
             "root_seed": str(trial.seed.entropy),
             "seed": trial.seed.spawn_key[0],
             **({"observables": sorted(trial.observables)} if trial.observables else {}),
+            **({"margins": list(trial.margins)} if trial.margins else {}),
         }
 
 

@@ -60,7 +60,8 @@ def calibration_error(scored: Scored) -> float:
     teacher = binary(scored.model.teacher)
     slope = scored.M / scored.Q if scored.Q > 0 else 0.0
     V0 = np.array(max(teacher.rho - slope * scored.M, np.finfo(float).tiny))
-    known = teacher.label_law(1, slope * (scored.f - scored.intercept), V0)[0]
+    x = slope * (scored.f - scored.intercept)
+    known = teacher.label_law(1, x, V0)[0] / teacher.evidence(x, V0)
     return float(np.abs(special.expit(scored.f) - known).mean())
 
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import copyreg
 import dis
 import io
 import json
 import pickle
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache, cached_property, partial, singledispatchmethod
+from functools import _lru_cache_wrapper, cache, cached_property, partial, singledispatchmethod
 from hashlib import sha256
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from hiddenmanifold.errors import InvalidArgumentError
 
+SHOWING = ("cli/", "explorer/", "plotting/", "storage/")
+"""Folders of this package whose sources show numbers, or keep them, and compute none."""
 OURS = __name__.partition(".")[0]
 REMEDY = (
     "made with what can be told from others by its content: numbers, arrays, and functions that "
@@ -68,75 +70,82 @@ class _Reader:
     def __init__(self) -> None:
         self.begun: list[int] = []  # functions and classes that may come back to themselves
 
-    @singledispatchmethod
     def read(self, value: Any) -> Any:
-        """The content of any other object: what it says of itself, its fields, its attributes."""
-        told = getattr(value, "fingerprint", None)
-        if isinstance(told, str):
-            return ["told", told]
-        kind = type(value)
-        if is_dataclass(value):
-            content = {field.name: getattr(value, field.name) for field in fields(value)}
-        elif hasattr(value, "__dict__") and not _installed(kind.__module__):
-            kept = (n for n in vars(value) if not isinstance(vars(kind).get(n), cached_property))
-            content = {name: vars(value)[name] for name in kept}
-        else:
-            return ["pickled", self._pickled(value)]
-        return ["object", self.read(kind), self.read(content)]
+        """What an object says of itself, or its class, its attributes, and what it is besides."""
+        told, kind = getattr(value, "fingerprint", None), type(value)
+        if isinstance(told, str) and not isinstance(value, type):
+            name = getattr(value, "__qualname__", kind.__qualname__)
+            return ["told", value.__module__, name, told]
+        if _installed(kind.__module__) and not is_dataclass(kind):
+            return self._content(value)
+        return ["object", self.read(kind), self.read(_attributes(value)), self._content(value)]
 
-    def _pickled(self, value: object) -> str:
+    @singledispatchmethod
+    def _content(self, value: Any) -> Any:
+        kind = type(value)
+        if is_dataclass(kind) or (hasattr(value, "__dict__") and not _installed(kind.__module__)):
+            return None  # its attributes are all
+        return self._pickled(value)
+
+    def _pickled(self, value: object) -> Any:
         stream = io.BytesIO()
         try:
             _Pickler(stream, self).dump(value)
-        except (pickle.PicklingError, TypeError, AttributeError):
+        except InvalidArgumentError:
+            raise
+        except Exception:
             raise _untold(value) from None
-        return _hash(stream.getvalue())
+        return ["pickled", _hash(stream.getvalue())]
 
-    @read.register(int | str | None)
+    @_content.register(int | str | None)
     def _(self, value: Any) -> Any:
         return [type(value).__name__, str(value)]
 
-    @read.register(float | complex | np.number)
+    @_content.register(float | complex | np.number)
     def _(self, value: Any) -> Any:
         return [str(np.asarray(value).dtype), np.asarray(value).tobytes().hex()]
 
-    @read.register
+    @_content.register
     def _(self, value: np.ndarray) -> Any:
         if value.dtype.hasobject:
             raise _untold(value)
+        if type(value) is not np.ndarray or value.dtype.names:  # masked, or with named fields
+            return self._pickled(value)
         return ["array", value.dtype.str, value.shape, _hash(np.ascontiguousarray(value).tobytes())]
 
-    @read.register(tuple | list)
+    @_content.register(tuple | list)
     def _(self, value: Any) -> Any:
         return [type(value).__name__, *map(self.read, value)]
 
-    @read.register
+    @_content.register
     def _(self, value: Mapping) -> Any:  # type: ignore[type-arg]
         pairs = [[self.read(key), self.read(item)] for key, item in value.items()]
         return ["mapping", *sorted(pairs, key=json.dumps)]
 
-    @read.register(set | frozenset)
+    @_content.register(set | frozenset)
     def _(self, value: Any) -> Any:
         return ["set", *sorted(map(self.read, value), key=json.dumps)]
 
-    @read.register
+    @_content.register
     def _(self, value: CodeType) -> Any:
         # names of arguments count: they may be given by name. The bytes belong to one interpreter
         names = [value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars]
-        content = [value.co_code.hex(), value.co_consts, value.co_flags, names]
+        code = value.co_code.hex(), value.co_exceptiontable.hex()
+        content = [code, value.co_consts, value.co_flags, names]
         return ["code", sys.implementation.cache_tag, self.read(content)]
 
-    @read.register
+    @_content.register
     def _(self, value: FunctionType) -> Any:
         if _installed(value.__module__) and "<" not in value.__qualname__:
             return ["name", value.__module__, value.__qualname__]
         used = {name: value.__globals__[name] for name in _globals(value)}
-        enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
+        cells = (cell for cell in value.__closure__ or () if cell != CellType())  # none is empty
+        enclosed = [cell.cell_contents for cell in cells]
         return self._once(
             value, [value.__code__, value.__defaults__, value.__kwdefaults__, enclosed, used]
         )
 
-    @read.register
+    @_content.register
     def _(self, value: type) -> Any:
         if _installed(value.__module__):
             return ["name", value.__module__, value.__qualname__]
@@ -152,28 +161,32 @@ class _Reader:
         finally:
             self.begun.pop()
 
-    @read.register
+    @_content.register
+    def _(self, value: _lru_cache_wrapper) -> Any:  # type: ignore[type-arg]
+        return ["cached", self.read(value.__wrapped__)]
+
+    @_content.register
     def _(self, value: MethodType) -> Any:
         return ["method", self.read(value.__self__), self.read(value.__func__)]
 
-    @read.register
+    @_content.register
     def _(self, value: partial) -> Any:  # type: ignore[type-arg]
         return ["partial", self.read([value.func, value.args, value.keywords])]
 
-    @read.register
+    @_content.register
     def _(self, value: BuiltinFunctionType) -> Any:
         owner = value.__self__
         of = owner.__name__ if isinstance(owner, ModuleType) else self.read(owner)
         return ["builtin", of, value.__name__]
 
-    @read.register
+    @_content.register
     def _(self, value: np.ufunc) -> Any:
         for home in ("numpy", "scipy.special"):
             if getattr(sys.modules.get(home), value.__name__, None) is value:
                 return ["name", home, value.__name__]
         raise _untold(value)  # np.frompyfunc hides what it was made of
 
-    @read.register
+    @_content.register
     def _(self, value: ModuleType) -> Any:
         if not _installed(value.__name__):
             raise _untold(value)
@@ -188,9 +201,26 @@ class _Pickler(pickle.Pickler):
         self.reader = reader
 
     def persistent_id(self, value: Any) -> str | None:
-        if isinstance(value, FunctionType | type | np.ufunc):
+        if isinstance(value, FunctionType | _lru_cache_wrapper | type | np.ufunc):
             return json.dumps(self.reader.read(value))
         return None
+
+    def reducer_override(self, value: Any) -> Any:
+        home = getattr(value, "__module__", None) or type(value).__module__
+        known = _installed(home) or type(value) in copyreg.dispatch_table
+        if not known and isinstance(value.__reduce_ex__(5), str):
+            raise _untold(value)  # a name tells nothing of the content
+        return NotImplemented
+
+
+def _attributes(value: object) -> dict[str, object]:
+    """The fields of an object, and of one's own class all attributes that were not computed."""
+    kind = type(value)
+    names = {field.name for field in fields(kind)} if is_dataclass(kind) else set()
+    if not _installed(kind.__module__):
+        own = getattr(value, "__dict__", {})
+        names |= {n for n in own if not isinstance(getattr(kind, n, None), cached_property)}
+    return {name: getattr(value, name) for name in names}
 
 
 _BOOKKEEPING = {
@@ -224,13 +254,12 @@ def _loaded(code: CodeType) -> Iterator[str]:
 
 
 @cache
-def _installed(module: str) -> bool:
+def _installed(module: str | None) -> bool:
     """Whether a module belongs to Python, to an installed package or to this one."""
-    root = module.partition(".")[0]
+    root = (module or "__main__").partition(".")[0]
     if root == "__main__":  # whose file may be that of an installed tool
         return False
     if root in (*sys.stdlib_module_names, OURS):
         return True
     file = getattr(sys.modules.get(root), "__file__", None)
-    sites = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
-    return file is not None and any(Path(file).is_relative_to(site) for site in sites)
+    return file is not None and not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)

@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
 
-from hiddenmanifold.errors import HiddenManifoldError
+from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
+from hiddenmanifold.versions import version
 
 MARK = 0x484D4D46
 """What the header of our files says of their application."""
 SCHEMA = 1
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 COLUMNS = ("key", "kind", "content", "numbers", "version", "sources", "date", "digest")
 INSERT = f"INSERT OR IGNORE INTO results VALUES ({', '.join('?' * len(COLUMNS))})"
 TABLES = f"""
@@ -96,15 +98,21 @@ class Store:
     ----------
     path : path
         The file; beside it SQLite keeps two more while it is open.
+    create : bool
+        Whether to make it if there is none.
 
     Raises
     ------
     StoreError
         If the file is none of ours, damaged, or of another schema or version. It is not touched.
+        If there is none, and none is to be made.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
-        self.path = Path(path)
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise InvalidArgumentError("store", path, "the path of a file") from None
         if not self.path.exists():
             if not create:
                 raise StoreError(f"there is no store {self.path}")
@@ -123,8 +131,8 @@ class Store:
         """A new file, complete when it gets its name: none is ever found half made."""
         with self._explained("made"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-            os.close(handle)
+            name = self.path.with_name(f".{self.path.name}.{uuid4().hex}")
+            name.touch()  # SQLite would not let a group write
             try:
                 with closing(sqlite3.connect(name)) as db:
                     db.executescript(
@@ -135,29 +143,22 @@ class Store:
                     db.execute("INSERT INTO about VALUES (?, ?)", made_by)
                     db.commit()
                     db.execute("PRAGMA journal_mode = WAL")
-                os.chmod(name, 0o666 & ~_umask())
                 with suppress(FileExistsError):  # another process was faster
                     os.link(name, self.path)
             finally:
-                os.unlink(name)
+                name.unlink()
 
     def _check_header(self) -> None:
-        """Raise unless this is a whole store of this schema; looks, and opens nothing."""
+        """Raise unless this is a store of this schema; looks, and lets SQLite touch nothing."""
         with self._explained("read"), self.path.open("rb") as file:
-            header, length = file.read(100), self.path.stat().st_size
-        number = {at: int.from_bytes(header[at : at + 4], "big") for at in (28, 60, 68)}
-        if not header.startswith(b"SQLite format 3\0") or number[68] != MARK:
+            header = file.read(100)
+        schema, mark = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+        if not header.startswith(b"SQLite format 3\0") or mark != MARK:
             raise StoreError(f"{self.path} is not a store of hiddenmanifold; it is left as it is")
-        if number[60] != SCHEMA:
+        if schema != SCHEMA:
             raise StoreError(
-                f"store {self.path} has schema {number[60]}, and this version of hiddenmanifold "
+                f"store {self.path} has schema {schema}, and this version of hiddenmanifold "
                 f"writes schema {SCHEMA}: use another file, or the version that made this one"
-            )
-        page = int.from_bytes(header[16:18], "big")
-        if length < number[28] * (page if page > 1 else 65536):
-            raise StoreError(
-                f"store {self.path} is cut short, {length} bytes long; it is left as it is. "
-                "Restore it from a copy, or use another file"
             )
 
     @contextmanager
@@ -168,13 +169,21 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, StoreError):
                 raise
-            raise StoreError(
-                f"store {self.path} cannot be {done}: {error}. What was written before stays, "
-                "and the same call goes on from there; `hiddenmanifold store verify` checks it"
-            ) from error
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGED:  # of all kinds
+                raise StoreError(
+                    f"store {self.path} is damaged: {error}; it is left as it is. "
+                    "Restore it from a copy, or use another file"
+                ) from error
+            kept = (
+                ". What was written before stays, and the same call goes on from there; "
+                "`hiddenmanifold store verify` checks it"
+            )
+            told = f"store {self.path} cannot be {done}: {error}"
+            raise StoreError(told + (kept if done == "written" else "")) from error
 
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(f"file:{_quoted(self.path)}?mode=rw", uri=True, timeout=PATIENCE)
+        path = quote(os.fsencode(self.path.absolute()))
+        db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=PATIENCE)
         db.execute("PRAGMA synchronous = FULL")
         return db
 
@@ -192,16 +201,21 @@ class Store:
                     if fields[-1] != _digest(fields[:-1]):
                         raise StoreError(
                             f"store {self.path} is damaged: the row {key[:12]}… has other content "
-                            "than was written; `hiddenmanifold store verify` lists such rows"
+                            "than was written; `hiddenmanifold store prune` takes such rows out"
                         )
                     rows[key] = Row.of(fields)
         return rows
 
     def rows(self) -> Iterator[tuple[Row, bool]]:
-        """Every row, in the order of keys, and whether it is as it was written."""
+        """Every row, in the order of keys, and whether it is as it was written.
+
+        One that is not has neither content nor numbers.
+        """
         with self._reading() as db:
-            for fields in db.execute("SELECT * FROM results ORDER BY key"):
-                yield Row.of(fields), fields[-1] == _digest(fields[:-1])
+            for key, kind, *texts, digest in db.execute("SELECT * FROM results ORDER BY key"):
+                intact = digest == _digest((key, kind, *texts))
+                told = texts if intact else ["{}", "{}", *texts[2:]]
+                yield Row.of((key, kind, *told, digest)), intact
 
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; nothing if all is well."""
@@ -233,15 +247,3 @@ class Store:
             with db:
                 db.executemany("DELETE FROM results WHERE key = ?", ((key,) for key in keys))
             db.execute("VACUUM")
-
-
-def _quoted(path: Path) -> str:
-    from urllib.parse import quote
-
-    return quote(str(path.absolute()))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

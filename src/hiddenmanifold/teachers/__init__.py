@@ -7,6 +7,7 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 
 from hiddenmanifold.teachers.base import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.teachers.custom import Custom
+from hiddenmanifold.teachers.mixture import Mixture
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Law",
     "Linear",
     "Logistic",
+    "Mixture",
     "ProbitSum",
     "Sign",
     "Steps",
@@ -23,4 +25,9 @@ __all__ = [
     "real",
 ]
 
-REGISTRY: dict[str, type[Teacher]] = {"linear": Linear, "sign": Sign, "logistic": Logistic}
+REGISTRY: dict[str, type[Teacher]] = {
+    "linear": Linear,
+    "sign": Sign,
+    "logistic": Logistic,
+    "mixture": Mixture,
+}

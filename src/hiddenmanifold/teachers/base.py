@@ -19,6 +19,8 @@ class Teacher:
     """Base of all label rules; `rho` is the second moment of the teacher's weights."""
 
     task: ClassVar[Task]
+    displaces: ClassVar[bool] = False
+    """Whether labels are classes, drawn first, that displace their samples by ±E[νx]."""
     rho: float
 
     def sample(self, nu: Array, rng: np.random.Generator) -> Array:
@@ -27,6 +29,10 @@ class Teacher:
 
     def noiseless(self, nu: Array) -> Array:
         """The labels that the rule gives without noise."""
+        raise NotImplementedError
+
+    def classes(self, rows: int, rng: np.random.Generator) -> Array:
+        """Labels of so many samples, of a teacher that displaces them."""
         raise NotImplementedError
 
 
@@ -118,6 +124,10 @@ class BinaryTeacher(Teacher):
     def landmarks(self, y: int, V0: Array) -> Array:
         """Values of `x` where :math:`Z_y` bends, shape (points, landmarks)."""
         raise NotImplementedError
+
+    def evidence(self, x: Array, V0: Array) -> Array | float:
+        r""":math:`Z_0(+, x) + Z_0(-, x)`: one, unless labels displace their samples."""
+        return 1.0
 
     @cached_property
     def at_rest(self) -> tuple[float, float, float]:

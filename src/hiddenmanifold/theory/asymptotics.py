@@ -17,6 +17,7 @@ from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory import limits
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
+from hiddenmanifold.theory.mixture import MixtureChannel, SquareMixtureChannel
 from hiddenmanifold.theory.overlaps import closing, overlaps
 from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
 from hiddenmanifold.theory.scores import Observed, observe
@@ -31,6 +32,8 @@ def channel_of(model: Model) -> Channel:
     kind: type[Channel]
     if model.task is Task.REGRESSION:
         kind = SquareLinearChannel if model.loss.quadratic else LinearChannel
+    elif model.teacher.displaces:
+        kind = SquareMixtureChannel if model.loss.quadratic else MixtureChannel
     else:
         kind = SquareBinaryChannel if model.loss.quadratic else BinaryChannel
     return kind.of(model.teacher, model.loss, model.free_intercept)
@@ -158,7 +161,8 @@ def _slopes(problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns
         return {**channel.test_errors(x), **request.observed(channel, x)}
 
     with np.errstate(all="ignore"):
-        for parameter, along in tangents(problem, outcome, request.slopes).items():
+        moved = tangents(problem, outcome.e, outcome.matrix, request.slopes)
+        for parameter, along in moved.items():
             for name, values in slope_along(functions, outcome.x, along).items():
                 found[f"{name}_by_log_{parameter}"] = values
     return found

@@ -37,8 +37,9 @@ def calibration_error(scores: Scores) -> Array:
         def excess(nodes: Array, row: Integers) -> Array:
             f = some.centre[row, None] + some.spread[row, None] * nodes
             x, V0 = some.k[row, None] * nodes, some.V0[row, None]
-            known: Array = binary(some.teacher).label_law(1, x, V0)[0]
-            return np.asarray(special.expit(f) - known)
+            teacher = binary(some.teacher)
+            known, total = teacher.label_law(1, x, V0)[0], teacher.evidence(x, V0)
+            return np.asarray(special.expit(f) * total - known)
 
         rough = Panels.between(fanned(FAR, marks), (ORDER, halvings))
         roots = _sign_changes(excess, rough)

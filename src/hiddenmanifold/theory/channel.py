@@ -70,7 +70,7 @@ class Hats:
     norm: Array
 
 
-def _averages(
+def averages(
     loss: Loss,
     curve: ProximalNodes,
     field: Field,
@@ -280,7 +280,7 @@ class BinaryChannel(Channel):
             def law(t: Array, row: Integers, y: int = y) -> Law:
                 return self.teacher.label_law(y, t, V0[row, None])
 
-            parts.append(_averages(self.loss, curve, field, y, law, with_loss=with_loss))
+            parts.append(averages(self.loss, curve, field, y, law, with_loss=with_loss))
         share = 2 if len(parts) == 1 else 1  # one label stands for both
         e, de, data_loss, norm = (share * sum(part) for part in zip(*parts, strict=True))
         if len(parts) == 1:
@@ -346,7 +346,7 @@ class LinearChannel(Channel):
         beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
         field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
         curve = proximal_curve(self.loss, field, np.empty((len(V), 0)), level)
-        e, de, data_loss, norm = _averages(self.loss, curve, field, 1, None, with_loss=with_loss)
+        e, de, data_loss, norm = averages(self.loss, curve, field, 1, None, with_loss=with_loss)
         e[2], de[2] = e[0], de[0]
         columns = [0, 1, 3][: self.unknowns]
         return Hats(e.T, np.moveaxis(de, -1, 0)[..., columns], data_loss, norm)

@@ -57,12 +57,15 @@ class SquareLinearChannel(LinearChannel):
         return square_hats(np.exp(x[:, 0]), tau2, tau2[None], 1.0)
 
 
-def square_hats(V: Array, r: Array, dr: Array, c: float) -> Hats:
-    """Averages of the square loss; `dr` has the derivatives of r by the unknowns after log V."""
+def square_hats(V: Array, r: Array, dr: Array, c: Array | float, dc: Array | float = 0.0) -> Hats:
+    """Averages of the square loss; `dr`, `dc` have derivatives by the unknowns after log V."""
     g = 1.0 / (1.0 + V)
     zero = np.zeros_like(V)
     slope = -V * g  # d log g / d log V
     e = np.array([g, r * g**2, c * g, zero])
-    by_rest = [np.array([zero, d * g**2, zero, zero]) for d in dr]
+    by_rest = [
+        np.array([zero, d * g**2, slope_c * g, zero])
+        for d, slope_c in zip(dr, np.broadcast_to(dc, dr.shape), strict=True)
+    ]
     de = np.array([np.array([g * slope, 2 * r * g**2 * slope, c * g * slope, zero]), *by_rest])
     return Hats(e.T, de.T, 0.5 * r * g**2, np.ones_like(V))

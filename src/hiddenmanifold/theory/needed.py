@@ -9,8 +9,7 @@ from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.points import HUGE, Points
-from hiddenmanifold.theory.asymptotics import asymptotics
-from hiddenmanifold.theory.optimal import ErrorByLambda, optimal_regularisation
+from hiddenmanifold.theory.optimal import ErrorByLambda, optimum
 
 SCAN = np.log(10.0) * np.arange(-3.0, 10.0)
 """Values of log(p/n) between which the number is sought."""
@@ -47,8 +46,7 @@ def _best(model: Model, t: Array, delta: Array, crew: Crew) -> tuple[Array, Arra
     alpha = np.exp(-t)
     points = Points.of(alpha, alpha / delta, np.full_like(alpha, np.nan), t >= np.log(HUGE))
     errors = ErrorByLambda(model, points, "generalisation_error", crew)
-    best = points.at(optimal_regularisation(errors, 0.0, np.inf))
-    found = asymptotics(model, best, crew, slopes=("p",))
+    found = optimum(errors, 0.0, np.inf, slopes=("p",))[1]
     error = found["generalisation_error"]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(error), found["generalisation_error_by_log_p"] / error

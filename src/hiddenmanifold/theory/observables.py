@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
@@ -32,6 +33,10 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
     array (points,)
         NaN where the integral did not settle.
     """
+    if teacher.displaces:  # margins are normal, of mean k along the label
+        share = dict(zip((1, -1), teacher.at_rest, strict=False))
+        wrong: Array = np.sum([share[y] * special.ndtr(c - k) for y, c in cuts.items()], axis=0)
+        return wrong
 
     def error(some: Integers, halvings: int) -> tuple[Array, Array]:
         total = np.zeros(len(some))

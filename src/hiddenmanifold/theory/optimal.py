@@ -1,22 +1,32 @@
 r"""The regularisation of least error, per point of a batch.
 
-The error and its exact derivative by :math:`t = \log\lambda` are scanned over many decades, all
-minima between are refined, and the lowest wins, the limits :math:`0^+` and :math:`\infty` included.
+The solution is followed from :math:`\lambda = \infty` down, and the least error along the path is
+found (``path``, ``descent``, ``gaps``). Where that fails, and where the error may still turn below
+the end of the path, certified errors and their derivatives by :math:`t = \log\lambda` are scanned.
+The limits :math:`0^+` and :math:`\infty` compete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
+from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.points import HUGE, Points
+from hiddenmanifold.theory.asymptotics import Request, asymptotics, channel_of
+from hiddenmanifold.theory.descent import walk
+from hiddenmanifold.theory.gaps import least
+from hiddenmanifold.theory.limits import Phase, fitted_phase
+from hiddenmanifold.theory.path import Path
+from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
 from hiddenmanifold.theory.scores import Observed
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
@@ -31,6 +41,16 @@ ABOVE = np.log(10.0) * np.array([7.0, 11.0, 16.0, 24.0, 32.0])
 """Tried where the error does not plainly rise from the last of the scan to its limit at ∞."""
 TIE = 1e-10
 """Relative difference of two errors that does not speak against the limit."""
+EDGES = (1e-8, 1e-16)
+"""The least λ to which all solutions are followed, and those whose error may fall further."""
+TAIL = 3.0
+"""How much more than by its law 1/log(1/λ) the error might still fall below."""
+NEXT_TERM = 1.84
+"""What further terms of the law may add to the half of T: a tenth of T at the first edge."""
+NEAR = 1e-6
+"""Relative distance from the best at which the error below counts as equal until it is computed."""
+TOGETHER = 512
+"""Points that are followed together."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +62,9 @@ class ErrorByLambda:
     target: str
     crew: Crew
     observables: Mapping[str, Observed] = field(default_factory=dict)
+
+    def __getitem__(self, some: Integers | Booleans) -> ErrorByLambda:
+        return replace(self, points=self.points[some])
 
     def slope(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Error and its slope by t = log λ at some of the points; NaN where the solve fails."""
@@ -63,8 +86,157 @@ class ErrorByLambda:
         return error
 
 
-def optimal_regularisation(errors: ErrorByLambda, low: float, high: float) -> Array:
-    """The λ in [low, high] of least error at every point; 0 and inf stand for the limits.
+@dataclass(frozen=True)
+class Descent:
+    """The search along the path, from one λ down to another, of some points: work for a crew."""
+
+    model: Model
+    points: Points
+    target: str
+    observables: Mapping[str, Observed]
+    low: float
+
+    def run(self) -> Columns:
+        """The best λ, and the error at the ``top``, where the path begins.
+
+        ``tail`` says where the error may still fall below its end, ``lost`` where the path could
+        not be followed.
+        """
+        channel = channel_of(self.model)
+        problem = SaddlePoint(channel, self.model.features, self.points)
+        request = Request(observables=self.observables)
+
+        def objective(x: Array) -> Array:
+            known = request.observed(channel, x) if self.observables else channel.test_errors(x)
+            return known[self.target]
+
+        path = Path(problem, objective)
+        outcome = solve(problem)
+        start = path.start(outcome)
+        nodes, gaps, lost = walk(path, start, np.log(self.low))
+        order = np.lexsort((nodes.t, nodes.point))
+        bottom = path.sloped(nodes[order[np.unique(nodes.point[order], return_index=True)[1]]])
+        t, error, failed = least(path, nodes, gaps)
+        law = bottom.slope * bottom.t  # what is left to rise, if the error goes like 1/log(1/λ)
+        remaining = np.maximum(-TAIL * law, 0.5 * law) + bottom.doubt + NEAR * np.abs(error)
+        tail = ~(bottom.value - remaining > error)
+        bottom[tail] = path.tight(bottom.point[tail], bottom.t[tail], bottom.x[tail])
+        return {
+            "lam": np.exp(t),
+            "top": start.value,
+            "tail": tail,
+            "bottom": bottom.value,
+            "slope": bottom.slope,
+            "lost": lost | failed | (outcome.status != Status.CONVERGED),
+        }
+
+
+def regular(model: Model, edge: float, rest: Array, slope: Array) -> Booleans:
+    r"""Whether the error has no minimum between λ = edge, where it has a slope, and 0⁺.
+
+    `rest` is what it still falls by. It goes like a power of λ, and is then `slope` divided by that
+    power, or, if the weights of separable data diverge, like :math:`c/T + c'/T^2` with
+    :math:`T = \log(1/\lambda)`. That falls all the way if and only if `rest` exceeds half of
+    `slope` times T. An error that rises towards 0⁺ has risen for good or comes down to the limit.
+    """
+    ratio = np.divide(rest, slope, out=np.zeros_like(rest), where=slope != 0)
+    T = -np.log(edge)
+    diverging = fitted_phase(model)[0] is Phase.DIVERGING
+    shortest, longest = (0.5 * T + NEXT_TERM, TAIL * T) if diverging else (0.3, TAIL)
+    falls: Booleans = (slope > 0) & (ratio > shortest) & (ratio < longest)
+    return falls | (slope < 0)
+
+
+def optimum(
+    errors: ErrorByLambda,
+    low: float,
+    high: float,
+    *,
+    slopes: Sequence[str] = (),
+    observables: Mapping[str, Observed] | None = None,
+) -> tuple[Array, Columns]:
+    """The λ in [low, high] of least error at every point, and all that is predicted there.
+
+    0 and inf stand for the limits, NaN for no solution. Slopes and observables are those of
+    `asymptotics`, and include what is made least.
+    """
+    predicted = partial(
+        asymptotics, errors.model, crew=errors.crew, slopes=slopes, observables=observables
+    )
+    points, path = errors.points, _followed(errors, low, high)
+    lam, lost, top = path["lam"], path["lost"].astype(bool), path["top"]
+    found = predicted(points.at(lam))
+    error = np.where(lost, np.nan, found[errors.target])
+    lost |= np.isnan(error)
+    moved = np.zeros(len(points), dtype=bool)
+
+    def compete(some: Booleans, other: Array | float, value: Array) -> None:
+        wins = ~(error[some] <= value) & ~np.isnan(value)
+        i = np.flatnonzero(some)[wins]
+        lam[i], error[i] = np.broadcast_to(other, wins.shape)[wins], value[wins]
+        moved[i] = True
+
+    if high == np.inf:
+        compete(~lost, np.inf, top[~lost] * (1.0 - TIE))
+    compete(~lost, 0.0, path["zero"][~lost] * (1.0 - TIE))
+    tail = path["tail"].astype(bool) & ~lost
+    if tail.any():
+        compete(tail, *scanned(errors[tail], low, EDGES[0]))
+    if lost.any():
+        lam[lost] = np.nan
+        compete(lost, *scanned(errors[lost], low, high))
+    moved |= lost
+    if moved.any():
+        again = predicted(points[moved].at(lam[moved]))
+        for name, values in again.items():
+            found[name][moved] = values
+    return lam, found
+
+
+def _followed(errors: ErrorByLambda, low: float, high: float) -> Columns:
+    """What `Descent` says of all points, and the error at ``zero`` where it competes, else NaN.
+
+    The ``tail`` is true where the least error below the first edge is still unknown.
+    """
+    if high <= EDGES[0]:
+        names = ("lam", "top", "tail", "zero", "lost")
+        ones = np.ones(len(errors.points))
+        return {n: v * ones for n, v in zip(names, (high, 0.0, 0.0, np.nan, 1.0), strict=True)}
+    found = _descended(errors, max(low, EDGES[0]), high)
+    zero = found["zero"] = np.full(len(errors.points), np.nan)
+    for edge, next_edge in pairwise((*EDGES, 0.0)):
+        tail = found["tail"] = (found["tail"] > 0) & ~(found["lost"] > 0) & (low < edge)
+        if low == 0.0 and tail.any():
+            asked = tail & np.isnan(zero)
+            zero[asked] = errors[asked].limit(0.0) if asked.any() else ()
+            rest = found["bottom"][tail] - zero[tail]
+            tail[tail] = ~regular(errors.model, edge, rest, found["slope"][tail])
+        if not next_edge or not tail.any():
+            break
+        again = _descended(errors[tail], max(low, next_edge), high)
+        better = ~(again["lost"] > 0)
+        for name, values in again.items():
+            found[name][np.flatnonzero(tail)[better]] = values[better]
+    return found
+
+
+def _descended(errors: ErrorByLambda, low: float, high: float) -> Columns:
+    """What `Descent` says of all points."""
+    count = len(errors.points)
+    starts = errors.points.at(np.full(count, min(high, HUGE)))
+    parts = errors.crew.run(
+        [
+            Descent(errors.model, starts[chunk], errors.target, errors.observables, low)
+            for chunk in np.array_split(np.arange(count), -(-count // TOGETHER))
+        ]
+    )
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    found["lam"] = np.clip(np.where(found["lost"], low, found["lam"]), low, high)
+    return found
+
+
+def scanned(errors: ErrorByLambda, low: float, high: float) -> tuple[Array, Array]:
+    """The λ in [low, high] of least error at every point, and the error, by certified samples.
 
     NaN where no λ could be solved for. Between 0⁺ and the least λ of the scan nothing is tried:
     only the logistic loss still moves there, like 1/log(1/λ).
@@ -98,4 +270,4 @@ def optimal_regularisation(errors: ErrorByLambda, low: float, high: float) -> Ar
     point, lam, error = (np.concatenate(part) for part in zip(*candidates, strict=True))
     order = np.lexsort((error, point))  # NaN comes last
     best = order[np.unique(point[order], return_index=True)[1]]
-    return np.where(np.isnan(error[best]), np.nan, lam[best])
+    return np.where(np.isnan(error[best]), np.nan, lam[best]), error[best]

@@ -17,6 +17,8 @@ from hiddenmanifold.theory.channel import Channel, Hats
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
 from hiddenmanifold.theory.proximal_curve import RULES
 
+ROUNDING = 5e-16
+"""Mean of h, relative to its typical size, that is none."""
 START_TOLERANCE = 1e-5
 """Residual at which the roughest quadrature hands over to the finer ones."""
 RESCUE_TOLERANCE = 1e-10
@@ -65,7 +67,9 @@ class SaddlePoint:
             weight = np.ones_like(x)
             if x.shape[1] > n:  # the intercept: e0 = 0, in units of the typical h
                 scale = np.sqrt(hats.e[:, 1, None])
-                residual = np.hstack([residual, hats.e[:, 3:] / scale])
+                tilt = hats.e[:, 3:] / scale
+                tilt[np.abs(tilt) <= ROUNDING] = 0.0  # or a tiny sqrt(Q) would magnify it
+                residual = np.hstack([residual, tilt])
                 matrix = np.concatenate([matrix, -hats.de[:, 3:] / scale[..., None]], axis=1)
                 weight[:, n:] = np.minimum(1.0, np.abs(matrix[:, n:, n]))
         return Closure(residual, matrix, weight, hats)

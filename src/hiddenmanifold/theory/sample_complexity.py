@@ -14,7 +14,7 @@ from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory.asymptotics import asymptotics
 from hiddenmanifold.theory.limits import Phase, fitted_phase
-from hiddenmanifold.theory.optimal import ErrorByLambda, optimal_regularisation
+from hiddenmanifold.theory.optimal import ErrorByLambda, optimum
 from hiddenmanifold.theory.peak import AROUND, ErrorByFeatures, at_threshold, threshold
 
 ERROR = "generalisation_error"
@@ -48,10 +48,11 @@ class ErrorBySamples:
     def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """The error and its slope by t, which an optimal λ does not change."""
         points = Points.of(np.exp(t), self.gamma[point], self.lam[point], t >= END)
-        if self.bounds is not None:
+        if self.bounds is None:
+            found = asymptotics(self.model, points, self.crew, slopes=("n",))
+        else:
             errors = ErrorByLambda(self.model, points, ERROR, self.crew)
-            points = points.at(optimal_regularisation(errors, *self.bounds))
-        found = asymptotics(self.model, points, self.crew, slopes=("n",))
+            _, found = optimum(errors, *self.bounds, slopes=("n",))
         return found[ERROR], found[f"{ERROR}_by_log_n"]
 
     def scan(self, t: Array) -> Samples:

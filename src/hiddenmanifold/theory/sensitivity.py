@@ -20,7 +20,7 @@ from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.numerics.newton import largest, newton_step
 
 if TYPE_CHECKING:
-    from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint
+    from hiddenmanifold.theory.saddle_point import SaddlePoint
 
 PARAMETERS = ("regularisation", "n", "p")
 """What derivatives can be taken by: the logarithm of one, the other two and d held fixed."""
@@ -30,16 +30,20 @@ STEP = 1e-4
 """Step of the differences, in the logarithm of a ratio."""
 
 
-def tangents(problem: SaddlePoint, outcome: Outcome, parameters: Sequence[str]) -> dict[str, Array]:
-    """How the unknowns move per unit of the logarithm of each parameter."""
-    e, n = outcome.e, problem.channel.overlap_unknowns
-    moved = {}
+def tangents(
+    problem: SaddlePoint, e: Array, matrix: Array, parameters: Sequence[str]
+) -> dict[str, Array]:
+    """How the unknowns move per unit of the logarithm of each parameter.
+
+    Out of the channel averages `e` (points, 3) and Newton's matrix at the solution.
+    """
+    n, moved = problem.channel.overlap_unknowns, {}
     with np.errstate(all="ignore"):
         dy = problem.channel.coordinates(problem.overlaps(e))[1]
         for parameter in parameters:
-            direction = np.zeros_like(outcome.x)
+            direction = np.zeros(matrix.shape[:2])
             direction[:, :n] = _right_side(parameter, problem, e, dy)
-            moved[parameter] = newton_step(outcome.matrix, direction)
+            moved[parameter] = newton_step(matrix, direction)
     return moved
 
 

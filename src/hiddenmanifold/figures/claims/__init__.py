@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hiddenmanifold.figures.claims import double_descent, equivalence, features, manifold
 from hiddenmanifold.figures.claims.judgement import COLOURS, DIFFERS, HOLDS, REMARK, Row
+from hiddenmanifold.progress import Progress
 
 __all__ = ["CHECKS", "COLOURS", "DIFFERS", "HOLDS", "REMARK", "Row", "check"]
 
@@ -20,9 +21,9 @@ CHECKS: tuple[Callable[[], Row], ...] = (
 
 def check(progress: bool = False) -> list[Row]:
     """Check every claim, in the order of the text, maybe with a progress bar."""
-    if not progress:
-        return [one() for one in CHECKS]
-    from rich.progress import Progress
-
-    with Progress(auto_refresh=False, transient=True) as bar:  # no thread, so that work can fork
-        return [one() for one in bar.track(CHECKS, description="checking the claims")]
+    rows = []
+    with Progress(progress, "checking the claims").of(len(CHECKS)) as shown:
+        for one in CHECKS:
+            rows.append(one())
+            shown.advance()
+    return rows

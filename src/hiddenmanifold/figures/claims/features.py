@@ -12,8 +12,8 @@ from hiddenmanifold.figures.claims.judgement import (
     contest,
     strength,
     verdict,
-    worst_score,
 )
+from hiddenmanifold.figures.curves import worst_score
 from hiddenmanifold.figures.setting import paper_model
 from hiddenmanifold.needs import features_needed
 from hiddenmanifold.thresholds import separability_threshold

@@ -6,10 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.figures.curves import compared
 from hiddenmanifold.model import Model
 from hiddenmanifold.prediction import predict
 
@@ -50,12 +47,6 @@ def contest(
 def strength(regularisation: float | str) -> str:
     """The λ of a claim in words."""
     return "optimal λ" if isinstance(regularisation, str) else f"λ = {regularisation:g}"
-
-
-def worst_score(model: Model, *quantities: str, **arguments: Any) -> float:
-    """How far simulated quantities are from the theory at most, in standard errors."""
-    ds = compared(model, **arguments, seeds=10, progress=False)
-    return float(np.abs([ds[f"{name}_z"] for name in quantities]).max())
 
 
 def verdict(holds: bool, remark: bool = False) -> str:

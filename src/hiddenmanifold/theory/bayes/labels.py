@@ -136,6 +136,8 @@ def labels_of(teacher: Teacher) -> Labels:
     """The labels of a teacher, as the Bayes-optimal predictor sees them."""
     if teacher.task is Task.REGRESSION:
         return LinearLabels(real(teacher))
+    if teacher.displaces:
+        return ClassLabels(binary(teacher))
     return BinaryLabels(binary(teacher))
 
 
@@ -171,6 +173,33 @@ class LinearLabels(Labels):
     def errors(self, ell: Array) -> tuple[Array, Array]:
         _, V0 = self.moments(ell)
         return self.teacher.noise + V0, V0
+
+
+@dataclass(frozen=True)
+class ClassLabels(Labels):
+    """Classes: every sample, along its label, shows the centre with white noise, and E = 1."""
+
+    teacher: BinaryTeacher
+    alone = True
+    at_rest = 1.0
+
+    def highest(self, log_ratio: Array) -> Array:
+        bound: Array = log_ratio + np.log(self.rho)
+        return bound
+
+    def information(self, ell: Array, level: int) -> Information:
+        q, V0 = self.moments(ell)
+        return Information(np.log(V0), -q / self.rho, np.zeros_like(ell))
+
+    def negentropy(self, ell: Array) -> Array:
+        plus, minus, _ = self.teacher.at_rest
+        entropy = float(special.entr(plus) + special.entr(minus))
+        return self.moments(ell)[0] / 2 - entropy
+
+    def errors(self, ell: Array) -> tuple[Array, Array]:
+        q, V0 = self.moments(ell)
+        error = least_error(self.teacher, np.sqrt(q), V0)
+        return error, error
 
 
 @dataclass(frozen=True)

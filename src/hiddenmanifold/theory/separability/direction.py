@@ -193,7 +193,8 @@ class _Average:
 
     def _edges(self, y: int, t0: Array, t: Array, k: Array, V0: Array) -> Array:
         """Panel boundaries: of the normal law, and where the label law or the average bends."""
-        reach = (26 if min(self.teacher.at_rest[:2]) < RARE else 6) * PANEL
+        far = min(self.teacher.at_rest[:2]) < RARE or self.teacher.displaces
+        reach = (26 if far else 6) * PANEL
         fan = np.arange(-reach, reach + 0.5 * PANEL, PANEL)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             law = self.teacher.landmarks(y, V0) / k[:, None]

@@ -59,14 +59,14 @@ class Line:
         """Threshold p/n at given n/d: the root of log(p/n) + log(d/p) = log(d/n)."""
         if self.features.blind:  # nothing is seen of the field, at any d/p
             return self.p_over_n_at_gamma(1.0 / delta)
-        blind, half, seeing = least(
-            self.teacher, np.array([0.0, 0.5, 1.0]), self.free_intercept
-        ).value
+        most = self.features.visible(np.array([0.5]))  # of linear features, that of any p > d
+        seen, hidden = np.append([0.0, 0.5], most.fraction), np.append([1.0, 0.5], most.hidden)
+        blind, half, seeing = least(self.teacher, seen, self.free_intercept, hidden).value
         # of linear features more than d do not help
         never = self.features.noiseless & (delta * seeing >= 1.0)
-        # p/n is at most that of the blind; and where d/p >= 2, at least that of half the field
+        # p/n is at most that of the blind; with few features, at least that of half the field
         low = np.maximum(self._odds(np.log(1.0 / (delta * blind))), -ODDS)
-        high = self._odds(np.log(np.maximum(2.0, 1.0 / (delta * half))))
+        high = self._odds(np.log(np.maximum(2.0 * self.features.focus, 1.0 / (delta * half))))
 
         def product(odds: Array, index: Integers) -> tuple[Array, Array]:
             found = self._least(odds)
@@ -114,9 +114,10 @@ class Line:
     def _log_gamma(self, odds: Array) -> Array:
         r"""Logarithm of the d/p at which the log-odds are those given; -inf if there is none.
 
-        Never is more seen than :math:`\chi = \min(1, 1/\gamma)`.
+        Never is more seen than :math:`\chi = \min(1, 1/\gamma)`, times the features' focus.
         """
-        high, low = np.logaddexp(0.0, odds), np.full_like(odds, LOWEST)
+        high = np.logaddexp(0.0, odds) + np.log(self.features.focus)
+        low = np.full_like(odds, LOWEST)
 
         sought = odds.ravel()
 

@@ -1,0 +1,273 @@
+"""The models of this package as estimators of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from scipy import special
+
+from hiddenmanifold.activations import Activation
+from hiddenmanifold.activations import resolved as resolved_activation
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.data.leave_one_out import Ridge
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task, check_count, check_number, resolve
+from hiddenmanifold.losses import REGISTRY as LOSSES
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.projections import REGISTRY as PROJECTIONS
+from hiddenmanifold.projections import Projection
+from hiddenmanifold.simulation.fit import fit_path
+
+try:
+    from sklearn import base
+    from sklearn.utils import check_random_state
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:  # pragma: no cover (the tests have it)
+    raise ImportError(
+        "hm.GLM and hm.RandomFeatures need scikit-learn 1.6 or newer: "
+        "pip install 'hiddenmanifold[data]'"
+    ) from error
+
+FOLDS = 5
+CANDIDATES = np.geomspace(1e-4, 1e3, 15)
+"""Regularisations among which to choose, in units of the variance of a feature."""
+
+
+class RandomFeatures(
+    base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator
+):
+    r"""Random features :math:`\sigma(F^\top c/\sqrt d)` of the columns c, as a transformer.
+
+    Hadamard and cosine projections are fast transforms, of cost :math:`O(p\log p)` per sample.
+
+    Parameters
+    ----------
+    n_features : int
+        Number p of features.
+    activation : str, Activation or callable
+        The function σ, as in `hm.Model`.
+    projection : str or Projection
+        The law of F, as in `hm.Model`.
+    scale : "common", "standard" or None
+        Centre the columns and divide them all by one number, so that σ receives a variance of 1 on
+        average; or each by its own deviation; or take them as they are. It is found by `fit`.
+    random_state : int, RandomState or None
+        Where F comes from.
+    """
+
+    def __init__(
+        self,
+        n_features: int = 100,
+        activation: str | Activation | Callable[[Array], Array] = "relu",
+        projection: str | Projection = "gaussian",
+        *,
+        scale: Literal["common", "standard"] | None = "common",
+        random_state: Any = None,
+    ) -> None:
+        self.n_features = n_features
+        self.activation = activation
+        self.projection = projection
+        self.scale = scale
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> RandomFeatures:
+        """Draw F, and find the scale."""
+        p = check_count("n_features", self.n_features)
+        self._activation = resolved_activation(self.activation)
+        projection = resolve("projection", self.projection, Projection, PROJECTIONS)
+        if self.scale not in ("common", "standard", None):
+            raise InvalidArgumentError("scale", self.scale, "'common', 'standard' or None")
+        X = validate_data(self, X, dtype=float)
+        d = X.shape[1]
+        self.mean_, self.scale_ = np.zeros(d), np.ones(d)
+        if self.scale is not None:
+            self.mean_, unit = X.mean(0), X.std(0)
+            if self.scale == "common":
+                unit = np.full(d, np.sqrt(np.mean(unit**2)))
+            self.scale_ = np.where(unit > 0, unit, 1.0)
+        seed = check_random_state(self.random_state).randint(2**31)
+        self._map = projection.sample(d, p, np.random.default_rng(seed))
+        self._n_features_out = p
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The features of some samples."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=float, reset=False)
+        rows = (X - self.mean_) / self.scale_
+        return self._activation(self._map.left(rows) / np.sqrt(X.shape[1]))
+
+
+class _Linear(base.BaseEstimator):
+    """What classifier and regressor share: an exact fit, at a given λ or the one it chooses."""
+
+    def __init__(
+        self, loss: str | Loss = "square", regularisation: float | Literal["loo"] = "loo"
+    ) -> None:
+        self.loss = loss
+        self.regularisation = regularisation
+
+    def _fit(self, X: Array, y: Array, task: Task) -> None:
+        loss = resolve("loss", self.loss, Loss, LOSSES)
+        if task not in loss.tasks:
+            raise InvalidArgumentError("loss", self.loss, f"a loss for {task}")
+        lam = self.regularisation
+        if isinstance(lam, str):
+            if lam != "loo":
+                raise InvalidArgumentError("regularisation", lam, "a number or 'loo'")
+            lam = _best(loss, task, X, y)
+        check_number("regularisation", lam, 0.0, open_low=not loss.quadratic)
+        (fit,) = fit_path(loss, task, X, y, np.array([lam], dtype=float), intercept=True)
+        self.regularisation_ = float(lam)
+        self.optimality_ = fit.optimality
+        self._weights, self._intercept = fit.w / np.sqrt(X.shape[1]), fit.b
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        out: Array = validate_data(self, X, dtype=float, reset=False) @ self._weights
+        return out + self._intercept
+
+
+class GLMRegressor(base.RegressorMixin, _Linear):
+    """Regression with a convex loss, see `GLM`."""
+
+    def fit(self, X: Any, y: Any) -> GLMRegressor:
+        """Fit weights and intercept."""
+        X, y = validate_data(self, X, y, dtype=float, y_numeric=True)
+        self._fit(X, np.asarray(y, dtype=float), Task.REGRESSION)
+        self.coef_, self.intercept_ = self._weights, self._intercept
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predicted labels."""
+        return self._scores(X)
+
+
+def _is_logistic(estimator: Any) -> bool:
+    return estimator.loss == "logistic" or type(estimator.loss) is LOSSES["logistic"]
+
+
+class GLMClassifier(base.ClassifierMixin, _Linear):
+    """Classification of two classes with a convex loss, see `GLM`."""
+
+    def fit(self, X: Any, y: Any) -> GLMClassifier:
+        """Fit weights and intercept."""
+        X, y = validate_data(self, X, y, dtype=float)
+        check_classification_targets(y)
+        self.classes_, which = np.unique(y, return_inverse=True)
+        if len(self.classes_) != 2:
+            kind = type_of_target(y)
+            raise InvalidArgumentError(
+                "y",
+                f"of {len(self.classes_)} class{'es' * (len(self.classes_) > 1)} ({kind})",
+                "of two. Only binary classification is supported. The type of the target is "
+                f"{kind}",
+            )
+        self._fit(X, np.where(which == 1, 1.0, -1.0), Task.CLASSIFICATION)
+        self.coef_, self.intercept_ = self._weights[None], np.array([self._intercept])
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores, positive for the second class."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Any:
+        """Predicted classes."""
+        second = self._scores(X) > 0
+        return self.classes_[second.astype(int)]
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of both classes; of the logistic loss only."""
+        score = self._scores(X)
+        return np.column_stack([special.expit(-score), special.expit(score)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def GLM(  # noqa: N802 (it makes an estimator, and is named like one)
+    loss: str | Loss = "square",
+    regularisation: float | Literal["loo"] = "loo",
+    *,
+    task: Literal["regression", "classification"] | None = None,
+) -> GLMRegressor | GLMClassifier:
+    r"""A linear model :math:`f = x\cdot w/\sqrt p + b` that is fitted exactly, for scikit-learn.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        As in `hm.Model`.
+    regularisation : float or "loo"
+        The λ of the objective; "loo" takes the one of least leave-one-out loss: exact for the
+        square loss, to one Newton step for smooth losses, and over five folds for losses whose
+        slope jumps.
+    task : {"regression", "classification"}, optional
+        By default regression, unless the loss knows classes only.
+
+    Returns
+    -------
+    GLMRegressor or GLMClassifier
+        With `coef_` (w/√p) and `intercept_` as scikit-learn has them, the `regularisation_` used,
+        and `optimality_`, a bound on the fit's relative distance from its minimum.
+    """
+    tasks = resolve("loss", loss, Loss, LOSSES).tasks
+    if task not in (None, *Task):
+        raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
+    if task is None:
+        task = "regression" if Task.REGRESSION in tasks else "classification"
+    if Task(task) not in tasks:
+        raise InvalidArgumentError("loss", loss, f"a loss for {task}")
+    kind = GLMRegressor if task == "regression" else GLMClassifier
+    return kind(loss, regularisation)
+
+
+def _best(loss: Loss, task: Task, X: Array, y: Array) -> float:
+    """The regularisation of least leave-one-out loss."""
+    if len(y) < 3 or not np.ptp(X, axis=0).any():
+        return 1.0  # nothing to choose by
+    ridge = Ridge.of(X, y)
+    if loss.quadratic:
+        return ridge.best
+    lams = float(X.var(0).mean()) * CANDIDATES
+    left_out = _in_folds if loss.has_jumps else _one_by_one
+    return float(lams[left_out(loss, task, X, y, lams=lams, ridge=ridge).argmin()])
+
+
+def _one_by_one(loss: Loss, task: Task, X: Array, y: Array, *, lams: Array, ridge: Ridge) -> Array:
+    """Mean loss of left-out samples, by one Newton step from the fit to all of them."""
+    C, found = ridge.U * np.sqrt(ridge.k), np.empty(len(lams))
+    for i, fit in enumerate(fit_path(loss, task, X, y, lams, intercept=True)):
+        s = _shortfalls(loss, task, y, X @ fit.w / np.sqrt(X.shape[1]) + fit.b)
+        bend = loss.second_derivative(s)
+        total = max(float(bend.sum()), 1e-12)
+        centred = C - bend @ C / total
+        matrix = centred.T @ (bend[:, None] * centred)
+        matrix[np.diag_indices_from(matrix)] += lams[i]
+        response = 1.0 / total + (centred * np.linalg.solve(matrix, centred.T).T).sum(1)
+        free = np.maximum(1.0 - bend * response, 1e-6)
+        found[i] = loss.value(s + loss.derivative(s) * response / free).mean()
+    return found
+
+
+def _in_folds(loss: Loss, task: Task, X: Array, y: Array, *, lams: Array, ridge: Ridge) -> Array:
+    """Mean loss of folds that are left out: no Newton step crosses a kink."""
+    fold = np.random.default_rng(0).permutation(len(y)) % min(FOLDS, len(y))
+    total = np.zeros(len(lams))
+    for test in (fold == i for i in range(fold.max() + 1)):
+        if task is Task.CLASSIFICATION and np.ptp(y[~test]) == 0:
+            continue
+        fits = fit_path(loss, task, X[~test], y[~test], lams, intercept=True)
+        scores = [X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits]
+        total += [loss.value(_shortfalls(loss, task, y[test], f)).sum() for f in scores]
+    return total / len(y)
+
+
+def _shortfalls(loss: Loss, task: Task, y: Array, scores: Array) -> Array:
+    return y - scores if task is Task.REGRESSION else loss.anchor - y * scores

@@ -1,0 +1,178 @@
+"""How many samples a target needs, and whether samples or features limit a task."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.data.curves import learning_curve
+from hiddenmanifold.data.sample import Data
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task, check_number
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+REACH = np.geomspace(0.25, 1024.0, 17)
+"""Numbers of samples among which a target is sought, in units of those at hand."""
+WORTHWHILE = 0.1
+"""A task is limited by samples if 8 times as many would lower its error by this part."""
+
+
+@dataclass(frozen=True)
+class SamplePlan:
+    """What more samples would bring, see `plan`.
+
+    Attributes
+    ----------
+    curve : xarray.Dataset
+        The learning curve at 1, 2, 4 and 8 times the samples at hand.
+    n, n_low, n_high : float
+        Samples that the target needs, and the interval of one standard deviation; inf where the
+        curve does not come down to it.
+    regularisation : float
+        The λ of least leave-one-out error, which hardly depends on n.
+    limited_by : {"samples", "features"}
+        What more of would lower the error; "features" includes noise, which nothing lowers.
+    sentence : str
+        All of it in words.
+    """
+
+    curve: xr.Dataset
+    n: float
+    n_low: float
+    n_high: float
+    regularisation: float
+    limited_by: Literal["samples", "features"]
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    __repr__ = __str__
+
+
+def plan(
+    data: Data,
+    *,
+    target_error: float | None = None,
+    target_gain: float | None = None,
+    on_refusal: Literal["raise", "keep"] = "raise",
+) -> SamplePlan:
+    """Say what 2, 4 and 8 times the samples would bring, and how many a target needs.
+
+    Parameters
+    ----------
+    data : Data
+        The sample at hand.
+    target_error : float
+        The error to reach: mean square for regression, misclassification for classes.
+    target_gain : float
+        Instead, the part between 0 and 1 by which it is to fall below that at hand. Much of the
+        uncertainty is shared by both errors, so that this is better known.
+    on_refusal : {"raise", "keep"}
+        As in `learning_curve`.
+
+    Raises
+    ------
+    UnusableDataError
+        If the diagnosis speaks against predictions beyond the sample.
+    InvalidArgumentError
+        Unless exactly one target is given, and makes sense.
+    """
+    if not isinstance(data, Data):
+        raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
+    if (target_error is None) == (target_gain is None):
+        raise InvalidArgumentError(
+            "target_error", target_error, "given, or target_gain, but not both"
+        )
+    if target_error is not None:
+        check_number("target_error", target_error, 0.0, open_low=True)
+        goal, relative = float(target_error), False
+    else:
+        check_number("target_gain", target_gain, 0.0, 1.0, open_low=True)
+        goal, relative = 1.0 - float(target_gain or 0.0), True
+    lam = data.best_regularisation
+    sizes = [m * data.N for m in (1, 2, 4, 8)]
+    curve = learning_curve(data, n=sizes, regularisation=lam, on_refusal=on_refusal)
+    n, low, high = _needed(data, lam, goal, relative=relative)
+    limited = _limit(data, lam)
+    words = [_outlook(data, curve), _answer(n, low, high, goal, relative=relative)]
+    words += [f"Regularisation λ = {lam:.3g}, of least leave-one-out error.", _LIMITS[limited]]
+    return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
+
+
+def _needed(data: Data, lam: float, goal: float, *, relative: bool) -> tuple[float, float, float]:
+    """Samples at which the prediction, and its lower and upper ends, come down to the goal."""
+    from scipy import interpolate
+
+    sizes = np.maximum(REACH * data.N, 3.0)
+    found = [data.predicted(n, np.array([lam]), relative=relative) for n in sizes]
+    value = np.array([f.value[0, 0] for f in found])
+    deviation = np.array([f.deviation[0, 0] for f in found])
+    ends = (value, value - deviation, value + deviation)
+    fine = np.geomspace(sizes[0], sizes[-1], 1000)
+    smooth = interpolate.PchipInterpolator(np.log(sizes), np.array(ends), axis=1)
+    n, low, high = (_crossing(fine, end, goal) for end in smooth(np.log(fine)))
+    return n, min(n, low), max(n, high)
+
+
+def _crossing(sizes: Array, values: Array, goal: float) -> float:
+    """The first size from which on values are at most the goal, between sizes by logarithms."""
+    above = np.flatnonzero(values > goal)
+    last = above[-1] if above.size else -1
+    if last == len(sizes) - 1:
+        return math.inf
+    if last < 0:
+        return float(sizes[0])
+    pair = slice(last, last + 2)
+    return float(np.exp(np.interp(-goal, -values[pair], np.log(sizes[pair]))))
+
+
+def _limit(data: Data, lam: float) -> Literal["samples", "features"]:
+    at, more = np.array([lam]), 8 * data.N
+    now, then = (data.forecast.at(n, at).value[1, 0] for n in (data.N, more))
+    if data.random_features and data.forecast.at(data.N, at, 8 * data.p).value[1, 0] < then:
+        return "features"
+    return "samples" if then < (1.0 - WORTHWHILE) * now else "features"
+
+
+_LIMITS = {
+    "samples": "Samples limit this task: more of them lower the error.",
+    "features": "Features, or noise, limit this task: more samples alone hardly lower the error.",
+}
+
+
+def _outlook(data: Data, curve: xr.Dataset) -> str:
+    kind = "mean square error" if data.task is Task.REGRESSION else "misclassification"
+    now, *later = (
+        f"{float(at.generalisation_error):.4g} "
+        f"({float(at.generalisation_error_low):.4g} to {float(at.generalisation_error_high):.4g})"
+        for at in (curve.isel(n=i) for i in range(curve.sizes["n"]))
+    )
+    times = ", ".join(f"{text} with {m}N" for text, m in zip(later, (2, 4, 8), strict=True))
+    return f"The {kind} is {now} with the N = {data.N} samples at hand, and would be {times}."
+
+
+def _answer(n: float, low: float, high: float, goal: float, *, relative: bool) -> str:
+    aim = f"An error lower by {100 * (1 - goal):.3g} %" if relative else f"An error of {goal:.4g}"
+    if math.isinf(low):
+        return f"{aim} is out of reach of more samples alone."
+    if math.isinf(n):
+        return f"{aim} needs at least {_count(low)} samples, and is perhaps out of reach."
+    if math.isinf(high):
+        return (
+            f"{aim} needs at least {_count(low)} samples, most likely about {_count(n)}; "
+            "the upper end is not determined."
+        )
+    return f"{aim} needs about {_count(n)} samples ({_count(low)} to {_count(high)})."
+
+
+def _count(n: float) -> str:
+    """A number of samples to two digits, as whole number."""
+    digits = max(0, int(math.floor(math.log10(n))) - 1)
+    return f"{int(round(n, -digits))}"

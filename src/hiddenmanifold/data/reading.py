@@ -1,0 +1,176 @@
+"""From what users have, tables and labels of many kinds, to arrays; or a clear refusal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task
+
+FEWEST_ROWS = 50
+FEWEST_OF_A_CLASS = 10
+GROUPS = 10
+"""Groups of samples that are left out in turn, for the error bars."""
+SPLITS = 5
+"""Times that the sample is halved at random, for the backtest."""
+MEMORY_LIMIT = 8e9
+PATIENCE = 3600.0
+"""Seconds beyond which a sample is refused."""
+SPEED = 2.5e10
+"""Operations per second of one core, cautiously."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the analysis of a sample needs, roughly, on one core."""
+
+    bytes: float
+    seconds: float
+
+    @classmethod
+    def of(cls, n: int, p: int) -> Cost:
+        """Estimated for N samples of p features, with all error bars."""
+        m, fits = min(n, p), 60
+        once = 4 * n * p * m + 20 * m**3 + 6 * n * m * fits
+        return cls(
+            8.0 * (4 * n * p + 3 * n * m + 2 * m**2 + 8 * n * fits),
+            (GROUPS + 1 + SPLITS / 2) * (once / SPEED + 0.1),
+        )
+
+    def check(self, shape: tuple[int, int]) -> None:
+        """Raise if it is too much."""
+        if self.bytes > MEMORY_LIMIT or self.seconds > PATIENCE:
+            raise InvalidArgumentError(
+                "X",
+                f"of shape {shape}, which would need {self}",
+                f"smaller: at most {MEMORY_LIMIT / 1e9:.0f} GB and {PATIENCE:.0f} s; rows drawn at "
+                "random from a larger table show the same population",
+            )
+
+    def __str__(self) -> str:
+        return f"about {self.bytes / 1e9:.2g} GB and {self.seconds:.2g} s on one core"
+
+
+def features(X: Any) -> Array:
+    """A table as an array (N, p); raise unless it is one of finite numbers that vary."""
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 2:
+        check_size(*shape)
+    if callable(getattr(X, "toarray", None)):  # scipy.sparse
+        X = X.toarray()
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        words = [str(c) for c, t in zip(X.columns, X.dtypes, strict=True) if _kind(t) not in "biuf"]
+        if words:
+            raise InvalidArgumentError(
+                "X",
+                f"with columns that are no numbers: {', '.join(words[:5])}",
+                "numbers only: turn categories into columns of 0 and 1 first, for example by "
+                "pandas.get_dummies",
+            )
+    try:
+        array = np.array(X, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            "X", X, "a table of numbers: NumPy, pandas or scipy.sparse"
+        ) from None
+    if array.ndim != 2 or 0 in array.shape:
+        raise InvalidArgumentError("X", f"of shape {array.shape}", "a table (samples, features)")
+    check_size(*array.shape)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise InvalidArgumentError(
+            "X",
+            f"with {int(bad.sum())} entries missing or infinite, in columns "
+            f"{_listed(np.flatnonzero(bad.any(0)))}",
+            "complete: drop or fill in what is missing",
+        )
+    constant = np.flatnonzero(np.ptp(array, axis=0) == 0)
+    if constant.size:
+        raise InvalidArgumentError(
+            "X",
+            f"with {constant.size} constant columns: {_listed(constant)}",
+            "without them: they say nothing, but would count in the p of f = x·w/√p; "
+            "X[:, np.ptp(X, axis=0) > 0] leaves them out",
+        )
+    return array
+
+
+def check_size(rows: int, columns: int) -> None:
+    """Raise unless there are enough samples, and the analysis is affordable."""
+    if rows < FEWEST_ROWS:
+        raise InvalidArgumentError(
+            "X", f"of {rows} rows", f"of at least {FEWEST_ROWS} rows: fewer show too little"
+        )
+    Cost.of(rows, columns).check((rows, columns))
+
+
+def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] | None]:
+    """Labels as numbers (±1 for classes), the task, and the two classes if there are any."""
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (rows,):
+        raise InvalidArgumentError(
+            "y", f"of shape {array.shape}", f"one label for each row: {rows}"
+        )
+    if task not in (None, *Task):
+        raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
+    missing = _missing(array)
+    if missing:
+        raise InvalidArgumentError("y", f"with {missing} labels missing or infinite", "complete")
+    numbers = array.dtype.kind in "biuf"
+    try:
+        values, counts = np.unique(array, return_counts=True)
+    except TypeError:  # words and numbers
+        raise InvalidArgumentError("y", y, "labels of one kind") from None
+    if len(values) == 1:
+        raise InvalidArgumentError("y", f"all equal to {values[0]}", "of two classes, or varying")
+    if task is None:
+        task = Task.CLASSIFICATION if len(values) == 2 or not numbers else Task.REGRESSION
+    if Task(task) is Task.REGRESSION:
+        if not numbers:
+            raise InvalidArgumentError("y", y, "numbers, for task='regression'")
+        return array.astype(float), Task.REGRESSION, None
+    if len(values) > 2:
+        raise InvalidArgumentError(
+            "y",
+            f"of {len(values)} classes",
+            "of two classes; for one against the rest give y == one",
+        )
+    if counts.min() < FEWEST_OF_A_CLASS:
+        rare = values[counts.argmin()]
+        raise InvalidArgumentError(
+            "y",
+            f"with {counts.min()} labels {rare}",
+            f"such that each class has at least {FEWEST_OF_A_CLASS} samples",
+        )
+    low, high = values.tolist()
+    return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, (low, high)
+
+
+def copies(X: Array, y: Array) -> int:
+    """Rows that repeat an earlier one, label included."""
+    rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0  # no negative zeros
+    return len(rows) - len({row.tobytes() for row in rows})
+
+
+def _kind(dtype: Any) -> str:
+    """The letter of a column's type; those of pandas' own types may be missing."""
+    return str(getattr(dtype, "kind", "O"))
+
+
+def _missing(array: Any) -> int:
+    if array.dtype.kind == "f":
+        return int((~np.isfinite(array)).sum())
+    if array.dtype.kind == "O":
+        return sum(value is None or value != value for value in array)  # noqa: PLR0124 (NaN)
+    return 0
+
+
+def _listed(numbers: Any, most: int = 8) -> str:
+    text = ", ".join(str(number) for number in numbers[:most])
+    return text + (", …" if len(numbers) > most else "")

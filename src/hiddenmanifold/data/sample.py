@@ -1,0 +1,282 @@
+"""A sample of real data, what it shows of its population, and how far that can be trusted."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.data import reading
+from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
+from hiddenmanifold.data.forecast import Forecast, Point
+from hiddenmanifold.data.leave_one_out import Ridge
+from hiddenmanifold.data.reading import GROUPS, SPLITS, Cost
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted `QUANTITIES`, arrays (quantities, λ), with statistical and systematic errors."""
+
+    value: Array
+    statistical: Array
+    systematic: Array
+    kappa: Array
+    resolved: Booleans
+
+    @property
+    def deviation(self) -> Array:
+        """One standard deviation, of both kinds together."""
+        return np.hypot(self.statistical, self.systematic)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Data:
+    r"""Real data, as a sample of a population that ridge regression is to learn.
+
+    The features are taken as they are: λ belongs to :math:`f = x\cdot w/\sqrt p + b` on these
+    columns.
+
+    Parameters
+    ----------
+    X : table (N, p)
+        Features, as a NumPy array, a pandas DataFrame or a scipy.sparse matrix.
+    y : sequence
+        Labels: numbers, or any two values for classes; the larger of the two becomes +1.
+    task : {"regression", "classification"}, optional
+        By default guessed: classes if there are two different labels or if they are words.
+    random_features : bool
+        Whether the columns are random features of some kernel, so that curves for another number p
+        of them can be asked for.
+    scale : None, "standard" or sequence of float
+        What to divide the centred columns by: nothing, their standard deviations, or p numbers. It
+        is found once, from this sample, and then frozen: `scaled` applies it to other data.
+
+    Attributes
+    ----------
+    guessed : bool
+        Whether the task was guessed.
+    classes : pair or None
+        The labels that became -1 and +1.
+    N, p : int
+        Numbers of samples and features.
+    regularisation : float or None
+        The λ of a pipeline's model, see `from_pipeline`.
+    cost : Cost
+        Estimated memory and time of the analysis, which is done when it is first asked for.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If features or labels cannot be used, or the analysis would take too long.
+    """
+
+    X: Any
+    y: Any
+    task: Any = None
+    random_features: bool = False
+    scale: Any = None
+    guessed: bool = field(init=False)
+    classes: tuple[Any, Any] | None = field(init=False)
+    cost: Cost = field(init=False)
+    regularisation: float | None = field(init=False, default=None)
+    _centre: Array = field(init=False)
+    _unit: Array = field(init=False)
+
+    @classmethod
+    def from_pipeline(cls, pipeline: Any, X: Any, y: Any, **options: Any) -> Data:
+        """The data that the last step of a fitted scikit-learn pipeline sees.
+
+        All steps but the last are applied to X as they were fitted. The `regularisation` of the
+        result is the λ that fits the same model as the last step, if that is scikit-learn's ridge
+        or logistic regression, or `hm.GLM`, and None otherwise.
+
+        Parameters
+        ----------
+        pipeline : sklearn.pipeline.Pipeline
+            Fitted; its last step is the model.
+        X, y : table, sequence
+            What the pipeline takes.
+        **options
+            Those of `Data`.
+        """
+        for name in ("steps", "__getitem__", "predict"):
+            if not hasattr(pipeline, name):
+                raise InvalidArgumentError("pipeline", pipeline, "a scikit-learn Pipeline")
+        seen = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
+        data = cls(seen, y, **options)
+        object.__setattr__(data, "regularisation", _regularisation(pipeline[-1], data.p))
+        return data
+
+    def __post_init__(self) -> None:
+        X = reading.features(self.X)
+        y, task, classes = reading.labels(self.y, len(X), self.task)
+        centre, unit = _scaling(X, self.scale)
+        X = (X - centre) / unit
+        for array in (X, y):
+            array.flags.writeable = False
+        known = {"X": X, "y": y, "task": task, "guessed": self.task is None, "classes": classes}
+        cost = Cost.of(*X.shape)
+        if cost.seconds > 60:
+            warnings.warn(f"the analysis of this sample needs {cost}", stacklevel=3)
+        for name, value in (known | {"cost": cost, "_centre": centre, "_unit": unit}).items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        guessed = " (guessed from y)" if self.guessed else ""
+        classes = f", classes {self.classes[0]!r} and {self.classes[1]!r}" if self.classes else ""
+        kind = "random features" if self.random_features else "features"
+        return f"Data({self.N} samples of {self.p} {kind}, {self.task}{guessed}{classes})"
+
+    @property
+    def N(self) -> int:
+        """Number of samples."""
+        return len(self.y)
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    def scaled(self, X: Any) -> Array:
+        """Other features in the frozen units of this sample."""
+        out: Array = (np.asarray(X, dtype=float) - self._centre) / self._unit
+        return out
+
+    @cached_property
+    def ridge(self) -> Ridge:
+        """Ridge regression on the whole sample."""
+        return Ridge.of(self.X, self.y)
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """Spectral measures of the whole sample.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a few rows decide the fit at every λ.
+        """
+        found = self._read(self.ridge)
+        if found is None:
+            raise InvalidArgumentError("data", self, f"a sample of which {DECIDED}")
+        return found
+
+    def forecast_of(self, rows: Any) -> Forecast | None:
+        """The same of some of the rows, None if it cannot be read."""
+        X, y = self.X[rows], self.y[rows]
+        return None if np.ptp(y) == 0 else self._read(Ridge.of(X, y))
+
+    def _read(self, ridge: Ridge) -> Forecast | None:
+        return Forecast.of(ridge, classes=self.task is Task.CLASSIFICATION)
+
+    @property
+    def best_regularisation(self) -> float:
+        """The λ of least mean square leave-one-out error."""
+        return self.ridge.best
+
+    @cached_property
+    def _without_groups(self) -> list[Forecast | None]:
+        order = np.random.default_rng(0).permutation(self.N)
+        return [
+            self.forecast_of(np.sort(np.delete(order, np.s_[g::GROUPS]))) for g in range(GROUPS)
+        ]
+
+    def predicted(
+        self, n: float, lam: Array, p: float | None = None, *, relative: bool = False
+    ) -> Prediction:
+        """What fits to n samples will do at some λ, whether or not the sample is `usable`.
+
+        With `relative`, in units of the same at N samples, in which much of the errors cancels.
+        """
+
+        def point(forecast: Forecast) -> Point:
+            at = forecast.at(n, lam, p)
+            return at.over(forecast.at(self.N, lam)) if relative else at
+
+        here = point(self.forecast)
+        spread = np.full_like(here.value, np.inf)  # if the sample without a group is unreadable
+        others = [forecast for forecast in self._without_groups if forecast is not None]
+        if len(others) == GROUPS:
+            values = np.array([point(forecast).value for forecast in others])
+            spread = np.sqrt((GROUPS - 1.0) * values.var(0))
+        systematic = np.abs(here.halved)
+        if self.classes:
+            doubt = self._doubt(lam) / (self.forecast.at(self.N, lam).value[0] if relative else 1.0)
+            systematic[0] = np.hypot(systematic[0], doubt)
+        return Prediction(here.value, spread, systematic, here.kappa, here.resolved)
+
+    def _doubt(self, lam: Array) -> Array:
+        """How far misclassifications may be from those of normal scores, which were assumed.
+
+        It is what leave-one-out at N samples shows, or as much as it cannot exclude.
+        """
+        counted, error = (part[0] for part in self.measured(lam))
+        doubt: Array = np.maximum(np.abs(counted - self.forecast.at(self.N, lam).value[0]), error)
+        return doubt
+
+    def measured(self, lam: Array) -> tuple[Array, Array]:
+        """Leave-one-out means of `QUANTITIES` at N samples and their standard errors.
+
+        The training loss is that of the fit itself.
+        """
+        path = self.ridge.path(lam)
+        square = path.left_out**2
+        shown = square
+        if self.task is Task.CLASSIFICATION:
+            shown = (self.y[:, None] * (self.y[:, None] - path.left_out) <= 0).astype(float)
+        products = path.y[:, None] * path.residual
+        samples = np.array([shown, 0.5 * square, 0.5 * products])
+        return samples.mean(1), samples.std(1, ddof=1) / np.sqrt(self.N)
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing in the `diagnosis` speaks against predictions for other sizes."""
+        return self.diagnosis.usable
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """Whether this sample can speak for more of its kind: questions, values, verdicts."""
+        return diagnose(self)
+
+    @cached_property
+    def backtest(self) -> float:
+        """Relative error of the prediction, from halves, of the leave-one-out error of all."""
+        lam, rng = np.array([self.best_regularisation]), np.random.default_rng(1)
+        orders = [rng.permutation(self.N) for _ in range(SPLITS)]
+        halves = [half for order in orders for half in np.array_split(order, 2)]
+        found = [self.forecast_of(half) for half in halves]
+        guesses = [np.nan if f is None else f.at(self.N, lam).value[1, 0] for f in found]
+        return float(np.mean(guesses) / self.measured(lam)[0][1, 0] - 1.0)
+
+
+def _regularisation(model: Any, p: int) -> float | None:
+    """The λ of a model on p features; None of one whose strength means something else."""
+    name = type(model).__name__
+    if hasattr(model, "regularisation_"):
+        return float(model.regularisation_)
+    if name.startswith("Ridge"):
+        return float(getattr(model, "alpha_", getattr(model, "alpha", np.nan))) / p
+    return 1.0 / (float(model.C) * p) if name == "LogisticRegression" else None
+
+
+def _scaling(X: Array, scale: Any) -> tuple[Array, Array]:
+    """What to subtract from the columns and what to divide them by."""
+    p = X.shape[1]
+    if scale is None:
+        return np.zeros(p), np.ones(p)
+    if isinstance(scale, str) and scale == "standard":
+        return X.mean(0), X.std(0)
+    allowed = f"None, 'standard', or {p} positive numbers"
+    try:
+        unit = np.asarray(scale, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError("scale", scale, allowed) from None
+    if unit.shape != (p,) or not (np.isfinite(unit) & (unit > 0)).all():
+        raise InvalidArgumentError("scale", scale, allowed)
+    return X.mean(0), unit

@@ -1,0 +1,174 @@
+"""The models as estimators of scikit-learn."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import hiddenmanifold as hm
+from hiddenmanifold import InvalidArgumentError
+from hiddenmanifold.data import estimators
+from hiddenmanifold.ingredients import Task
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((80, 6)) * np.arange(1, 7) + 2.0
+Y = X @ np.ones(6) / 6 + RNG.standard_normal(80)
+LABELS = np.where(np.median(Y) < Y, "up", "down")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        hm.RandomFeatures(5),
+        hm.RandomFeatures(9, "tanh", "hadamard", scale="standard"),
+        hm.RandomFeatures(3, "erf", "dct", scale=None),
+        hm.GLM(),
+        hm.GLM(task="classification"),
+        hm.GLM("huber", 1.0),
+        pytest.param(hm.GLM("logistic", 1.0), marks=pytest.mark.slow),
+        hm.GLM("hinge", 1.0),
+    ],
+    ids=repr,
+)
+def test_scikit_learn_accepts_them(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about checks that are skipped
+        check_estimator(estimator)
+
+
+def test_the_loss_says_which_task():
+    assert is_regressor(hm.GLM("absolute"))
+    assert is_classifier(hm.GLM("logistic"))
+    assert is_classifier(hm.GLM("square", task="classification"))
+    for options in ({"loss": "hinge", "task": "regression"}, {"task": "sorting"}):
+        with pytest.raises(InvalidArgumentError):
+            hm.GLM(**options)
+    with pytest.raises(InvalidArgumentError, match="a loss for regression"):
+        estimators.GLMRegressor("logistic").fit(X, Y)
+
+
+def test_ridge_regression_is_scikit_learn_s():
+    ours = hm.GLM("square", 0.3).fit(X, Y)
+    theirs = Ridge(hm.to_ridge_alpha(0.3, 6)).fit(X, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-8)
+    assert ours.optimality_ < 1e-10
+
+
+def test_logistic_regression_is_scikit_learn_s():
+    ours = hm.GLM("logistic", 0.3).fit(X, LABELS)
+    theirs = LogisticRegression(C=hm.to_sklearn_C(0.3, 6), tol=1e-10, max_iter=10_000)
+    theirs.fit(X, LABELS)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+    assert (ours.predict(X) == theirs.predict(X)).all()
+    assert not hasattr(hm.GLM("hinge"), "predict_proba")
+
+
+def test_ridge_chooses_by_leave_one_out():
+    chosen = hm.GLM().fit(X, Y).regularisation_
+
+    def left_out(lam):
+        kept = [np.arange(80) != i for i in range(80)]
+        fits = [Ridge(6 * lam).fit(X[k], Y[k]) for k in kept]
+        return sum((Y[i] - fit.predict(X[[i]])[0]) ** 2 for i, fit in enumerate(fits))
+
+    assert left_out(chosen) <= min(left_out(0.5 * chosen), left_out(2 * chosen))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_left_out_losses_are_those_of_refits(loss):
+    """One Newton step against fits without the sample."""
+    kind = hm.losses.REGISTRY[loss]()
+    task = Task.CLASSIFICATION if loss == "logistic" else Task.REGRESSION
+    y = np.where(LABELS == "up", 1.0, -1.0) if loss == "logistic" else Y
+    lams = np.array([0.5, 5.0])
+    ridge = estimators.Ridge.of(X, y)
+    found = estimators._one_by_one(kind, task, X, y, lams=lams, ridge=ridge)
+    exact = np.zeros(2)
+    for i in range(80):
+        k = np.arange(80) != i
+        for j, fit in enumerate(estimators.fit_path(kind, task, X[k], y[k], lams, intercept=True)):
+            score = X[i] @ fit.w / np.sqrt(6) + fit.b
+            exact[j] += kind.value(y[i] - score if loss == "huber" else -y[i] * score) / 80
+    np.testing.assert_allclose(found, exact, rtol=5e-3)
+
+
+def test_losses_with_corners_choose_by_folds():
+    chosen = hm.GLM("absolute").fit(X, Y).regularisation_
+    assert chosen in X.var(0).mean() * estimators.CANDIDATES
+
+
+def test_three_classes_are_refused():
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        hm.GLM("logistic", 1.0).fit(X, np.arange(80) % 3)
+
+
+@pytest.mark.parametrize("projection", ["gaussian", "orthogonal", "hadamard", "dct"])
+def test_features_are_the_activation_of_a_linear_map(projection):
+    made = hm.RandomFeatures(16, "tanh", projection, random_state=3).fit(X)
+    c = (X - X.mean(0)) / np.sqrt(X.var(0).mean())
+    F = made._map.left(np.eye(6))
+    np.testing.assert_allclose(made.transform(X), np.tanh(c @ F / np.sqrt(6)), atol=1e-12)
+    again = clone(made).fit(X)
+    np.testing.assert_array_equal(again.transform(X), made.transform(X))
+    assert made.get_feature_names_out()[3] == "randomfeatures3"
+
+
+def test_the_scale_is_frozen_and_gives_a_variance_of_one():
+    wide = np.random.default_rng(1).standard_normal((400, 50)) * np.linspace(1, 9, 50)
+    made = hm.RandomFeatures(300, "identity", random_state=0).fit(wide)
+    assert made.transform(wide).var() == pytest.approx(1.0, rel=0.1)
+    np.testing.assert_allclose(made.transform(wide[:5]), made.transform(wide)[:5])
+    each = hm.RandomFeatures(3, scale="standard").fit(wide)
+    np.testing.assert_allclose(each.scale_, wide.std(0))
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_features": 0}, {"activation": "step"}, {"projection": "x"}, {"scale": "big"}]
+)
+def test_features_that_make_no_sense(options):
+    with pytest.raises(InvalidArgumentError, match=next(iter(options))):
+        hm.RandomFeatures(**options).fit(X)
+
+
+def test_both_in_a_pipeline():
+    pipeline = make_pipeline(hm.RandomFeatures(40, random_state=0), hm.GLM("logistic", 0.1))
+    assert pipeline.fit(X, LABELS).score(X, LABELS) > 0.75
+
+
+def test_data_of_a_pipeline_are_what_its_model_sees():
+    pipeline = make_pipeline(StandardScaler(), hm.RandomFeatures(30, random_state=0), Ridge(6.0))
+    pipeline.fit(X[:60], Y[:60])
+    data = hm.Data.from_pipeline(pipeline, X, Y, random_features=True)
+    np.testing.assert_array_equal(data.X, pipeline[:-1].transform(X))
+    assert data.random_features
+    assert hm.to_ridge_alpha(data.regularisation, 30) == pytest.approx(6.0)
+    ours = hm.GLM("square", data.regularisation).fit(data.X[:60], Y[:60])
+    np.testing.assert_allclose(ours.predict(data.X), pipeline.predict(X), rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (LogisticRegression(C=0.5), 1 / (0.5 * 6)),
+        (hm.GLM("logistic", 0.7), 0.7),
+        (SGDRegressor(alpha=3.0), None),
+        (LinearRegression(), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_regularisation_of_other_models(model, expected):
+    y = LABELS if is_classifier(model) else Y
+    data = hm.Data.from_pipeline(make_pipeline(model).fit(X, y), X, y)
+    assert data.regularisation == (None if expected is None else pytest.approx(expected))
+
+
+def test_only_pipelines_have_steps():
+    with pytest.raises(InvalidArgumentError, match="a scikit-learn Pipeline"):
+        hm.Data.from_pipeline(Ridge(), X, Y)

@@ -1,0 +1,140 @@
+"""How many samples a target needs, and predictions held against rows they never saw."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import hiddenmanifold as hm
+from hiddenmanifold import InvalidArgumentError, UnusableDataError
+from hiddenmanifold.data.planning import _answer, _crossing
+
+P = 40
+
+
+def linear(n, noise, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, P))
+    return X, X @ np.ones(P) / np.sqrt(P) + noise * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def scarce():
+    """Hardly more samples than features, little noise."""
+    return hm.Data(*linear(100, 0.3))
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return hm.Data(*linear(400, 2.0))
+
+
+@pytest.mark.slow
+def test_more_samples_help_where_they_are_scarce(scarce):
+    plan = hm.plan(scarce, target_gain=0.2)
+    assert plan.limited_by == "samples"
+    assert 100 < plan.n_low <= plan.n <= plan.n_high
+    assert plan.n_high < 1000
+    at = np.array([plan.regularisation])
+    now, then = (scarce.forecast.at(n, at).value[0, 0] for n in (100, plan.n))
+    assert then == pytest.approx(0.8 * now, rel=0.02)
+    assert plan.curve.n.values.tolist() == [100, 200, 400, 800]
+    assert "needs about" in str(plan)
+    assert "with 8N" in repr(plan)
+    easy = hm.plan(scarce, target_error=1.01 * now)
+    assert easy.n <= 100
+
+
+def test_noise_is_not_lowered_by_samples(noisy):
+    plan = hm.plan(noisy, target_error=0.1)
+    assert plan.limited_by == "features"
+    assert (plan.n, plan.n_low, plan.n_high) == (math.inf, math.inf, math.inf)
+    assert "out of reach of more samples alone" in plan.sentence
+    assert plan.regularisation == noisy.best_regularisation
+
+
+def test_crossings():
+    sizes, values = np.array([10.0, 100.0, 1000.0]), np.array([3.0, 2.0, 1.0])
+    assert _crossing(sizes, values, 1.5) == pytest.approx(10**2.5)
+    assert _crossing(sizes, values, 4.0) == 10.0
+    assert _crossing(sizes, values, 0.5) == math.inf
+    assert _crossing(sizes, np.array([1.0, 2.0, 0.5]), 1.0) > 100  # not before a later rise
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        ((500.0, 200.0, 900.0), "needs about 500 samples (200 to 900)"),
+        ((512.0, 208.0, math.inf), "at least 210 samples, most likely about 510; the upper end is"),
+        ((math.inf, 2345.0, math.inf), "at least 2300 samples, and is perhaps out of reach"),
+        ((math.inf,) * 3, "out of reach of more samples alone"),
+    ],
+)
+def test_intervals_in_words(n, words):
+    assert words in _answer(*n, 0.9, relative=True)
+    assert _answer(*n, 0.9, relative=True).startswith("An error lower by 10 %")
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [{}, {"target_error": 1.0, "target_gain": 0.1}, {"target_error": 0.0}, {"target_gain": 1.5}],
+)
+def test_one_target_that_makes_sense(scarce, targets):
+    with pytest.raises(InvalidArgumentError, match="target_"):
+        hm.plan(scarce, **targets)
+
+
+def test_plans_are_refused_like_curves(scarce):
+    y = scarce.y.copy()
+    y[:2] += 50
+    with pytest.raises(UnusableDataError, match="heavy tails"):
+        hm.plan(hm.Data(scarce.X, y), target_gain=0.1)
+
+
+def test_hold_out_measures_rows_that_were_not_seen(noisy):
+    ds = hm.compare(noisy, sizes=[100, 200], regularisation=[1.0, 10.0], seeds=3)
+    assert ds.generalisation_error.shape == (2, 2)
+    assert (ds.inside_2 >= 2 / 3).all()
+    np.testing.assert_allclose(ds.generalisation_error, ds.generalisation_error_theory, rtol=0.35)
+    measured = []
+    for number in range(3):
+        rest = np.random.default_rng((0, number)).permutation(400)[100:]
+        fit = Ridge(10.0 * P).fit(noisy.X[rest[:200]], noisy.y[rest[:200]])
+        test = rest[200:]
+        measured.append(np.mean((noisy.y[test] - fit.predict(noisy.X[test])) ** 2))
+    found = ds.sel(n=200, regularisation=10.0)
+    assert float(found.generalisation_error) == pytest.approx(np.mean(measured), rel=1e-6)
+    error = np.std(measured, ddof=1) / np.sqrt(3)
+    assert float(found.generalisation_error_stderr) == pytest.approx(error, rel=1e-5)
+
+
+def test_hold_out_of_classes_counts_errors():
+    X, y = linear(240, 0.3, seed=1)
+    ds = hm.compare(hm.Data(X, y > 0), seeds=2)
+    assert ds.n.values.tolist() == [60, 120]
+    assert (ds.generalisation_error < 0.5).all()
+    assert ds.attrs["rows"] == 60
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"sizes": [390]},
+            r"\[390\] is not allowed: it must be whole numbers from 3 to 280",
+        ),
+        ({"seeds": 1}, "seeds"),
+        ({"regularisation": "optimal"}, "regularisation = 'optimal'"),
+        ({"rows": 30}, "rows"),
+    ],
+)
+def test_hold_outs_that_make_no_sense(noisy, options, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        hm.compare(noisy, **options)
+
+
+def test_models_still_need_a_regularisation():
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    with pytest.raises(TypeError, match="'regularisation'"):
+        hm.compare(model, n_over_d=1.0, p_over_d=1.0)

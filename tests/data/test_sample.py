@@ -1,0 +1,189 @@
+"""What counts as data, what is refused, and what the diagnosis says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import hiddenmanifold as hm
+from hiddenmanifold import InvalidArgumentError
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((120, 12))
+Y = X[:, 0] + X[:, 1] + 0.5 * RNG.standard_normal(120)
+
+
+def spoilt(array, where, value):
+    out = np.array(array, dtype=object if isinstance(value, str) else float)
+    out[where] = value
+    return out
+
+
+def test_arrays_tables_and_sparse_matrices_are_one():
+    data = hm.Data(X, Y)
+    for other in (pd.DataFrame(X), sparse.csr_array(X), X.tolist(), X.astype(np.float32)):
+        np.testing.assert_allclose(hm.Data(other, pd.Series(Y)).X, data.X, rtol=1e-6)
+    with_bools = pd.DataFrame(X).assign(flag=X[:, 0] > 0)
+    assert hm.Data(with_bools, Y).p == 13
+
+
+def test_the_task_is_guessed_and_said():
+    data = hm.Data(X, Y)
+    assert (data.task, data.guessed, data.classes) == ("regression", True, None)
+    assert repr(data) == "Data(120 samples of 12 features, regression (guessed from y))"
+    words = hm.Data(X, np.where(Y > 0, "yes", "no"))
+    assert (words.task, words.classes) == ("classification", ("no", "yes"))
+    assert "classes 'no' and 'yes'" in repr(words)
+    assert set(words.y) == {-1.0, 1.0}
+    assert ((words.y == 1) == (Y > 0)).all()
+    told = hm.Data(X, np.where(Y > 0, 3, 7), task="regression", random_features=True)
+    assert repr(told) == "Data(120 samples of 12 random features, regression)"
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (spoilt(X, (3, 4), np.nan), Y, "1 entries missing or infinite, in columns 4"),
+        (spoilt(X, (slice(None), 2), 7.0), Y, "1 constant columns: 2"),
+        (pd.DataFrame(X).assign(town="Paris"), Y, "columns that are no numbers: town"),
+        (pd.DataFrame(X).assign(day=pd.Timestamp("2020")), Y, "no numbers: day"),
+        (spoilt(X, (0, 0), "many"), Y, "a table of numbers"),
+        (X[:49], Y[:49], "49 rows' is not allowed: it must be of at least 50 rows"),
+        (X[:, 0], Y, "a table"),
+        (None, Y, "a table"),
+        (X, Y[:100], r"y = 'of shape \(100,\)'"),
+        (X, np.ones(120), "all equal to 1.0"),
+        (X, np.arange(120).astype(str), "120 classes' is not allowed: it must be of two classes"),
+        (X, spoilt(Y, 5, np.inf), "1 labels missing or infinite"),
+        (X, [None, *Y[1:]], "1 labels missing or infinite"),
+        (X, np.arange(120) < 9, "9 labels True"),
+        (X, np.array(["a", 1] * 60, dtype=object), "labels of one kind"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(X, y, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        hm.Data(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"task": "ranking"}, "'regression', 'classification' or None"),
+        ({"task": "classification"}, "one against the rest"),
+        ({"scale": "unit"}, "scale = 'unit'"),
+        ({"scale": [1.0, 2.0]}, "12 positive numbers"),
+    ],
+)
+def test_options_that_make_no_sense(options, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        hm.Data(X, Y, **options)
+
+
+def test_words_are_no_labels_of_a_regression():
+    with pytest.raises(InvalidArgumentError, match="numbers, for task='regression'"):
+        hm.Data(X, np.where(Y > 0, "yes", "no"), task="regression")
+
+
+def test_what_would_take_too_long_is_refused_before_it_is_touched():
+    endless = np.broadcast_to(np.zeros(1), (20_000, 20_000))
+    with pytest.raises(InvalidArgumentError, match="which would need about 29 GB"):
+        hm.Data(endless, np.zeros(20_000))
+
+
+def test_the_user_s_scale_is_the_only_one():
+    np.testing.assert_array_equal(hm.Data(X, Y).X, X)
+    assert hm.Data(10 * X, Y).best_regularisation == pytest.approx(
+        100 * hm.Data(X, Y).best_regularisation, rel=1e-2
+    )
+    data = hm.Data(X, Y, scale="standard")
+    np.testing.assert_allclose(data.X.std(0), 1.0)
+    np.testing.assert_allclose(data.scaled(X[:3]), data.X[:3])
+    np.testing.assert_allclose(
+        hm.Data(X, Y, scale=np.full(12, 2.0)).scaled(X), data.X * X.std(0) / 2
+    )
+
+
+def test_data_cannot_be_changed():
+    data = hm.Data(X, Y)
+    with pytest.raises(ValueError, match="read-only"):
+        data.X[0, 0] = 1.0
+    assert X.flags.writeable
+
+
+def test_good_data_are_usable():
+    diagnosis = hm.Data(X, Y).diagnosis
+    assert diagnosis.usable
+    assert {f.verdict for f in diagnosis} <= {"pass", "warn"}
+    assert str(diagnosis).endswith("→ usable")
+    table = pd.DataFrame(diagnosis.to_dict())
+    assert table.question[0] == "backtest"
+    assert table.meaning.str.len().min() > 10
+    with pytest.raises(KeyError):
+        diagnosis["nothing"]
+
+
+def refusals(X, y):
+    return {finding.question for finding in hm.Data(X, y).diagnosis.refusals}
+
+
+def test_a_few_rows_that_decide_are_noticed():
+    wild = X.copy()
+    wild[:3] *= 100
+    assert "carriers" in refusals(wild, Y)
+    labels = Y.copy()
+    labels[:2] += 30
+    assert "heavy tails" in refusals(X, labels)
+
+
+def test_copies_are_noticed():
+    assert refusals(np.vstack([X, X[:30]]), np.append(Y, Y[:30])) >= {"copies"}
+    assert "copies" not in refusals(np.vstack([X, X[:2]]), np.append(Y, Y[:2]))
+    other = Y[:30] + 1.0  # the same features with another label are no copy
+    assert "copies" not in refusals(np.vstack([X, X[:30]]), np.append(Y, other))
+
+
+def test_rows_of_two_kinds_fail_the_backtest():
+    rng = np.random.default_rng(1)
+    scale = np.where(rng.random(160) < 0.06, 30.0, 1.0)[:, None]
+    wild = rng.standard_normal((160, 60)) * scale
+    assert refusals(wild, wild.sum(1) + rng.standard_normal(160))
+
+
+def test_pure_noise_is_called_so():
+    data = hm.Data(X, np.random.default_rng(8).standard_normal(120))
+    assert data.diagnosis["signal"].verdict == "warn"
+    ds = hm.learning_curve(data, n=[120, 1000], on_refusal="keep")
+    np.testing.assert_allclose(ds.generalisation_error, data.y.var(), rtol=0.15)
+
+
+def test_a_rare_class_is_no_outlier():
+    rng = np.random.default_rng(2)
+    y = np.arange(300) < 20
+    X = rng.standard_normal((300, 15)) + 1.5 * y[:, None] * (np.arange(15) < 3)
+    assert "heavy tails" not in refusals(X, y)
+
+
+@pytest.mark.parametrize(
+    ("shape", "most"), [((60, 40), 2.0), ((60, 300), 1.5), ((100, 10_000), 1.5)]
+)
+def test_small_and_wide_tables_get_finite_answers(shape, most):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal(shape) * np.arange(1, shape[1] + 1) ** -0.5
+    ds = hm.learning_curve(hm.Data(X, X[:, 0] + rng.standard_normal(shape[0])), on_refusal="keep")
+    assert np.isfinite(ds.generalisation_error_high).all()
+    assert (ds.generalisation_error[1:] < most * float(ds.generalisation_error_leave_one_out)).all()
+
+
+def test_separable_classes_are_no_trouble():
+    y = np.sign(Y)
+    apart = X + 20 * y[:, None] * (np.arange(12) == 0)
+    ds = hm.learning_curve(hm.Data(apart, y), on_refusal="keep")
+    np.testing.assert_allclose(ds.generalisation_error, 0.0, atol=1e-6)
+
+
+def test_units_of_features_and_labels_are_free():
+    one = hm.learning_curve(hm.Data(X, Y), n=500, regularisation=1.0)
+    other = hm.learning_curve(hm.Data(1e6 * X, 1e-5 * Y), n=500, regularisation=1e12)
+    assert float(other.generalisation_error) == pytest.approx(
+        1e-10 * float(one.generalisation_error), rel=1e-3
+    )

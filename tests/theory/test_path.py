@@ -1,0 +1,115 @@
+"""Solutions followed along λ: nodes, the cubics between them, and the least value found there."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import hiddenmanifold as hm
+from hiddenmanifold.points import HUGE, Points
+from hiddenmanifold.teachers import Linear, Sign
+from hiddenmanifold.theory.asymptotics import asymptotics, channel_of
+from hiddenmanifold.theory.descent import walk
+from hiddenmanifold.theory.gaps import least
+from hiddenmanifold.theory.optimal import regular
+from hiddenmanifold.theory.path import Nodes, Path, cubic
+from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
+
+ALPHA, GAMMA = np.array([0.4, 1.3, 4.0]), np.array([0.5, 0.2, 1.5])
+UNBALANCED = Sign(noise=0.4, threshold=0.6)
+
+
+def model(**ingredients):
+    parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
+    return hm.Model(**{**parts, **ingredients})
+
+
+MODELS = [
+    model(),
+    model(teacher=UNBALANCED, intercept=True),
+    model(teacher=UNBALANCED, loss="squared_hinge"),
+    model(teacher=Linear(noise=0.3), loss="huber", projection="orthogonal"),
+]
+
+
+def followed(m, low=1e-6):
+    channel = channel_of(m)
+    points = Points.of(ALPHA, GAMMA, np.full(len(ALPHA), HUGE))
+    problem = SaddlePoint(channel, m.features, points)
+    path = Path(problem, lambda x: channel.test_errors(x)["generalisation_error"])
+    nodes, gaps, lost = walk(path, path.start(solve(problem)), np.log(low))
+    assert not lost.any()
+    return path, nodes, gaps
+
+
+def error(m, point, t):
+    points = Points.of(ALPHA[point], GAMMA[point], np.exp(t))
+    return asymptotics(m, points)["generalisation_error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("m", MODELS, ids=range(len(MODELS)))
+def test_values_along_the_path_are_as_good_as_they_say(m):
+    path, nodes, gaps = followed(m)
+    assert (np.bincount(nodes.point) > 6).all()
+    truth = error(m, nodes.point, nodes.t)
+    assert np.all(np.abs(nodes.value - truth) <= nodes.doubt + 1e-9 * truth)
+    left, right = nodes[gaps.left], nodes[gaps.right]
+    middle = 0.5 * (left.t + right.t)
+    off = np.abs(
+        path.valued(cubic(left, right, middle[:, None])[:, 0]) - error(m, left.point, middle)
+    )
+    known = gaps.error + left.doubt + right.doubt
+    assert np.mean(off <= known) > 0.9
+    assert np.all(off <= 10.0 * known)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("m", MODELS, ids=range(len(MODELS)))
+def test_no_value_of_a_dense_scan_is_less(m):
+    path, nodes, gaps = followed(m)
+    t, value, lost = least(path, nodes, gaps)
+    assert not lost.any()
+    assert_allclose(value, error(m, np.arange(len(t)), t), rtol=1e-8)
+    grid = np.linspace(np.log(1e-6), np.log(1e6), 300)
+    everyone = np.arange(len(t))
+    scan = error(m, np.repeat(everyone, len(grid)), np.tile(grid, len(t))).reshape(len(t), -1)
+    assert np.all(value <= scan.min(1) * (1 + 1e-9))
+
+
+def test_cubics_keep_values_and_tangents():
+    rng = np.random.default_rng(0)
+    c = rng.standard_normal((4, 5, 3))
+
+    def node(t):
+        powers = np.power.outer(t, np.arange(4)).T[..., None]
+        x = (c * powers).sum(0)
+        dx = (c[1:] * np.arange(1, 4)[:, None, None] * powers[:3]).sum(0)
+        return Nodes(np.arange(5), t, x, dx, t, t, t)
+
+    left, right, between = rng.uniform(-2, -1, 5), rng.uniform(1, 2, 5), rng.uniform(-3, 3, 5)
+    assert_allclose(cubic(node(left), node(right), between[:, None])[:, 0], node(between).x)
+
+
+def test_a_search_takes_few_turns(monkeypatch):
+    turns, close = [], SaddlePoint.close
+
+    def counted(self, x, *arguments, **options):
+        turns.append(len(x))
+        return close(self, x, *arguments, **options)
+
+    monkeypatch.setattr(SaddlePoint, "close", counted)
+    m = model(loss="square")
+    ds = hm.predict(m, n_over_d=3.0, p_over_n=np.geomspace(0.1, 10, 20), regularisation="optimal")
+    assert sum(turns) < 45 * ds.p_over_n.size
+
+
+@pytest.mark.parametrize(("c", "bend", "falls"), [(1, 0, 1), (1, 3, 1), (-1, 60, 0), (-1, 90, 0)])
+def test_errors_that_turn_before_their_limit_are_not_regular(c, bend, falls):
+    """E = c/T + bend/T² with T = log(1/λ): for c < 0 it has its minimum at T = -2 bend/c."""
+    T = -np.log(1e-8)
+    rest, slope = np.array([c / T + bend / T**2]), np.array([c / T**2 + 2 * bend / T**3])
+    assert slope > 0
+    assert regular(model(), 1e-8, rest, slope) == bool(falls)
+    power = np.array([0.5, 1.0])
+    assert regular(model(loss="square"), 1e-8, 1e-6 / power, np.full(2, 1e-6)).all()
+    assert not regular(model(loss="square"), 1e-8, np.full(2, -1e-6), np.full(2, 1e-6)).any()
