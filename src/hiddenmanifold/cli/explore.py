@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -10,8 +9,6 @@ import typer
 from hiddenmanifold.cli.commands import app
 from hiddenmanifold.cli.groups import spread
 from hiddenmanifold.cli.options import Debug
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @app.command()
@@ -36,9 +33,9 @@ def explore(
 
     It is served on this machine and asks nothing of any other; Ctrl-C ends it.
     """
-    # by name, so that the command line and the page can each be deleted without the other
-    explorer = import_module("hiddenmanifold.explorer")
+    from hiddenmanifold.explorer import LOOPBACK, serve
+
     if host not in LOOPBACK:
         guarded = "with the token" if token else "without asking: consider --token"
         typer.echo(f"warning: whoever reaches {host}:{port} can use the page, {guarded}", err=True)
-    explorer.serve(host, port, browser=browser, token=token)
+    serve(host, port, browser=browser, token=token)

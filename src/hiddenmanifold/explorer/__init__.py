@@ -6,13 +6,13 @@ from the sliders, `page` and `callbacks` are the page itself, and `server` serve
 keeps no state: the address of a view is the view.
 """
 
-from hiddenmanifold.errors import MissingExtraError
+import hiddenmanifold as hm
 
 try:
     import dash  # noqa: F401
 except ImportError:
-    raise MissingExtraError("explore", "dash", "explore") from None
+    raise hm.MissingExtraError("explore", "dash", "explore") from None
 
-from hiddenmanifold.explorer.server import serve, served
+from hiddenmanifold.explorer.server import LOOPBACK, serve, served
 
-__all__ = ["serve", "served"]
+__all__ = ["LOOPBACK", "serve", "served"]

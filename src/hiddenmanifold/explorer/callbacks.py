@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
 from dash.exceptions import PreventUpdate
 
-from hiddenmanifold.errors import HiddenManifoldError
+import hiddenmanifold as hm
 from hiddenmanifold.explorer import drawing, exports
 from hiddenmanifold.explorer import sentence as words
 from hiddenmanifold.explorer.background import elsewhere
@@ -136,7 +136,7 @@ def redraw(
         return no_update, no_update, "", *kept, *[no_update] * 3
     try:
         figure = drawing.figure(view, beside)
-    except HiddenManifoldError as error:
+    except hm.HiddenManifoldError as error:
         return no_update, no_update, str(error), *kept, *[no_update] * 3
     except Exception as error:  # the page says so, and goes on
         logging.getLogger(__name__).exception("a view could not be drawn")

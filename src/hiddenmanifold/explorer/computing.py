@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.bayes import bayes_optimal
-from hiddenmanifold.errors import HiddenManifoldError
+import hiddenmanifold as hm
 from hiddenmanifold.explorer.view import Axis, View, converted
-from hiddenmanifold.ingredients import Task
-from hiddenmanifold.model import Model
 from hiddenmanifold.points import RATIOS
-from hiddenmanifold.prediction import predict
-from hiddenmanifold.thresholds import separability_threshold
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,23 +33,23 @@ def spelled_out(arguments: Arguments) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=128)
-def predicted(model: Model, arguments: Arguments) -> xr.Dataset:
+def predicted(model: hm.Model, arguments: Arguments) -> xr.Dataset:
     """The prediction of a model at some arguments."""
-    return predict(model, **spelled_out(arguments), **HERE)
+    return hm.predict(model, **spelled_out(arguments), **HERE)
 
 
 @lru_cache(maxsize=32)
-def bayes(model: Model, arguments: Arguments) -> xr.Dataset:
+def bayes(model: hm.Model, arguments: Arguments) -> xr.Dataset:
     """The Bayes-optimal errors of a model at some ratios."""
-    return bayes_optimal(model, **spelled_out(arguments), **HERE)
+    return hm.bayes_optimal(model, **spelled_out(arguments), **HERE)
 
 
 @lru_cache(maxsize=128)
-def threshold(model: Model, held: Arguments) -> xr.DataArray | None:
+def threshold(model: hm.Model, held: Arguments) -> xr.DataArray | None:
     """Where data become separable along what one ratio leaves free; None for real labels."""
-    if model.task is not Task.CLASSIFICATION:
+    if model.task != "classification":
         return None
-    return separability_threshold(model, **spelled_out(held), **HERE)
+    return hm.separability_threshold(model, **spelled_out(held), **HERE)
 
 
 def separable_from(view: View) -> float | None:
@@ -63,7 +58,7 @@ def separable_from(view: View) -> float | None:
         return None
     try:
         found = threshold(view.model, view.held)
-    except HiddenManifoldError:
+    except hm.HiddenManifoldError:
         return None
     if found is None or not 0 < float(found) < np.inf:
         return None
@@ -78,7 +73,7 @@ def separable_line(view: View) -> tuple[list[float], list[float]] | None:
         return None
     try:
         found = threshold(view.model, ((given.name, given),))
-    except HiddenManifoldError:
+    except hm.HiddenManifoldError:
         return None
     if found is None:
         return None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.errors import HiddenManifoldError, Status
 from hiddenmanifold.explorer import computing
 from hiddenmanifold.explorer.fields import OVERLAPS, page_fields, short, spoken
 from hiddenmanifold.explorer.view import Axis, View
@@ -115,10 +115,10 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
 
 def _gaps(x: Axis, ds: xr.Dataset, colour: str) -> list[dict[str, Any]]:
     """Crosses at the foot of the plot where points failed, with the reason."""
-    failed = np.flatnonzero(ds.status.values != Status.CONVERGED)
+    failed = np.flatnonzero(ds.status.values != hm.Status.CONVERGED)
     if not failed.size:
         return []
-    reasons = [Status(int(ds.status.values[i])).sentence for i in failed]
+    reasons = [hm.Status(int(ds.status.values[i])).sentence for i in failed]
     return [
         {
             "type": "scatter",
@@ -146,7 +146,7 @@ def _heat_map(view: View) -> dict[str, Any]:
     quantity = quantities(view)[0]
     table = ds[quantity].transpose(view.y.name, view.x.name).values
     status = ds.status.transpose(view.y.name, view.x.name).values
-    words = [[Status(int(s)).sentence if s else "" for s in row] for row in status]
+    words = [[hm.Status(int(s)).sentence if s else "" for s in row] for row in status]
     return {
         "type": "heatmap",
         "x": view.x.values.tolist(),
@@ -228,7 +228,7 @@ def references(view: View) -> dict[str, Any]:
             least = computing.bayes(view.model, computing.bayes_arguments(view))
             name = "Bayes-optimal"
             drawn["data"].append(_line(view, least.generalisation_error.values, name, "dot"))
-    except HiddenManifoldError as error:
+    except hm.HiddenManifoldError as error:
         drawn["complaint"] = str(error)
     return drawn
 

@@ -11,7 +11,6 @@ from hiddenmanifold.explorer import computing
 from hiddenmanifold.explorer.drawing import comparable, names, quantities
 from hiddenmanifold.explorer.fields import REGISTRIES
 from hiddenmanifold.explorer.view import Axis, View
-from hiddenmanifold.ingredients import Task
 from hiddenmanifold.points import RATIOS
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _ingredient(kind: str, part: Any) -> str:
 
 def _of_threshold(view: View) -> computing.Arguments:
     """The one ratio that fixes the threshold drawn; none if none is drawn."""
-    if view.model.task is not Task.CLASSIFICATION:
+    if view.model.task != "classification":
         return ()
     if view.y is not None:
         given = computing.threshold_axis(view)

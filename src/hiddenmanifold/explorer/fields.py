@@ -7,15 +7,15 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from hiddenmanifold import activations, losses, projections, teachers
+import hiddenmanifold as hm
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.points import RATIOS
 
 REGISTRIES: Mapping[str, Mapping[str, type[Any]]] = {
-    "activation": activations.REGISTRY,
-    "projection": projections.REGISTRY,
-    "teacher": teachers.REGISTRY,
-    "loss": losses.REGISTRY,
+    "activation": hm.activations.REGISTRY,
+    "projection": hm.projections.REGISTRY,
+    "teacher": hm.teachers.REGISTRY,
+    "loss": hm.losses.REGISTRY,
 }
 USUAL = {
     "activation": "sign",

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.errors import HiddenManifoldError
 from hiddenmanifold.explorer import computing
 from hiddenmanifold.explorer.drawing import quantities
 from hiddenmanifold.explorer.fields import QUANTITIES, short
@@ -34,7 +34,7 @@ def sentence(view: View) -> str:
         if view.x.name == "regularisation":
             return _of_regularisation(view, values)
         return _of_error(view, values)
-    except HiddenManifoldError as error:
+    except hm.HiddenManifoldError as error:
         return f"{error}."
 
 

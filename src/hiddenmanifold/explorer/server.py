@@ -16,7 +16,7 @@ from dash import Dash
 from flask import Response, request
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from hiddenmanifold.errors import InvalidArgumentError
+import hiddenmanifold as hm
 from hiddenmanifold.explorer import callbacks
 from hiddenmanifold.explorer.background import dismiss
 from hiddenmanifold.explorer.page import layout
@@ -84,7 +84,7 @@ def listening(host: str, port: int, token: str | None = None) -> BaseWSGIServer:
     try:
         return make_server(host, port, app, threaded=True)
     except (OSError, SystemExit) as error:
-        raise InvalidArgumentError("port", port, f"a free one of {host}: {error}") from None
+        raise hm.InvalidArgumentError("port", port, f"a free one of {host}: {error}") from None
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hiddenmanifold.comparison import compare
-from hiddenmanifold.errors import HiddenManifoldError
+import hiddenmanifold as hm
 from hiddenmanifold.explorer.background import elsewhere
 from hiddenmanifold.explorer.computing import HERE
 from hiddenmanifold.explorer.exports import dots_axis
@@ -58,7 +57,7 @@ def _points(view: View) -> Iterator[str]:
         yield _line(next=x, done=done)  # a client that went away is noticed here
         try:
             yield _line(x=x, done=done + 1, **elsewhere(_measured, view, x))
-        except (HiddenManifoldError, BrokenExecutor) as error:
+        except (hm.HiddenManifoldError, BrokenExecutor) as error:
             yield _line(x=x, done=done + 1, reason=str(error))
     yield _line(end=True)
 
@@ -74,7 +73,7 @@ def _measured(view: View, x: float) -> dict[str, Any]:
                 "reason": f"{letter} = {size:.0f} at {short(view.x.name)} = {x:.3g} is beyond the "
                 f"budget of {LARGEST}: choose a smaller d or a shorter axis"
             }
-    ds = compare(view.model, **given, d=view.d, seeds=view.seeds, **HERE)
+    ds = hm.compare(view.model, **given, d=view.d, seeds=view.seeds, **HERE)
     names = [name for name in MEASURED if name in ds]
     values = {n: float(ds[n]) for m in names for n in (m, f"{m}_stderr") if n in ds}
     return {"values": {n: value for n, value in values.items() if np.isfinite(value)}}

@@ -10,12 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 
+import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.errors import (
-    HiddenManifoldError,
-    IncompatibleIngredientsError,
-    InvalidArgumentError,
-)
 from hiddenmanifold.explorer.fields import (
     HELD,
     REGISTRIES,
@@ -23,8 +19,6 @@ from hiddenmanifold.explorer.fields import (
     parameters,
     short,
 )
-from hiddenmanifold.ingredients import Task
-from hiddenmanifold.model import Model
 from hiddenmanifold.points import RATIOS, exponents
 
 SMALLEST, LARGEST = 1e-4, 1e4
@@ -78,7 +72,7 @@ class View:
         What of the page's fields differs from the usual.
     """
 
-    model: Model
+    model: hm.Model
     x: Axis
     y: Axis | None
     held: tuple[tuple[str, float], ...]
@@ -148,7 +142,7 @@ def holds(x: str, y: str | None) -> list[str]:
 def _independent(*names: str | None) -> bool:
     try:
         exponents(tuple(name for name in names if name is not None), None)
-    except InvalidArgumentError:
+    except hm.InvalidArgumentError:
         return False
     return True
 
@@ -227,7 +221,7 @@ class _Reader:
         quantity = self.texts["quantity"]
         if model is None:
             return None
-        if quantity == "training_error" and model.task is Task.REGRESSION:
+        if quantity == "training_error" and model.task == "regression":
             self.complaints["quantity"] = "another for real labels, which are never just right"
         lines = frozenset(n for n in ("threshold", "kernel", "bayes") if self._is(n))
         shown = tuple(self._unusual())
@@ -245,15 +239,15 @@ class _Reader:
             if name in matters and self.texts[name] != field.default:
                 yield name, self.texts[name]
 
-    def _model(self) -> Model | None:
+    def _model(self) -> hm.Model | None:
         parts = {kind: self._ingredient(kind) for kind in REGISTRIES}
         if None in parts.values():
             return None
         try:
-            return Model(**parts, intercept=self._is("intercept"))
-        except IncompatibleIngredientsError as error:
+            return hm.Model(**parts, intercept=self._is("intercept"))
+        except hm.IncompatibleIngredientsError as error:
             self.complaints["loss"] = str(error)
-        except HiddenManifoldError as error:
+        except hm.HiddenManifoldError as error:
             self.complaints["activation"] = str(error)
         return None
 
@@ -268,7 +262,7 @@ class _Reader:
             return None
         try:
             return REGISTRIES[kind][name](**{k.rsplit(".")[-1]: v for k, v in given.items()})
-        except InvalidArgumentError as error:
+        except hm.InvalidArgumentError as error:
             field = f"{kind}.{name}.{error.argument}"
             self.complaints[field if field in self.texts else kind] = error.allowed
         return None
@@ -284,7 +278,7 @@ class _Reader:
         number: float | None = self._number("regularisation", LEAST_LAM, MOST_LAM, words)
         return number
 
-    def _axes(self, model: Model | None, lam: Any) -> tuple[Any, Axis | None]:
+    def _axes(self, model: hm.Model | None, lam: Any) -> tuple[Any, Axis | None]:
         mode = self.texts["mode"]
         sought = lam == "optimal" and model is not None and not model.loss.quadratic
         most = (MOST_SOUGHT if sought else MOST)[mode]
