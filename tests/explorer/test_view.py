@@ -1,6 +1,7 @@
 """Texts become views, views become addresses, sentences, programs and commands."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -15,11 +16,21 @@ from typer.testing import CliRunner
 import hiddenmanifold as hm
 from hiddenmanifold import losses
 from hiddenmanifold.cli import app
-from hiddenmanifold.explorer import computing, drawing, exports, fields, served, server, stream
+from hiddenmanifold.explorer import (
+    background,
+    computing,
+    drawing,
+    exports,
+    fields,
+    served,
+    server,
+    stream,
+)
 from hiddenmanifold.explorer import sentence as words
 from hiddenmanifold.explorer.page import layout
 from hiddenmanifold.explorer.presets import PRESETS
-from hiddenmanifold.explorer.view import holds, read, texts_of
+from hiddenmanifold.explorer.reading import read
+from hiddenmanifold.explorer.view import holds, texts_of
 
 
 def view(query=""):
@@ -211,9 +222,13 @@ def _check_commands(text, names, quantity):
             np.testing.assert_allclose(table[quantity], names[variable][quantity].values.ravel())
 
 
+def told(lines):
+    return [json.loads(line) for line in lines if line.strip()]
+
+
 def test_events_of_a_simulation_are_those_of_compare():
     query = "dots=3&d=16&seeds=3&regularisation=0.1&high=2"
-    events = [json.loads(line) for line in stream.stream(query)]
+    events = told(stream.simulate(query))
     assert events[0] == {"setting": view(query).setting, "of": 3}
     assert events[-1] == {"end": True}
     points = [event for event in events if "values" in event]
@@ -227,22 +242,34 @@ def test_events_of_a_simulation_are_those_of_compare():
 
 
 def test_a_closed_stream_stops_and_budgets_are_told():
-    events = stream.stream("dots=20&d=16&seeds=2")
+    events = stream.simulate("dots=20&d=16&seeds=2")
     next(events)
     assert len(stream.running) == 1
     events.close()
     assert not stream.running
-    (limit,) = {json.loads(e).get("reason") for e in stream.stream("regularisation=0&dots=2")} - {
-        None
-    }
+    (limit,) = {e.get("reason") for e in told(stream.simulate("regularisation=0&dots=2"))} - {None}
     assert "regularisation = 0.0 is not allowed" in limit
-    told = [json.loads(e).get("reason", "") for e in stream.stream("d=400&high=50&low=49&dots=2")]
-    assert any("beyond the budget of 3000" in reason for reason in told)
-    assert "only curves" in next(stream.stream("mode=map"))
-    busy = [stream.stream("dots=2") for _ in range(stream.AT_ONCE + 1)]
+    large = told(stream.simulate("d=400&high=50&low=49&dots=2"))
+    assert any("beyond the budget of 3000" in event.get("reason", "") for event in large)
+    assert "only curves" in next(stream.simulate("mode=map"))
+    busy = [stream.simulate("dots=2") for _ in range(stream.AT_ONCE + 1)]
     assert "under way" in [next(events) for events in busy][-1]
     for events in busy:
         events.close()
+
+
+def test_work_that_nobody_waits_for_is_ended():
+    lines = stream.describe("regularisation=optimal&points=100")
+    assert next(lines) == "\n"  # a sign of life
+    (pid,) = [worker.process.pid for worker in background._all if worker not in background._free]
+    lines.close()
+    assert background.busy() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert background.waited(abs, -3) == 3  # another takes its place
+    with pytest.raises(background.LostWork, match="has died"):
+        background.waited(os._exit, 1)
+    background.dismiss()
 
 
 def status(address, **headers):

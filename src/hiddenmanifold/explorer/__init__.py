@@ -1,9 +1,9 @@
 """A page in the browser on which curves follow sliders; it calls the public functions.
 
-`fields` says what can be chosen, `view` reads it, `computing` calls the library, `drawing`,
-`sentence` and `exports` show the result, `stream` simulates, `background` keeps what takes long
-from the sliders, `page` and `callbacks` are the page itself, and `server` serves it. The server
-keeps no state: the address of a view is the view.
+`fields` says what can be chosen, `reading` makes a `view` of it, `computing` calls the library,
+`drawing`, `sentence` and `exports` show the result, `stream` sends what takes long while it is
+computed, in the processes of `background`, `page` and `callbacks` are the page itself, and `server`
+serves it. The server keeps no state: the address of a view is the view.
 """
 
 import hiddenmanifold as hm

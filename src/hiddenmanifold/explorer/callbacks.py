@@ -12,18 +12,10 @@ from dash.exceptions import PreventUpdate
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import drawing, exports
-from hiddenmanifold.explorer import sentence as words
-from hiddenmanifold.explorer.background import elsewhere
 from hiddenmanifold.explorer.page import as_text, as_value, identity
 from hiddenmanifold.explorer.presets import PRESETS
-from hiddenmanifold.explorer.view import (
-    MOST_PINS,
-    View,
-    holds,
-    read,
-    relevant,
-    texts_of,
-)
+from hiddenmanifold.explorer.reading import read, views_of
+from hiddenmanifold.explorer.view import MOST_PINS, View, holds, relevant, texts_of
 
 FIELDS = identity("field", ALL)
 RANGES = {"regularisation": ("1e-6", "100")}
@@ -59,12 +51,10 @@ def register(app: Dash) -> None:
         State(identity("error", ALL), "children"),
         State(identity("row", ALL), "hidden"),
     )(redraw)
-    on(Input("rested", "data"))(refer)
-    on(Output("sentence", "children"), Input("rested", "data"))(say)
     on(
         Output("python", "children"),
         Output("commands", "children"),
-        Input("rested", "data"),
+        Input("address", "data"),
         Input("simulable", "data"),
     )(reproduce)
     on(
@@ -93,9 +83,7 @@ def _in_the_browser(app: Dash) -> None:
     stores = [Input(n, "data") for n in ("drawing", "references", "dots", "theme")]
     here("draw", Output("graph", "figure"), *stores)
     here("remember", Input("address", "data"))
-    here("answered", Input("sentence", "children"), Input("references", "data"))
     later = {"prevent_initial_call": True}
-    here("slide", Input(identity("slider", ALL), "value"), **later)
     here("follow", Input(FIELDS, "value"), State(FIELDS, "id"))
     here("limit", Input(identity("lam", ALL), "n_clicks"), **later)
     here("theme", Output("theme", "data"), Input("toggle-theme", "n_clicks"))
@@ -129,7 +117,7 @@ def redraw(
     errors = _changes(told, [f"must be {allowed}" if allowed else "" for allowed in errors])
     hidden = _changes(hidden, [o["id"]["name"] not in matters for o in ctx.outputs_list[4]])
     options = no_update
-    beside = [view for query in pins or [] if (view := _view(query)) is not None]
+    beside = views_of(urlencode([("pin", query) for query in pins or []]))[1]
     kept = [errors, hidden, options]
     view = reading.view
     if view is None:
@@ -142,13 +130,8 @@ def redraw(
         logging.getLogger(__name__).exception("a view could not be drawn")
         defect = f"This should not happen, please report it: {type(error).__name__}: {error}"
         return no_update, no_update, defect, *kept, *[no_update] * 3
-    figure["setting"] = view.setting
-    figure["quantities"] = drawing.quantities(view)
-    address = figure["address"] = urlencode(
-        [*view.texts, *(("pin", query) for query in pins or [])]
-    )
     kept[2] = _hold_options(texts)
-    return figure, address, "", *kept, _chips(view, beside), *[view.y is not None] * 2
+    return figure, figure["address"], "", *kept, _chips(view, beside), *[view.y is not None] * 2
 
 
 def _changes(old: list[Any], new: list[Any]) -> list[Any]:
@@ -194,17 +177,12 @@ def _hold_options(texts: dict[str, str]) -> list[dict[str, str]]:
     return [{"label": known[name], "value": name} for name in possible if name in known]
 
 
-def _view(query: str | None) -> View | None:
-    return read(texts_of(query or "")[0]).view
-
-
 def _shown(address: str | None) -> tuple[View, list[View]]:
     """The view of an address, and those pinned beside it."""
-    view = _view(address)
-    if view is None or address is None:
+    view, pins = views_of(address or "")
+    if view is None:
         raise PreventUpdate
-    pins = (_view(query) for query in texts_of(address)[1])
-    return view, [pin for pin in pins if pin is not None]
+    return view, pins
 
 
 def _chips(view: View, pins: list[View]) -> Any:
@@ -236,19 +214,6 @@ def pin(_: Any, __: Any, address: str | None) -> Any:
         set_props("trouble", {"children": f"No more than {MOST_PINS} curves can be pinned."})
         raise PreventUpdate
     return [*pins, view.query]
-
-
-def refer(address: str | None) -> None:
-    """The lines beside the curves; not an output, for which the curves would wait."""
-    view, _ = _shown(address)
-    lines = elsewhere(drawing.references, view)
-    set_props("references", {"data": {"address": address, **lines}})
-
-
-def say(address: str | None) -> str:
-    """What is seen."""
-    view, _ = _shown(address)
-    return elsewhere(words.sentence, view)
 
 
 def reproduce(address: str | None, dots: Any) -> tuple[str, str]:

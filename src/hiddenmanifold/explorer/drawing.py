@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -28,14 +29,19 @@ NAMES = {"regularisation": "λ"}
 
 
 def figure(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
-    """The curves of a view and of those pinned beside it, or a heat map."""
-    if view.y is not None:
-        return {"data": [_heat_map(view)], "layout": _layout(view)}
+    """The curves of a view and of those pinned beside it, or a heat map; and what they are of."""
     views = [view, *(pin.beside(view) for pin in pins if comparable(pin, view))]
-    data = []
-    for number, (one, name) in enumerate(zip(views, names(views), strict=True)):
-        data += _curves(one, number, name, single=len(views) == 1)
-    return {"data": data, "layout": _layout(view)}
+    data = [_heat_map(view)] if view.y is not None else []
+    if view.y is None:
+        for number, (one, name) in enumerate(zip(views, names(views), strict=True)):
+            data += _curves(one, number, name, single=len(views) == 1)
+    return {
+        "data": data,
+        "layout": _layout(view),
+        "setting": view.setting,
+        "quantities": quantities(view),
+        "address": urlencode([*view.texts, *(("pin", pin.query) for pin in pins)]),
+    }
 
 
 def comparable(pin: View, view: View) -> bool:

@@ -10,7 +10,7 @@ from hiddenmanifold.explorer.fields import HELD, REGISTRIES, Field, page_fields
 from hiddenmanifold.explorer.presets import PRESETS
 from hiddenmanifold.plotting.style import COLOURS
 
-STORES = ("drawing", "references", "dots", "pins", "address", "rested", "theme", "simulable")
+STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable")
 
 
 def identity(role: str, name: str | int) -> dict[str, Any]:
@@ -136,15 +136,11 @@ def _component(field: Field) -> Any:
 
 
 def _slider(field: Field) -> Any:
+    """The place of a slider, which lives in the browser alone."""
     assert field.decades is not None
     low, high = field.decades
-    return html.Span(
-        dcc.Input(
-            id=identity("slider", field.name), type="range", min=low, max=high, step=0.01, value=low
-        ),
-        className="slider",
-        **{"data-field": field.name},
-    )
+    ends = {"data-low": low, "data-high": high, "data-label": field.label}
+    return html.Span(className="slider", **{"data-field": field.name}, **ends)
 
 
 def _lam_buttons() -> Any:

@@ -6,8 +6,9 @@ import hmac
 import logging
 import warnings
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Thread, Timer
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,10 +18,10 @@ from flask import Response, request
 from werkzeug.serving import BaseWSGIServer, make_server
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import callbacks
+from hiddenmanifold.explorer import callbacks, drawing, stream
 from hiddenmanifold.explorer.background import dismiss
 from hiddenmanifold.explorer.page import layout
-from hiddenmanifold.explorer.stream import stream
+from hiddenmanifold.explorer.reading import views_of
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LONGEST_REQUEST = 2_000_000
@@ -32,7 +33,7 @@ def application(*, token: str | None = None, loopback: bool = True) -> Any:
     app = Dash(
         "hiddenmanifold.explorer",
         title="hiddenmanifold",
-        update_title="",
+        update_title=None,
         serve_locally=True,
         suppress_callback_exceptions=True,
     )
@@ -40,14 +41,25 @@ def application(*, token: str | None = None, loopback: bool = True) -> Any:
     callbacks.register(app)
     app.server.config["MAX_CONTENT_LENGTH"] = LONGEST_REQUEST
     app.server.before_request(_guard(token, loopback))
-    app.server.add_url_rule("/simulate", view_func=_simulate)
+    app.server.add_url_rule("/curve", view_func=_curve)
+    for lines in (stream.describe, stream.simulate):
+        app.server.add_url_rule(f"/{lines.__name__}", lines.__name__, partial(_streamed, lines))
     if token:
         app.server.after_request(_remember(token))
     return app.server
 
 
-def _simulate() -> Response:
-    return Response(stream(request.query_string.decode()), mimetype="application/x-ndjson")
+def _curve() -> Any:
+    """The curves of an address while a slider moves; nothing where they make no sense."""
+    view, pins = views_of(request.query_string.decode())
+    try:
+        return drawing.figure(view, pins) if view is not None else {}
+    except hm.HiddenManifoldError:
+        return {}
+
+
+def _streamed(lines: Callable[[str], Iterator[str]]) -> Response:
+    return Response(lines(request.query_string.decode()), mimetype="application/x-ndjson")
 
 
 def _guard(token: str | None, loopback: bool) -> Any:

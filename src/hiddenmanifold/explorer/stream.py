@@ -1,24 +1,27 @@
-"""Simulated points of a view, sent one by one while they are computed.
+"""What takes long, sent line by line while it is computed: sentences, lines, simulated points.
 
-The connection is the only state: whoever closes it ends the simulation.
+The connection is the only state: whoever closes it ends the work.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from threading import BoundedSemaphore
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer.background import elsewhere
+from hiddenmanifold.explorer import drawing
+from hiddenmanifold.explorer.background import LostWork, elsewhere
 from hiddenmanifold.explorer.computing import HERE
 from hiddenmanifold.explorer.exports import dots_axis
 from hiddenmanifold.explorer.fields import OVERLAPS, QUANTITIES, short
-from hiddenmanifold.explorer.view import View, converted, read, texts_of
+from hiddenmanifold.explorer.reading import views_of
+from hiddenmanifold.explorer.sentence import sentence
+from hiddenmanifold.explorer.view import View, converted
 
 AT_ONCE = 2
 """Simulations that run beside each other."""
@@ -26,15 +29,29 @@ LARGEST = 3000
 """Most samples, and most features, of one fit."""
 MEASURED = (*(name for name in QUANTITIES if name != "overlaps"), *OVERLAPS)
 
+R = TypeVar("R")
 _free = BoundedSemaphore(AT_ONCE)
 running: set[int] = set()
 """Simulations under way."""
 
 
-def stream(query: str) -> Iterator[str]:
+def describe(query: str) -> Iterator[str]:
+    """The lines beside the curves of a view, and what is seen in it."""
+    view, _ = views_of(query)
+    if view is None:
+        return
+    try:
+        lines = yield from _awaited(drawing.references, view)
+        yield _line(address=query, **lines)
+        said = yield from _awaited(sentence, view)
+        yield _line(sentence=said)
+    except (hm.HiddenManifoldError, LostWork) as error:
+        yield _line(sentence=f"{error}.")
+
+
+def simulate(query: str) -> Iterator[str]:
     """A line of JSON per event: a point begun, a point done, or why there is none."""
-    reading = read(texts_of(query)[0])
-    view = reading.view
+    view, _ = views_of(query)
     if view is None or view.y is not None:
         yield _line(error="only curves can be simulated, and only if every field makes sense")
         return
@@ -54,10 +71,11 @@ def _points(view: View) -> Iterator[str]:
     places = dots_axis(view).values.tolist()
     yield _line(setting=view.setting, of=len(places))
     for done, x in enumerate(places):
-        yield _line(next=x, done=done)  # a client that went away is noticed here
+        yield _line(next=x, done=done)
         try:
-            yield _line(x=x, done=done + 1, **elsewhere(_measured, view, x))
-        except (hm.HiddenManifoldError, BrokenExecutor) as error:
+            found = yield from _awaited(_measured, view, x)
+            yield _line(x=x, done=done + 1, **found)
+        except (hm.HiddenManifoldError, LostWork) as error:
             yield _line(x=x, done=done + 1, reason=str(error))
     yield _line(end=True)
 
@@ -77,6 +95,16 @@ def _measured(view: View, x: float) -> dict[str, Any]:
     names = [name for name in MEASURED if name in ds]
     values = {n: float(ds[n]) for m in names for n in (m, f"{m}_stderr") if n in ds}
     return {"values": {n: value for n, value in values.items() if np.isfinite(value)}}
+
+
+def _awaited(work: Callable[..., R], *given: Any) -> Generator[str, None, R]:
+    """The result of some work elsewhere; empty lines until then, so that a lost client is found."""
+    with closing(elsewhere(work, *given)) as found:
+        for result in found:
+            if result is not None:
+                return result
+            yield "\n"
+    raise LostWork("no result")
 
 
 def _line(**event: Any) -> str:

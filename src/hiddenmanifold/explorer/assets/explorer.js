@@ -5,8 +5,7 @@
   const field = (name) => ({ role: "field", name: name });
   const set = (id, props) => dash.set_props(id, props);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const PATIENCE = 20000; // milliseconds after which an answer is no longer waited for
-  let controller = null, resting = null, answered = 0;
+  let controller = null, describing = null, resting = null;
 
   function chosenTheme() {
     const asked = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -103,56 +102,107 @@
     }
   }
 
-  // what takes long waits until the sliders rest, and until the last of it was answered
+  // A slider lives here, in the browser. While it moves, its curve is asked for without a detour,
+  // one at a time and always for the last place; the fields learn of it once it rests.
+  const SETTLED = 200; // milliseconds
+  let current = "", wished = null, asking = false, settling = null;
+
+  function slider(place) {
+    let range = place.querySelector("input");
+    if (range) return range;
+    const { field: name, low, high, label } = place.dataset;
+    range = Object.assign(document.createElement("input"), { type: "range", step: 0.01, min: low, max: high });
+    range.setAttribute("aria-label", label);
+    range.addEventListener("input", () => slid(name, Math.pow(10, Number(range.value))));
+    return place.appendChild(range);
+  }
+
+  function slid(name, value) {
+    const text = String(Number(value.toPrecision(3)));
+    document.querySelector('.typed[data-field="' + name + '"] input').value = text;
+    const query = new URLSearchParams(current);
+    query.delete(name);
+    wished = name + "=" + encodeURIComponent(text) + "&" + query;
+    hush();
+    clearTimeout(settling);
+    settling = setTimeout(() => { settling = null; set(field(name), { value: text }); }, SETTLED);
+    if (!asking) ask();
+  }
+
+  async function ask() {
+    asking = true;
+    try {
+      while (wished !== null) {
+        const query = wished;
+        wished = null;
+        const response = await fetch("curve?" + query);
+        const drawing = response.ok ? await response.json() : {};
+        if (drawing.data) await show(drawing);
+      }
+    } catch (error) { // the fields learn of the place all the same, and tell what is wrong
+    } finally { asking = false; }
+  }
+
+  function show(drawing) {
+    const graph = document.querySelector("#graph .js-plotly-plot");
+    const drawn = figure(drawing, null, null);
+    return window.Plotly.react(graph, drawn.data, drawn.layout);
+  }
+
+  function figure(drawing, references, dots) {
+    const known = references && references.address === drawing.address;
+    const beside = known ? references : { data: [], shapes: [], annotations: [] };
+    const layout = Object.assign({}, drawing.layout, {
+      xaxis: axis(drawing.layout.xaxis),
+      yaxis: axis(drawing.layout.yaxis),
+      shapes: beside.shapes, annotations: beside.annotations,
+      paper_bgcolor: css("--paper"), plot_bgcolor: css("--paper"),
+      font: { family: css("--font"), size: window.innerWidth > 1700 ? 17 : 14, color: css("--ink") },
+    });
+    const data = drawing.data.concat(beside.data).map(trace).concat(dotTraces(dots, drawing));
+    return { data: data, layout: layout };
+  }
+
+  // what takes long waits until the sliders rest; whoever moves on ends it
   function rest(address) {
-    clearTimeout(resting);
-    resting = setTimeout(function ask() {
-      if (Date.now() < answered) { resting = setTimeout(ask, 100); return; }
-      answered = Date.now() + PATIENCE;
-      set("rested", { data: address });
+    hush();
+    resting = setTimeout(async () => {
+      describing = new AbortController();
+      try {
+        const response = await fetch("describe?" + address, { signal: describing.signal });
+        if (response.ok) await read(response, (event) => {
+          if (event.data) set("references", { data: event });
+          if (event.sentence) set("sentence", { children: event.sentence });
+        });
+      } catch (error) { // ended by whoever moved on
+      }
     }, 300);
   }
 
+  function hush() {
+    clearTimeout(resting);
+    if (describing) describing.abort();
+  }
+
   dash.explorer = {
-    draw: function (drawing, references, dots, theme) {
-      if (!drawing) return dash.no_update;
-      const known = references && references.address === drawing.address;
-      const beside = known ? references : { data: [], shapes: [], annotations: [] };
-      const layout = Object.assign({}, drawing.layout, {
-        xaxis: axis(drawing.layout.xaxis),
-        yaxis: axis(drawing.layout.yaxis),
-        shapes: beside.shapes, annotations: beside.annotations,
-        paper_bgcolor: css("--paper"), plot_bgcolor: css("--paper"),
-        font: { family: css("--font"), size: window.innerWidth > 1700 ? 17 : 14, color: css("--ink") },
-      });
-      const data = drawing.data.concat(beside.data).map(trace).concat(dotTraces(dots, drawing));
-      if (window.explorerDrawn) window.explorerDrawn();
-      return { data: data, layout: layout };
+    draw: function (drawing, references, dots) {
+      if (!drawing || settling !== null) return dash.no_update; // a slider has moved on
+      return figure(drawing, references, dots);
     },
     remember: function (address) {
       if (address === undefined || address === null) return;
+      current = address;
       const token = new URLSearchParams(window.location.search).get("token");
       const all = [address, token ? "token=" + encodeURIComponent(token) : ""].filter(Boolean).join("&");
       window.history.replaceState(window.history.state, "", all ? "?" + all : window.location.pathname);
       rest(address);
     },
-    answered: function () { answered = 0; },
-    slide: function () {
-      (dash.callback_context.triggered || []).forEach((one) => {
-        const name = JSON.parse(one.prop_id.slice(0, one.prop_id.lastIndexOf("."))).name;
-        const range = document.querySelector('.slider[data-field="' + name + '"] input');
-        // a range that follows what was typed does not type in turn
-        if (!range || document.activeElement !== range) return;
-        set(field(name), { value: String(Number(Math.pow(10, Number(one.value)).toPrecision(3))) });
-      });
-    },
     follow: function (values, ids) {
       ids.forEach((id, k) => {
-        const range = document.querySelector('.slider[data-field="' + id.name + '"] input');
-        const number = Number(values[k]);
-        if (!range || document.activeElement === range || !(number > 0)) return;
-        const place = Math.round(100 * Math.log10(number)) / 100;
-        if (Number(range.value) !== place) set({ role: "slider", name: id.name }, { value: place });
+        const place = document.querySelector('.slider[data-field="' + id.name + '"]');
+        if (!place) return;
+        const range = slider(place), number = Number(values[k]);
+        if (document.activeElement !== range && number > 0) range.value = Math.log10(number);
       });
     },
     limit: function () {
