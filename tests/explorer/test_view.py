@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -103,6 +104,10 @@ def _plain(component):
         ("teacher.sign.noise=x", "teacher.sign.noise", "a number"),
         ("teacher=linear&loss=square&quantity=training_error", "quantity", "real labels"),
         ("mode=map&x=p_over_n&y=n_over_p", "y", "does not follow from p/n"),
+        ("quantity=peak", "quantity", "unless curves over n/d or d/p are shown"),
+        ("quantity=peak&mode=map&x=n_over_d&y=p_over_n", "quantity", "unless curves"),
+        ("quantity=peak&x=n_over_d&regularisation=optimal", "regularisation", "0⁺ or a number"),
+        ("quantity=peak&x=n_over_d&points=61", "points", "from 2 to 60"),
     ],
 )
 def test_what_is_not_allowed_is_said_of_its_field(query, field, allowed):
@@ -163,6 +168,10 @@ def test_sentences_say_what_is_seen():
     assert least.startswith(f"Least error {error:.3g} at λ = {lam:.3g}; as λ → 0⁺")
     heat = words.sentence(view("mode=map&y=n_over_d&loss=square&points=6"))
     assert heat.startswith("Least generalisation error")
+    moved = words.sentence(view("quantity=peak&x=n_over_d&low=1&high=3&points=2&regularisation=0"))
+    places = hm.separability_threshold(model, n_over_d=[1.0, 3.0]).values  # where it is at 0⁺
+    logistic = [f"{place:.3g} at n/d = {x}" for place, x in zip(places, (1, 3), strict=True)]
+    assert moved == f"The place of the peak falls from {' to '.join(logistic)}."
 
 
 def test_a_peak_stands_above_both_sides():
@@ -179,6 +188,7 @@ VIEWS = (
     "points=5&x=regularisation&low=1e-3&high=10&log_x=no&teacher=logistic&kernel=yes&bayes=yes",
     "points=4&mode=map&x=n_over_d&y=p_over_n&y_low=0.2&y_high=2",
     "points=4&x=d_over_p&hold=p_over_n&regularisation=0&quantity=overlaps&loss=hinge",
+    "points=2&x=n_over_d&quantity=peak&loss=square&high=2",
 )
 
 
@@ -187,7 +197,7 @@ VIEWS = (
 def test_program_and_commands_reproduce_what_is_drawn(query, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own, pins = view(query), pinned(query)
-    dots = own.y is None and own.lam != 0.0
+    dots = own.simulable and own.lam != 0.0
     names = {}
     small = read({**texts_of(query)[0], "d": "16", "seeds": "2", "dots": "2"}).view
     exec(exports.python(small, pins, dots=dots), names)
@@ -202,6 +212,8 @@ def test_program_and_commands_reproduce_what_is_drawn(query, tmp_path, monkeypat
     if pins:
         np.testing.assert_allclose(names["ds_1"][quantity], shown[1]["y"], rtol=1e-9)
     lines = {line["name"]: line["y"] for line in drawing.references(own)["data"]}
+    if own.quantity == "peak":
+        np.testing.assert_allclose(names["threshold"], lines["data become separable"], rtol=1e-9)
     for variable, name in (("kernel_limit", "p → ∞"), ("bayes", "Bayes-optimal")):
         assert (variable in names) == (name in lines)
         if variable in names:
@@ -259,8 +271,8 @@ def test_a_closed_stream_stops_and_budgets_are_told():
 
 
 def test_work_that_nobody_waits_for_is_ended():
-    lines = stream.describe("regularisation=optimal&points=100")
-    assert next(lines) == "\n"  # a sign of life
+    lines = background.elsewhere(time.sleep, 60)
+    assert next(lines) is None  # a sign of life
     (pid,) = [worker.process.pid for worker in background._all if worker not in background._free]
     lines.close()
     assert background.busy() == 0

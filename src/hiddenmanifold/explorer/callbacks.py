@@ -12,6 +12,7 @@ from dash.exceptions import PreventUpdate
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import drawing, exports
+from hiddenmanifold.explorer.fields import PEAK_AXES
 from hiddenmanifold.explorer.page import as_text, as_value, identity
 from hiddenmanifold.explorer.presets import PRESETS
 from hiddenmanifold.explorer.reading import read, views_of
@@ -131,7 +132,8 @@ def redraw(
         defect = f"This should not happen, please report it: {type(error).__name__}: {error}"
         return no_update, no_update, defect, *kept, *[no_update] * 3
     kept[2] = _hold_options(texts)
-    return figure, figure["address"], "", *kept, _chips(view, beside), *[view.y is not None] * 2
+    chips, map_ = _chips(view, beside), view.y is not None
+    return figure, figure["address"], "", *kept, chips, not view.simulable, map_
 
 
 def _changes(old: list[Any], new: list[Any]) -> list[Any]:
@@ -147,13 +149,24 @@ def _adapt(texts: dict[str, str]) -> None:
     changed = [identity["name"] for identity in _triggered()]
     for axis, low, high in (("x", "low", "high"), ("y", "y_low", "y_high")):
         if changed == [axis]:
-            for name, text in zip((low, high), RANGES.get(texts[axis], RANGE), strict=True):
-                texts[name] = text
-                set_props(identity("field", name), {"value": text})
+            ends = RANGES.get(texts[axis], RANGE)
+            _set(texts, dict(zip((low, high), ends, strict=True)))
+    if changed == ["quantity"] and texts["quantity"] == "peak":
+        usual = {"mode": "curve", "x": "n_over_d", "low": "0.05", "high": "8", "log_x": "no"}
+        if texts["mode"] == "map" or texts["x"] not in PEAK_AXES:
+            _set(texts, usual)
+        if texts["regularisation"] == "optimal":
+            _set(texts, {"regularisation": "1e-4"})
     possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
     if possible and possible != [""] and texts["hold"] not in possible:
-        texts["hold"] = possible[0]
-        set_props(identity("field", "hold"), {"value": possible[0]})
+        _set(texts, {"hold": possible[0]})
+
+
+def _set(texts: dict[str, str], others: dict[str, str]) -> None:
+    """Have other texts in some fields."""
+    texts |= others
+    for name, text in others.items():
+        set_props(identity("field", name), {"value": as_value(name, text)})
 
 
 def _triggered() -> list[dict[str, Any]]:

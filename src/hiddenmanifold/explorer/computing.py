@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import hiddenmanifold as hm
+from hiddenmanifold.explorer.background import waited
 from hiddenmanifold.explorer.view import Axis, View, converted
 from hiddenmanifold.points import RATIOS
 
@@ -39,6 +42,25 @@ def predicted(model: hm.Model, arguments: Arguments) -> xr.Dataset:
 
 
 @lru_cache(maxsize=32)
+def peak(model: hm.Model, arguments: Arguments) -> xr.Dataset:
+    """Where along p/n the error of a model has its peak."""
+    return hm.interpolation_peak(model, **spelled_out(arguments), **HERE)
+
+
+def result(view: View) -> xr.Dataset:
+    """What a view shows; what takes long is computed elsewhere."""
+    work = peak if view.quantity == "peak" else predicted
+    if view.slow and parent_process() is None:
+        return _sought(work, view.model, view.arguments())
+    return work(view.model, view.arguments())
+
+
+@lru_cache(maxsize=128)
+def _sought(work: Callable[..., xr.Dataset], *given: Any) -> xr.Dataset:
+    return waited(work, *given)
+
+
+@lru_cache(maxsize=32)
 def bayes(model: hm.Model, arguments: Arguments) -> xr.Dataset:
     """The Bayes-optimal errors of a model at some ratios."""
     return hm.bayes_optimal(model, **spelled_out(arguments), **HERE)
@@ -54,7 +76,7 @@ def threshold(model: hm.Model, held: Arguments) -> xr.DataArray | None:
 
 def separable_from(view: View) -> float | None:
     """Place on the horizontal axis where the data become separable, if it is on it."""
-    if view.y is not None or view.x.name not in RATIOS:
+    if view.y is not None or view.x.name not in RATIOS or view.quantity == "peak":
         return None
     try:
         found = threshold(view.model, view.held)

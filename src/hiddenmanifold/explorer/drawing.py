@@ -46,7 +46,8 @@ def figure(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
 
 def comparable(pin: View, view: View) -> bool:
     """Whether a pinned curve can be drawn beside a view."""
-    return view.y is None and pin.y is None and pin.x.name == view.x.name
+    alike = (pin.quantity == "peak") == (view.quantity == "peak")
+    return view.y is None and pin.y is None and pin.x.name == view.x.name and alike
 
 
 def names(views: Sequence[View]) -> list[str]:
@@ -85,16 +86,17 @@ def equals(text: str) -> str:
 
 def quantities(view: View) -> tuple[str, ...]:
     """What is drawn on a tab."""
-    return OVERLAPS if view.quantity == "overlaps" else (view.quantity,)
+    several = {"overlaps": OVERLAPS, "peak": ("p_over_n",)}
+    return several.get(view.quantity, (view.quantity,))
 
 
 def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[str, Any]]:
-    ds = computing.predicted(view.model, view.arguments())
+    ds = computing.result(view)
     traces = []
     shown = quantities(view)
     for k, quantity in enumerate(shown):
         colour, dash = (number, 0) if len(shown) == 1 else (k, number)
-        label = spoken(quantity) if single else name
+        label = _title(view, quantity) if single else name
         if len(shown) > 1 and not single:
             label = f"{spoken(quantity)}; {name}"
         trace = {
@@ -174,15 +176,19 @@ def _heat_map(view: View) -> dict[str, Any]:
     }
 
 
+def _title(view: View, name: str) -> str:
+    return "place of the peak, p/n" if view.quantity == "peak" else spoken(name)
+
+
 def _layout(view: View) -> dict[str, Any]:
-    up = view.y.name if view.y is not None else view.quantity
+    up = _title(view, view.y.name if view.y is not None else view.quantity)
     log_up = view.y.logarithmic if view.y is not None else view.log_y
     # what is zoomed into stays so until the axes change
     kept = f"{view.x}{view.y}{up}{log_up}"
     return {
         "uirevision": kept,
         "xaxis": _axis(spoken(view.x.name), view.x.logarithmic, _range(view.x)),
-        "yaxis": _axis(spoken(up), log_up, _range(view.y) if view.y is not None else None),
+        "yaxis": _axis(up, log_up, _range(view.y) if view.y is not None else None),
         "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
         "margin": {"l": 64, "r": 16, "t": 36, "b": 52},
         "showlegend": view.y is None,
@@ -218,12 +224,14 @@ def _axis(title: str, logarithmic: bool, ends: list[float] | None) -> dict[str, 
     return axis | {"range": ends}
 
 
-def references(view: View) -> dict[str, Any]:
+def references(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
     """The lines beside the curves: separability, the kernel limit, the Bayes-optimal error."""
     drawn: dict[str, Any] = {"data": [], "shapes": [], "annotations": []}
-    if "threshold" in view.lines:
+    if "threshold" in view.lines and view.quantity == "peak":
+        drawn["data"] += _thresholds([view, *(p.beside(view) for p in pins if comparable(p, view))])
+    elif "threshold" in view.lines:
         _add_threshold(view, drawn)
-    if view.y is not None or view.quantity == "overlaps":
+    if view.y is not None or view.quantity in ("overlaps", "peak"):
         return drawn
     try:
         if "kernel" in view.lines:
@@ -250,6 +258,19 @@ def _line(view: View, values: Array, name: str, dash: str) -> dict[str, Any]:
         "line": {"color": GREY, "width": 1.8, "dash": dash},
         "hovertemplate": f"{name}: %{{y:.5g}}<extra></extra>",
     }
+
+
+def _thresholds(views: Sequence[View]) -> list[dict[str, Any]]:
+    """Where data become separable, beside the places of peaks."""
+    lines = []
+    for number, view in enumerate(views):
+        found = computing.threshold(view.model, ((view.x.name, view.x),))
+        if found is not None:
+            line = _line(view, found.values, "data become separable", "dash")
+            colour = {"color": COLOURS[number % len(COLOURS)]}
+            whole = {"x": view.x.values.tolist(), "y": numbers(found.values)}
+            lines.append(line | whole | {"line": line["line"] | colour, "showlegend": number == 0})
+    return lines
 
 
 def _add_threshold(view: View, drawn: dict[str, Any]) -> None:

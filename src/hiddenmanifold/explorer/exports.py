@@ -38,7 +38,8 @@ def python(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> str:
     for number, one in enumerate(shown(view, pins)):
         end = f"_{number}" if number else ""
         lines.append(f"model{end} = {_model(one)}")
-        lines.append(_call(f"ds{end} = hm.predict(model{end}", one.arguments(), KEEP))
+        search = "interpolation_peak" if one.quantity == "peak" else "predict"
+        lines.append(_call(f"ds{end} = hm.{search}(model{end}", one.arguments(), KEEP))
     if "threshold" in view.lines and (held := _of_threshold(view)):
         lines.append(_call("threshold = hm.separability_threshold(model", held))
     if view.y is None and "kernel" in view.lines:
@@ -109,6 +110,8 @@ def _of_threshold(view: View) -> computing.Arguments:
     if view.y is not None:
         given = computing.threshold_axis(view)
         return ((given.name, given),) if given is not None else ()
+    if view.quantity == "peak":
+        return ((view.x.name, view.x),)
     return view.held if view.x.name in RATIOS else ()
 
 
@@ -130,7 +133,8 @@ def commands(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> st
     lines = []
     for number, one in enumerate(shown(view, pins)):
         file = f"view_{number}.csv" if number else "view.csv"
-        lines.append(_command("predict", one, one.arguments(), {"csv": file}))
+        search = "peak" if one.quantity == "peak" else "predict"
+        lines.append(_command(search, one, one.arguments(), {"csv": file}))
     if "threshold" in view.lines and (held := _of_threshold(view)):
         lines.append(_command("threshold", view, held))
     if view.y is None and "kernel" in view.lines:
@@ -182,7 +186,7 @@ def csv(view: View, pins: Sequence[View] = (), dots: Mapping[str, Any] | None = 
 def _tables(view: View, pins: Sequence[View], dots: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
     views = shown(view, pins)
     for one, name in zip(views, names(views), strict=True):
-        table = computing.predicted(one.model, one.arguments()).to_dataframe().reset_index()
+        table = computing.result(one).to_dataframe().reset_index()
         yield table.assign(curve=name)
     if dots.get("points"):
         import pandas as pd

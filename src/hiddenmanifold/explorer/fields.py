@@ -31,7 +31,10 @@ QUANTITIES = {
     "training_loss": "training loss",
     "training_error": "training error",
     "overlaps": "overlaps",
+    "peak": "place of the peak",
 }
+PEAK_AXES = ("n_over_d", "d_over_p")
+"""What may vary while a peak is sought along p/n."""
 OVERLAPS = ("alignment", "m_s", "q_s", "q_w")
 SYMBOLS = {
     r"\varepsilon_g": "ε<sub>g</sub>",

@@ -29,6 +29,7 @@ def _lam(*values: str, **common: str) -> tuple[dict[str, str], ...]:
 MANIFOLD = {"activation": "erf", "loss": "square"}
 RIDGE = {"teacher": "linear", "loss": "square"}
 FIGURE_5 = {"n_over_d": "2", "low": "0.02", "high": "4", "log_x": "no"}
+PEAKS = {"quantity": "peak", "x": "n_over_d", "low": "0.05", "high": "8", "log_x": "no"}
 LEARNING = {**MANIFOLD, "x": "n_over_p", "hold": "d_over_p", "low": "0.05", "high": "30"}
 
 PRESETS = (
@@ -55,13 +56,9 @@ PRESETS = (
     ),
     Preset(
         "Figure 4",
-        "where the peak stands: Gaussian and orthogonal projections at several n/d",
-        {"low": "0.1", "high": "2", "n_over_d": "1"},
-        (
-            {"projection": "orthogonal", "n_over_d": "1"},
-            {"n_over_d": "8"},
-            {"projection": "orthogonal", "n_over_d": "8"},
-        ),
+        "where the peak stands, and where data become separable: Gaussian and orthogonal",
+        PEAKS,
+        ({**PEAKS, "projection": "orthogonal"},),
     ),
     Preset(
         "Figure 5, ridge",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer.fields import REGISTRIES, page_fields, parameters, short
+from hiddenmanifold.explorer.fields import PEAK_AXES, REGISTRIES, page_fields, parameters, short
 from hiddenmanifold.explorer.view import Axis, View, held_names, holds, relevant, texts_of
 
 SMALLEST, LARGEST = 1e-4, 1e4
@@ -20,6 +20,8 @@ MOST = {"curve": 400, "map": 60}
 MOST_SOUGHT = {"curve": 100, "map": 20}
 """The same where each is a search for the best λ by quadrature."""
 USUAL = {"curve": 200, "map": 40}
+MOST_PEAKS, USUAL_PEAKS = 60, 24
+"""The same where each is a search for a peak."""
 MOST_D, MOST_SEEDS, MOST_DOTS = 400, 50, 20
 
 
@@ -77,12 +79,21 @@ class _Reader:
             return None
         if quantity == "training_error" and model.task == "regression":
             self.complaints["quantity"] = "another for real labels, which are never just right"
+        if quantity == "peak":
+            self._check_peak(y, lam)
         lines = frozenset(n for n in ("threshold", "kernel", "bayes") if self._is(n))
         shown = tuple(self._unusual())
         log_y = self._is("log_y")
         return View(
             model, x, y, held, lam, quantity, log_y, lines, d, seeds, dots, shown
         )  # fmt: skip
+
+    def _check_peak(self, y: Axis | None, lam: Any) -> None:
+        axes = " or ".join(map(short, PEAK_AXES))
+        if self.texts["x"] not in PEAK_AXES or y is not None:
+            self.complaints["quantity"] = f"another, unless curves over {axes} are shown"
+        elif lam == "optimal":
+            self.complaints["regularisation"] = "0⁺ or a number where a peak is sought"
 
     def _is(self, name: str) -> bool:
         return self.texts[name] == "yes"
@@ -137,6 +148,8 @@ class _Reader:
         sought = lam == "optimal" and model is not None and not model.loss.quadratic
         most = (MOST_SOUGHT if sought else MOST)[mode]
         count = min(most, USUAL[mode])
+        if self.texts["quantity"] == "peak":
+            most, count = MOST_PEAKS, USUAL_PEAKS
         if self.texts["points"] not in ("", "automatic"):
             count = self._count("points", 2, most, " or automatic")
         x = self._axis("x", "low", "high", count, self._is("log_x"))

@@ -50,10 +50,10 @@ def application(*, token: str | None = None, loopback: bool = True) -> Any:
 
 
 def _curve() -> Any:
-    """The curves of an address while a slider moves; nothing where they make no sense."""
+    """The curves of an address while a slider moves; nothing if they make no sense or take long."""
     view, pins = views_of(request.query_string.decode())
     try:
-        return drawing.figure(view, pins) if view is not None else {}
+        return {} if view is None or view.slow else drawing.figure(view, pins)
     except hm.HiddenManifoldError:
         return {}
 

@@ -37,11 +37,11 @@ running: set[int] = set()
 
 def describe(query: str) -> Iterator[str]:
     """The lines beside the curves of a view, and what is seen in it."""
-    view, _ = views_of(query)
+    view, pins = views_of(query)
     if view is None:
         return
     try:
-        lines = yield from _awaited(drawing.references, view)
+        lines = yield from _awaited(drawing.references, view, pins)
         yield _line(address=query, **lines)
         said = yield from _awaited(sentence, view)
         yield _line(sentence=said)
@@ -52,7 +52,7 @@ def describe(query: str) -> Iterator[str]:
 def simulate(query: str) -> Iterator[str]:
     """A line of JSON per event: a point begun, a point done, or why there is none."""
     view, _ = views_of(query)
-    if view is None or view.y is not None:
+    if view is None or not view.simulable:
         yield _line(error="only curves can be simulated, and only if every field makes sense")
         return
     if not _free.acquire(blocking=False):

@@ -86,6 +86,17 @@ class View:
         about = ("quantity", "log_y", "threshold", "kernel", "bayes", "points")
         return urlencode([(name, text) for name, text in self.texts if name not in about])
 
+    @property
+    def simulable(self) -> bool:
+        """Whether finite samples can be drawn at its points."""
+        return self.y is None and self.quantity != "peak"
+
+    @property
+    def slow(self) -> bool:
+        """Whether each point is a search of its own."""
+        sought = self.lam == "optimal" and not self.model.loss.quadratic
+        return sought or self.quantity == "peak"
+
     def arguments(self, **others: Any) -> tuple[tuple[str, Any], ...]:
         """The arguments of `predict`, an `Axis` for the values along it; `others` replace some."""
         axes = {axis.name: axis for axis in (self.x, self.y) if axis is not None}
@@ -147,6 +158,8 @@ def relevant(texts: Mapping[str, str]) -> set[str]:
     x, y = texts["x"], texts["y"] if texts["mode"] == "map" else None
     off |= set() if y else {"y", "y_low", "y_high"}
     off |= {"log_y", "kernel", "bayes", "d", "seeds", "dots"} if y else set()
+    peak = texts["quantity"] == "peak"
+    off |= {"hold", "kernel", "bayes", "d", "seeds", "dots"} if peak else set()
     held = held_names(texts)
     off |= set(HELD).difference(held)
     off |= {"hold"} if len(holds(x, y)) < 2 else set()
@@ -161,7 +174,7 @@ def _parameters_of(kind: str, name: str) -> list[Any]:
 def held_names(texts: Mapping[str, str]) -> list[str]:
     """Ratios that are held fixed beside the axes."""
     possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
-    if not possible:
+    if not possible or texts["quantity"] == "peak":
         return []
     chosen = texts["hold"] if texts["hold"] in possible else possible[0]
     return chosen.split(",") if chosen else []
