@@ -81,14 +81,19 @@ def _in_the_browser(app: Dash) -> None:
     def here(name: str, *parts: Any, **options: Any) -> None:
         app.clientside_callback(ClientsideFunction("explorer", name), *parts, **options)
 
-    stores = [Input(n, "data") for n in ("drawing", "references", "dots", "theme")]
-    here("draw", Output("graph", "figure"), *stores)
+    theme = Input("theme", "data")
+    stores = [Input(n, "data") for n in ("drawing", "references", "dots")]
+    here("draw", Output("graph", "figure"), *stores, theme)
     here("remember", Input("address", "data"))
     later = {"prevent_initial_call": True}
     here("follow", Input(FIELDS, "value"), State(FIELDS, "id"))
     here("limit", Input(identity("lam", ALL), "n_clicks"), **later)
     here("theme", Output("theme", "data"), Input("toggle-theme", "n_clicks"))
     here("picture", Input(identity("image", ALL), "n_clicks"), **later)
+    file = [State("upload", "filename"), State("upload", "contents")]
+    asked = [Input("upload", "last_modified"), Input("label", "value"), Input("gain", "value")]
+    here("learn", *asked, *file, **later)
+    here("drawLearning", Output("learning-graph", "figure"), Input("learning", "data"), theme)
     here("simulate", Input("simulate", "n_clicks"), State("address", "data"), **later)
     here("cancel", Input("cancel", "n_clicks"), **later)
 

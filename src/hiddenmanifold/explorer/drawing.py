@@ -95,7 +95,9 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
     traces = []
     shown = quantities(view)
     for k, quantity in enumerate(shown):
-        colour, dash = (number, 0) if len(shown) == 1 else (k, number)
+        colour, dash = (number, number) if len(shown) == 1 else (k, number)
+        if view.quantity == "peak":
+            dash = 0  # broken lines are the thresholds
         label = _title(view, quantity) if single else name
         if len(shown) > 1 and not single:
             label = f"{spoken(quantity)}; {name}"
@@ -109,7 +111,7 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
                 "color": COLOURS[colour % len(COLOURS)],
                 "width": 2.5,
                 "simplify": False,
-                "dash": DASHES[(dash or number) % len(DASHES)],
+                "dash": DASHES[dash % len(DASHES)],
             },
             "hovertemplate": f"{short(view.x.name)} = %{{x:.4g}}<br>%{{y:.5g}}",
             "meta": {"quantity": quantity, "curve": number},
@@ -187,8 +189,8 @@ def _layout(view: View) -> dict[str, Any]:
     kept = f"{view.x}{view.y}{up}{log_up}"
     return {
         "uirevision": kept,
-        "xaxis": _axis(spoken(view.x.name), view.x.logarithmic, _range(view.x)),
-        "yaxis": _axis(up, log_up, _range(view.y) if view.y is not None else None),
+        "xaxis": axis(spoken(view.x.name), view.x.logarithmic, _range(view.x)),
+        "yaxis": axis(up, log_up, _range(view.y) if view.y is not None else None),
         "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
         "margin": {"l": 64, "r": 16, "t": 36, "b": 52},
         "showlegend": view.y is None,
@@ -202,8 +204,9 @@ def _range(axis: Axis) -> list[float]:
     return (np.log10(ends) if axis.logarithmic else ends).tolist()  # type: ignore[no-any-return]
 
 
-def _axis(title: str, logarithmic: bool, ends: list[float] | None) -> dict[str, Any]:
-    axis: dict[str, Any] = {
+def axis(title: str, logarithmic: bool, ends: list[float] | None) -> dict[str, Any]:
+    """An axis with marks that can be read."""
+    made: dict[str, Any] = {
         "title": {"text": title},
         "type": "log" if logarithmic else "linear",
         "exponentformat": "power",
@@ -213,15 +216,15 @@ def _axis(title: str, logarithmic: bool, ends: list[float] | None) -> dict[str, 
         "showline": True,
     }
     if not ends:
-        return axis
+        return made
     if logarithmic and ends[1] - ends[0] <= LEGIBLE:
         decades = range(math.floor(ends[0]), math.ceil(ends[1]) + 1)
         marks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
         inside = [v for v in marks if ends[0] - 0.01 <= math.log10(v) <= ends[1] + 0.01]
-        axis |= {"tickvals": inside, "ticktext": [f"{v:g}" for v in inside]}
+        made |= {"tickvals": inside, "ticktext": [f"{v:g}" for v in inside]}
     elif logarithmic:
-        axis |= {"dtick": 1}
-    return axis | {"range": ends}
+        made |= {"dtick": 1}
+    return made | {"range": ends}
 
 
 def references(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:

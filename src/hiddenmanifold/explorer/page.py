@@ -8,9 +8,11 @@ from dash import dcc, html
 
 from hiddenmanifold.explorer.fields import HELD, REGISTRIES, Field, page_fields
 from hiddenmanifold.explorer.presets import PRESETS
+from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST_ROWS
 from hiddenmanifold.plotting.style import COLOURS
 
-STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable")
+STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")
+CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 
 
 def identity(role: str, name: str | int) -> dict[str, Any]:
@@ -158,7 +160,7 @@ def _shown() -> list[Any]:
     graph = dcc.Graph(
         id="graph",
         responsive=True,
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=CONFIG,
     )
     return [
         html.Div(_row(known["quantity"]), className="tabs"),
@@ -184,7 +186,48 @@ def _shown() -> list[Any]:
             id="simulation",
         ),
         _exports(),
+        _own_data(),
     ]
+
+
+def _own_data() -> Any:
+    graph = dcc.Graph(id="learning-graph", responsive=True, config=CONFIG)
+    return html.Details(
+        [
+            html.Summary("Your own data: what more samples would bring"),
+            html.P(
+                f"A file {KINDS} of at most {MOST_BYTES / 1e6:g} MB, {MOST_ROWS} rows and "
+                f"{MOST_COLUMNS} columns, with a column of labels: numbers, or two classes. Ridge "
+                "regression on standardised columns. It stays on this machine, and is not kept.",
+                className="hint",
+            ),
+            html.Div(
+                [
+                    dcc.Upload(html.Button("Choose a file"), id="upload", multiple=False),
+                    *_typed("label", "label column", "", "found by itself"),
+                    *_typed("gain", "error lower by, in %", "10", ""),
+                    html.Span(id="learning-told", **{"aria-live": "polite"}),
+                ],
+                className="bar",
+            ),
+            html.Div(
+                [
+                    html.Div(graph, className="graph"),
+                    html.P(id="learning-sentence", className="sentence"),
+                    html.Pre(id="learning-python", tabIndex=0),
+                ],
+                id="learned",
+                hidden=True,
+            ),
+        ],
+        className="own",
+    )
+
+
+def _typed(name: str, words: str, value: str, placeholder: str) -> list[Any]:
+    options = {"debounce": True, "maxLength": 100, "autoComplete": "off"}
+    typed = dcc.Input(id=name, type="text", value=value, placeholder=placeholder, **options)
+    return [html.Label(words, htmlFor=name), html.Span(typed, className="typed")]
 
 
 def _exports() -> Any:

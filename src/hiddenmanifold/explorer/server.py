@@ -22,10 +22,11 @@ from hiddenmanifold.explorer import callbacks, drawing, stream
 from hiddenmanifold.explorer.background import dismiss
 from hiddenmanifold.explorer.page import layout
 from hiddenmanifold.explorer.reading import views_of
+from hiddenmanifold.explorer.upload import FEWER, MOST_BYTES
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LONGEST_REQUEST = 2_000_000
-"""Bytes of a request: no view has more."""
+"""Bytes of a request without a file: no view has more."""
 
 
 def application(*, token: str | None = None, loopback: bool = True) -> Any:
@@ -39,11 +40,11 @@ def application(*, token: str | None = None, loopback: bool = True) -> Any:
     )
     app.layout = layout()
     callbacks.register(app)
-    app.server.config["MAX_CONTENT_LENGTH"] = LONGEST_REQUEST
     app.server.before_request(_guard(token, loopback))
     app.server.add_url_rule("/curve", view_func=_curve)
     for lines in (stream.describe, stream.simulate):
         app.server.add_url_rule(f"/{lines.__name__}", lines.__name__, partial(_streamed, lines))
+    app.server.add_url_rule("/learn", view_func=_learn, methods=["POST"])
     if token:
         app.server.after_request(_remember(token))
     return app.server
@@ -62,8 +63,15 @@ def _streamed(lines: Callable[[str], Iterator[str]]) -> Response:
     return Response(lines(request.query_string.decode()), mimetype="application/x-ndjson")
 
 
+def _learn() -> Response:
+    given = (request.args.get(name, "")[:200] for name in ("name", "label", "gain"))
+    name, label, gain = given
+    lines = stream.learn(name, request.get_data(cache=False), label, gain)
+    return Response(lines, mimetype="application/x-ndjson")
+
+
 def _guard(token: str | None, loopback: bool) -> Any:
-    """Refuse pages of other sites, names that were made to point here, and a wrong token."""
+    """Refuse other sites, names that were made to point here, a wrong token, and too much."""
 
     def refuse() -> Response | None:
         host = urlsplit(f"//{request.host}").hostname
@@ -74,6 +82,9 @@ def _guard(token: str | None, loopback: bool) -> Any:
         given = request.args.get("token") or request.cookies.get("token") or ""
         if token and not hmac.compare_digest(given.encode(), token.encode()):
             return Response("Open the page with ?token=… as the server was given.", 403)
+        most = MOST_BYTES if request.path == "/learn" else LONGEST_REQUEST
+        if (request.content_length or 0) > most:
+            return Response(f"More than {most / 1e6:g} MB: {FEWER}.", 413)
         return None
 
     return refuse

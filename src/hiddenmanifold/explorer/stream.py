@@ -19,6 +19,7 @@ from hiddenmanifold.explorer.background import LostWork, elsewhere
 from hiddenmanifold.explorer.computing import HERE
 from hiddenmanifold.explorer.exports import dots_axis
 from hiddenmanifold.explorer.fields import OVERLAPS, QUANTITIES, short
+from hiddenmanifold.explorer.learning import learned
 from hiddenmanifold.explorer.reading import views_of
 from hiddenmanifold.explorer.sentence import sentence
 from hiddenmanifold.explorer.view import View, converted
@@ -47,6 +48,22 @@ def describe(query: str) -> Iterator[str]:
         yield _line(sentence=said)
     except (hm.HiddenManifoldError, LostWork) as error:
         yield _line(sentence=f"{error}.")
+
+
+def learn(name: str, content: bytes, label: str, gain: str) -> Iterator[str]:
+    """The learning curve of an uploaded file, or why there is none."""
+    try:
+        lower = float(gain)
+        if not 0.0 < lower < 100.0:
+            raise ValueError
+    except ValueError:
+        yield _line(error="The error can be lower by more than 0 and less than 100 %.")
+        return
+    try:
+        found = yield from _awaited(learned, name, content, label, lower / 100.0)
+        yield _line(learning=found)
+    except (hm.HiddenManifoldError, LostWork) as error:
+        yield _line(error=f"{error}.")
 
 
 def simulate(query: str) -> Iterator[str]:

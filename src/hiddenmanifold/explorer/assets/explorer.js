@@ -5,7 +5,7 @@
   const field = (name) => ({ role: "field", name: name });
   const set = (id, props) => dash.set_props(id, props);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  let controller = null, describing = null, resting = null;
+  let controller = null, describing = null, learning = null, resting = null;
 
   function chosenTheme() {
     const asked = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -34,7 +34,7 @@
       const known = dots.points.filter((point) => name in point.values);
       const colour = colours[k] ? inked(colours[k].line.color) : css("--ink");
       return {
-        type: "scatter", mode: "markers", name: "simulation", showlegend: k === 0,
+        type: "scatter", mode: "markers", name: "simulation", showlegend: k === 0, cliponaxis: false,
         x: known.map((p) => p.x), y: known.map((p) => p.values[name]),
         error_y: { type: "data", visible: true, color: colour,
                    array: known.map((p) => p.values[name + "_stderr"] || 0) },
@@ -184,7 +184,45 @@
     if (describing) describing.abort();
   }
 
+  // what more samples of a file would bring; a newer question ends the older
+  const MOST_BYTES = 20e6;
+
+  async function learn(name, contents, label, gain) {
+    if (learning) learning.abort();
+    const own = (learning = new AbortController());
+    const tell = (text) => set("learning-told", { children: text });
+    if (contents.length * 0.75 > MOST_BYTES) {
+      tell("more than 20 MB: rows drawn at random from a larger table show the same population");
+      return;
+    }
+    tell("reading " + name);
+    try {
+      const body = await (await fetch(contents)).blob();
+      const query = new URLSearchParams({ name: name, label: label || "", gain: gain || "" });
+      const response = await fetch("learn?" + query, { method: "POST", body: body, signal: own.signal });
+      if (!response.ok) throw new Error(await response.text());
+      await read(response, (event) => {
+        tell(event.error || name);
+        if (!event.learning) return;
+        set("learned", { hidden: false });
+        set("learning", { data: event.learning });
+        set("learning-sentence", { children: event.learning.sentence });
+        set("learning-python", { children: event.learning.python });
+      });
+    } catch (error) {
+      if (!own.signal.aborted) tell(String(error.message || error));
+    }
+  }
+
   dash.explorer = {
+    learn: function (_, label, gain, name, contents) {
+      if (contents) learn(name, contents, label, gain);
+    },
+    drawLearning: function (learned) {
+      if (!learned) return dash.no_update;
+      const { shapes, annotations } = learned;
+      return figure(learned, { data: [], shapes: shapes, annotations: annotations }, null);
+    },
     draw: function (drawing, references, dots) {
       if (!drawing || settling !== null) return dash.no_update; // a slider has moved on
       return figure(drawing, references, dots);
