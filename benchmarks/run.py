@@ -6,9 +6,9 @@ import subprocess
 import sys
 import time
 
+import explore
 import numpy as np
 import optimal
-import page
 import real_data
 import sweeps
 import textbook
@@ -33,7 +33,7 @@ def main() -> None:
     optimal.main()
     simulation.main()
     sweeps.main()
-    page.main()
+    explore.main()
     real_data.main()
 
 

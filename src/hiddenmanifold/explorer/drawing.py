@@ -40,8 +40,13 @@ def figure(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
         "layout": _layout(view),
         "setting": view.setting,
         "quantities": quantities(view),
-        "address": urlencode([*view.texts, *(("pin", pin.query) for pin in pins)]),
+        "address": address_of(view, pins),
     }
+
+
+def address_of(view: View, pins: Sequence[View] = ()) -> str:
+    """The address of a view and of those pinned beside it, after the question mark."""
+    return urlencode([*view.texts, *(("pin", pin.query) for pin in pins)])
 
 
 def comparable(pin: View, view: View) -> bool:

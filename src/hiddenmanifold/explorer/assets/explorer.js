@@ -15,9 +15,13 @@
   // black lines are drawn in the colour of the letters, so that they show on dark paper
   const inked = (colour) => (colour === "#000000" ? css("--ink") : colour);
 
+  // a projector is seen from afar
+  const afar = () => window.innerWidth > 1700;
+
   function trace(one) {
     const copy = Object.assign({}, one);
     if (one.line) copy.line = Object.assign({}, one.line, { color: inked(one.line.color) });
+    if (one.line && afar()) copy.line.width *= 1.5;
     return copy;
   }
 
@@ -152,14 +156,19 @@
   function figure(drawing, references, dots) {
     const known = references && references.address === drawing.address;
     const beside = known ? references : { data: [], shapes: [], annotations: [] };
+    const size = afar() ? 21 : 14;
     const layout = Object.assign({}, drawing.layout, {
+      meta: drawing.address,
       xaxis: axis(drawing.layout.xaxis),
       yaxis: axis(drawing.layout.yaxis),
-      shapes: beside.shapes, annotations: beside.annotations,
+      shapes: beside.shapes,
+      annotations: beside.annotations.map((one) => Object.assign({}, one, { font: { size: size - 2, color: css("--faint") } })),
       paper_bgcolor: css("--paper"), plot_bgcolor: css("--paper"),
-      font: { family: css("--font"), size: window.innerWidth > 1700 ? 17 : 14, color: css("--ink") },
+      font: { family: css("--font"), size: size, color: css("--ink") },
     });
     const data = drawing.data.concat(beside.data).map(trace).concat(dotTraces(dots, drawing));
+    // what one curve is stands beside its axis
+    layout.showlegend = layout.showlegend !== false && data.filter((one) => one.showlegend !== false).length > 1;
     return { data: data, layout: layout };
   }
 
