@@ -1,4 +1,4 @@
-# Needs Python >= 3.11, make and a compiler; everything else goes into .venv.
+# Needs Python >= 3.11 and make, and a C compiler to be fast; everything else goes into .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -55,12 +55,13 @@ format: $(STAMP) ## Rewrite the sources in the house style
 
 clean: ## Remove the environment and everything built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf src/*.egg-info src/hiddenmanifold/kernel/_kernel.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/kernel/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "error: hiddenmanifold needs Python >= 3.11, and '$(PYTHON)' is not one;" \
 	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }

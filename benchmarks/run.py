@@ -5,6 +5,8 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 
 import explore
 import numpy as np
@@ -16,6 +18,7 @@ from configurations import custom_loss, random_model, random_points
 
 import hiddenmanifold as hm
 import simulation
+from hiddenmanifold import kernel
 
 REGULARISATION = 1e-4
 
@@ -25,6 +28,8 @@ def main() -> None:
         measure_growth(int(sys.argv[1]))
         return
     import_time()
+    engines()
+    threads()
     rate = figure_3()
     ratio_to_textbook(rate)
     other_losses(rate)
@@ -37,24 +42,85 @@ def main() -> None:
     real_data.main()
 
 
-def model(loss="logistic") -> hm.Model:
-    return hm.Model(activation="sign", projection="gaussian", teacher="sign", loss=loss)
+def model(loss="logistic", teacher="sign") -> hm.Model:
+    return hm.Model(activation="sign", projection="gaussian", teacher=teacher, loss=loss)
 
 
 def heading(text: str) -> None:
     print(f"\n{text}\n{'-' * len(text)}", flush=True)
 
 
+def solved(chosen: hm.Model, grid: int, **options):
+    """A model on a grid × grid, all of it certified."""
+    axes = {"n_over_d": np.linspace(0.1, 6, grid), "p_over_n": np.linspace(0.03, 3, grid)}
+    ds = hm.predict(chosen, **axes, regularisation=REGULARISATION, **options)
+    assert (ds.status == 0).all()
+    return ds
+
+
 def best_rate(loss, grid, repeats=5, **options) -> float:
     """Points per second on a grid × grid, the best of some runs."""
-    axes = {"n_over_d": np.linspace(0.1, 6, grid), "p_over_n": np.linspace(0.03, 3, grid)}
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
-        ds = hm.predict(model(loss), **axes, regularisation=REGULARISATION, **options)
+        solved(model(loss), grid, **options)
         seconds.append(time.perf_counter() - start)
-        assert (ds.status == 0).all()
-    return ds.status.size / min(seconds)
+    return grid**2 / min(seconds)
+
+
+@contextmanager
+def numpy_alone():
+    """Without the compiled kernel."""
+    built, kernel._kernel = kernel._kernel, None
+    try:
+        yield
+    finally:
+        kernel._kernel = built
+
+
+def engines(grid: int = 100, repeats: int = 4) -> None:
+    heading("Compiled kernel against NumPy: Figure 3 grid, one core, CPU time, turn by turn")
+    if kernel.engine() == "numpy":
+        print("the kernel is not built")
+        return
+    print("                 µs/point: NumPy   compiled   ratio   largest relative difference")
+    for name, chosen in {
+        "logistic": model(),
+        "hinge": model("hinge"),
+        "huber": model(hm.losses.Huber(0.5)),
+        "custom loss": model(custom_loss()),
+        "logistic rule": model(teacher="logistic"),
+        "real labels": model(hm.losses.Huber(0.5), "linear"),
+    }.items():
+        seconds: dict[str, list[float]] = {"numpy": [], "compiled": []}
+        found = {}
+        for _ in range(repeats):
+            for engine, used in (("numpy", numpy_alone()), ("compiled", nullcontext())):
+                with used:
+                    start = time.process_time()
+                    found[engine] = solved(chosen, grid, workers=1)
+                    seconds[engine].append(time.process_time() - start)
+        slow, fast = (1e6 * min(times) / grid**2 for times in seconds.values())
+        off = float(abs(found["compiled"].Q / found["numpy"].Q - 1).max())
+        print(f"{name:24} {slow:7.0f} {fast:10.1f} {slow / fast:7.1f}   {off:.0e}", flush=True)
+
+
+def threads(grid: int = 100, repeats: int = 4) -> None:
+    heading("Two threads, each with a grid of its own, against one after the other")
+
+    def run(_: int = 0) -> None:
+        solved(model(), grid, workers=1)
+
+    with ThreadPoolExecutor(2) as pool:
+        alone, together = [], []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            run(), run()
+            middle = time.perf_counter()
+            list(pool.map(run, range(2)))
+            alone.append(middle - start)
+            together.append(time.perf_counter() - middle)
+    print(f"{min(alone) / min(together):.2f} times as fast ({kernel.engine()})")
 
 
 def import_time() -> None:

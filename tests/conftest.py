@@ -2,6 +2,7 @@
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -28,3 +29,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent.name in SLOW:
             item.add_marker("slow")
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def each_engine(request, monkeypatch):
+    """Run a test by the compiled kernel, and by NumPy."""
+    from hiddenmanifold import kernel
+
+    if request.param == "numpy":
+        monkeypatch.setattr(kernel, "_kernel", None)
+    elif kernel.engine() == "numpy":
+        pytest.skip("the kernel is not built")

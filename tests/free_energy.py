@@ -72,29 +72,26 @@ def moreau_average(model: Model, state: State) -> float:
             variance, mean = state.Q, loss.anchor - y * state.intercept
         deviation = np.sqrt(variance)
 
-        def integrand(
-            xi: float, y: int = y, mean: float = mean, deviation: float = deviation
-        ) -> float:
-            u = np.array([mean - deviation * xi])
-            s = loss.proximal(u, np.array([V]))
-            value = float(((s - u) ** 2 / (2 * V) + loss.value(s))[0])
-            density = float(np.exp(-0.5 * xi**2) / np.sqrt(2 * np.pi))
-            return value * density * _label(teacher, state, y, xi)
+        def integrand(xi: Array, y: int = y, mean: float = mean, sd: float = deviation) -> Array:
+            u = mean - sd * xi
+            s = loss.proximal(u, np.full_like(u, V))
+            density = np.exp(-0.5 * xi**2) / np.sqrt(2 * np.pi)
+            energy = (s - u) ** 2 / (2 * V) + loss.value(s)
+            return energy * density * _label(teacher, state, y, xi)
 
         s, below, above, _ = loss.knots
         images = (mean - np.concatenate([s + V * below, s + V * above])) / deviation
         cuts = np.unique(np.clip([-9.0, -4.0, 0.0, 4.0, 9.0, *images], -9.0, 9.0))
-        total += sum(
-            integrate.quad(integrand, low, high, epsabs=1e-14, epsrel=1e-12, limit=200)[0]
-            for low, high in zip(cuts[:-1], cuts[1:], strict=True)
-        )
+        found = integrate.tanhsinh(integrand, cuts[:-1], cuts[1:], atol=1e-15, rtol=1e-12)
+        assert found.success.all()
+        total += float(found.integral.sum())
     return total
 
 
-def _label(teacher: object, state: State, y: int, xi: float) -> float:
-    """Probability of the label y at the standardised field xi along it; 1 for real labels."""
+def _label(teacher: object, state: State, y: int, xi: Array) -> Array | float:
+    """Probability of the label y at standardised fields xi along it; 1 for real labels."""
     if not isinstance(teacher, BinaryTeacher):
         return 1.0
-    x = np.array([state.M / np.sqrt(state.Q) * xi])
-    V0 = np.array([teacher.rho - state.M**2 / state.Q])
-    return float(teacher.label_law(y, x, V0)[0][0])
+    V0 = np.full_like(xi, teacher.rho - state.M**2 / state.Q)
+    law: Array = teacher.label_law(y, state.M / np.sqrt(state.Q) * xi, V0)[0]
+    return law

@@ -7,6 +7,8 @@ from scipy.special import expit
 import hiddenmanifold as hm
 import oracle
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 QUANTITIES = (
     "generalisation_error",
     "clean_error",

@@ -21,7 +21,9 @@ SOURCE = ROOT / "src" / PACKAGE
 # The rooms, from the ground up. A room is a module, or a folder whose modules may import one
 # another; it imports only from the floors below, never from a neighbour on its own floor.
 LAYERS = (
-    ("errors", "arrays", "versions"),
+    ("errors", "arrays"),
+    ("kernel",),
+    ("versions",),
     ("ingredients", "points", "progress", "storage"),
     ("numerics", "spectra", "execution", "conversions"),
     ("activations", "projections", "teachers", "losses"),

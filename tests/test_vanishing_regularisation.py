@@ -68,7 +68,9 @@ def test_a_loss_that_is_least_on_an_interval():
     limit = at(m, p_over_n=[0.1, 0.3, 3.0], regularisation=0, on_failure="keep")
     near = at(m, p_over_n=[0.1, 0.3], regularisation=1e-9)
     # few features: solved as it is; many: no other loss stands in for it, and it says so
-    assert list(limit.status.values) == [0, 0, Status.MAX_ITERATIONS]
+    *few, many = limit.status.values
+    assert few == [0, 0]
+    assert many in (Status.MAX_ITERATIONS, Status.QUADRATURE)  # rounding decides how it fails
     assert_allclose(limit.Q[:2], near.Q, rtol=1e-7)
 
 

@@ -12,7 +12,7 @@ from .errors import CERTIFICATES, InvalidArgumentError
 from .execution import Crew
 from .ingredients import Task, finite_vector
 from .model import Model
-from .prediction import THEORY
+from .prediction import source
 from .results import with_margins
 from .theory.asymptotics import asymptotics
 from .theory.scores import MarginLaw
@@ -84,6 +84,6 @@ def margins(
     }
     columns = asymptotics(model, grid.points, crew, observables=laws)
     certificates = {name: columns[name] for name in CERTIFICATES}
-    ds = grid.answer(certificates, {**THEORY, "workers": crew.used})
+    ds = grid.answer(certificates, source(crew))
     found = {name: [columns[f"{name}_{i}"] for i in range(len(values))] for name in LAWS}
     return checked(with_margins(ds, grid.template, found, values.tolist()), on_failure)

@@ -14,7 +14,7 @@ from .errors import InvalidArgumentError, Status
 from .execution import Crew
 from .ingredients import check_number
 from .model import Model
-from .prediction import THEORY
+from .prediction import source
 from .theory.needed import fewest_features
 from .theory.sample_complexity import ErrorBySamples, fewest_samples
 
@@ -83,7 +83,7 @@ def features_needed(
     if not np.isfinite(columns["kernel_limit"]).all() or not columns["kernel_limit"].all():
         raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    return grid.answer(columns, {**THEORY, "workers": crew.used}, MEANINGS)
+    return grid.answer(columns, source(crew), MEANINGS)
 
 
 @with_ratios
@@ -170,4 +170,4 @@ def samples_needed(
     )
     columns, missed = fewest_samples(curve, grid.flat(coordinates["target_error"]))
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    return grid.answer(columns, {**THEORY, "workers": crew.used}, OF_SAMPLES)
+    return grid.answer(columns, source(crew), OF_SAMPLES)

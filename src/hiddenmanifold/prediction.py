@@ -13,6 +13,7 @@ from .arguments import BYTES, Grid, Optimal, Ratios, with_ratios
 from .chunked import Chunks, chunked
 from .errors import InvalidArgumentError
 from .execution import Crew
+from .kernel import engine
 from .model import Model
 from .observables import REGISTRY, Observable, chosen
 from .theory.asymptotics import asymptotics
@@ -23,7 +24,13 @@ from .theory.sensitivity import PARAMETERS
 if TYPE_CHECKING:
     import xarray as xr
 
-THEORY = {"method": "saddle-point equations of Gerace et al. 2020, for any rho and intercept"}
+METHOD = "saddle-point equations of Gerace et al. 2020, for any rho and intercept"
+
+
+def source(crew: Crew) -> dict[str, object]:
+    """Where results of the theory come from, as attributes of a dataset."""
+    return {"method": METHOD, "engine": engine(), "workers": crew.used}
+
 
 SECONDS = {False: 2e-4, True: 1e-5}
 """Time of one point, roughly, with panels and in closed form."""
@@ -130,7 +137,7 @@ def predict(
         errors = ErrorByLambda(model, grid.points, target, crew, least)
         lam, columns = optimum(errors, *optimal.bounds, observables=asked)
         columns = {"optimal_regularisation": lam, **columns}
-    return grid.answer(columns, {**THEORY, "workers": crew.used})
+    return grid.answer(columns, source(crew))
 
 
 def _announce(crew: Crew, grid: Grid, times: int) -> None:
@@ -188,4 +195,4 @@ def sensitivity(
     grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
     asked = _expected(chosen(model, observables))
     columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS, observables=asked)
-    return grid.answer(columns, {**THEORY, "workers": crew.used})
+    return grid.answer(columns, source(crew))

@@ -14,7 +14,7 @@ from .execution import Crew
 from .ingredients import Task
 from .model import Model
 from .points import RATIOS
-from .prediction import THEORY
+from .prediction import source
 from .results import explained, provenance
 from .theory.peak import ErrorByFeatures, peaks
 from .theory.separability.line import Line, thresholds
@@ -173,4 +173,4 @@ def interpolation_peak(
         "generalisation_error": height,
         "status": np.where(unsolved, Status.SEARCH, Status.CONVERGED).astype(np.int8),
     }
-    return grid.answer(columns, {**THEORY, "workers": crew.used}, OF_PEAK)
+    return grid.answer(columns, source(crew), OF_PEAK)

@@ -152,10 +152,10 @@ def test_the_threshold_is_where_labels_can_just_be_fitted_whatever_the_axis(x, h
 
 
 def test_sentences_say_what_is_seen():
-    assert words.sentence(view("points=60&regularisation=0")).startswith(
+    assert words.sentence(view("points=30&regularisation=0")).startswith(
         "Peak at p/n = 0.368, where the data become separable; the best λ, 0.3"
     )
-    hidden = words.sentence(view("points=60&regularisation=0.1"))
+    hidden = words.sentence(view("points=30&regularisation=0.1"))
     assert "without a peak. At λ → 0⁺ a peak stands at p/n = 0.368" in hidden
     faint = words.sentence(view(PRESETS[0].query))  # the low bump of Figure 1 is a peak
     assert faint.startswith("Peak at p/n = 0.37")

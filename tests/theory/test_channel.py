@@ -15,6 +15,8 @@ from hiddenmanifold.theory.channel import BinaryChannel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
 from hiddenmanifold.theory.proximal_curve import RULES
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 FINE = len(RULES) - 3
 LOSSES = {
     **{name: loss() for name, loss in losses.REGISTRY.items()},

@@ -67,7 +67,7 @@ def test_values_along_the_path_are_as_good_as_they_say(m):
 @pytest.mark.parametrize("m", MODELS, ids=range(len(MODELS)))
 def test_no_value_of_a_dense_scan_is_less(m):
     path, nodes, gaps = followed(m)
-    t, value, lost = least(path, nodes, gaps)
+    t, _, value, lost = least(path, nodes, gaps)
     assert not lost.any()
     assert_allclose(value, error(m, np.arange(len(t)), t), rtol=1e-8)
     grid = np.linspace(np.log(1e-6), np.log(1e6), 300)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, sampled
+from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.roots import increasing_root
 
 ROUNDING = np.finfo(float).eps
 """Relative accuracy to which a field is known."""
+Compiled = tuple[Array, Array, Array, float, float, float]
+"""Knots (5, knots), the table and bins of `cells`, where the bins begin, how dense, and scale."""
 
 
 class Loss:
@@ -120,6 +123,18 @@ class Loss:
             return middle, middle
         return low, 0.0 if abs(high) < tolerance else high
 
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The loss as compiled code knows it."""
+        try:
+            hash(self)
+        except TypeError:
+            return compiled.__wrapped__(self)
+        return compiled(self)
+
+    def __getstate__(self) -> dict[str, object]:  # what is large is made anew
+        return {name: part for name, part in vars(self).items() if name != "compiled"}
+
     def proximal(self, u: Array, V: Array, tolerance: Array | float = 0.0) -> Array:
         r"""Proximal point: the `s` with :math:`s + V \rho'(s) \ni u`.
 
@@ -167,6 +182,16 @@ class Loss:
 
         close = np.maximum(tolerance, ROUNDING * np.abs(u))
         return increasing_root(curve, bracket, close, start=u)
+
+
+@lru_cache(maxsize=8)
+def compiled(loss: Loss) -> Compiled:
+    """A loss as compiled code knows it: its knots, and polynomials on cells."""
+    rest = next((end for end in loss.rest[::-1] if np.isfinite(end)), 0.0)
+    functions = loss.derivative, loss.second_derivative, loss.value
+    found = cells(functions, loss.kinks, loss.scale, rest)
+    knots = np.array([*loss.knots, np.isin(loss.knots[0], loss.kinks)])
+    return knots, found.table, found.first, found.low, found.per_bin, loss.scale or 0.0
 
 
 def check_loss(loss: Loss) -> None:

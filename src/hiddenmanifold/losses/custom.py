@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, check_kinks, check_scale
-from hiddenmanifold.losses.base import Loss, check_loss
+from hiddenmanifold.losses.base import Compiled, Loss, check_loss, compiled
 
 _SIGNS = {"margin": -1.0, "residual": 1.0}
 
@@ -67,6 +68,10 @@ class Custom(Loss):
 
     def spoken(self, s: float) -> str:
         return f"{self.of} {self.sign * s + 0.0:.4g}"
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        return compiled.__wrapped__(self)  # the same functions may mean something else by now
 
     @property
     def sign(self) -> float:

@@ -5,7 +5,7 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 :math:`Z_y(x) = Z_0(y, y x)`, with derivatives in `x`: then both labels look alike.
 """
 
-from hiddenmanifold.teachers.base import BinaryTeacher, Law, Linear, Teacher, binary, real
+from hiddenmanifold.teachers.base import BinaryTeacher, Law, Linear, Probits, Teacher, binary, real
 from hiddenmanifold.teachers.custom import Custom
 from hiddenmanifold.teachers.mixture import Mixture
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
@@ -18,6 +18,7 @@ __all__ = [
     "Logistic",
     "Mixture",
     "ProbitSum",
+    "Probits",
     "Sign",
     "Steps",
     "Teacher",

@@ -13,6 +13,8 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.ingredients import EXTREME, Task, check_number, check_scale
 
 Law = tuple[Array, Array, Array]
+Probits = tuple[float, Array]
+"""Offset, and weights, thresholds along the label and variances (3, terms): a sum of probits."""
 
 
 class Teacher:
@@ -120,6 +122,10 @@ class BinaryTeacher(Teacher):
             Mean of the teacher's field along the label, and its variance.
         """
         raise NotImplementedError
+
+    def probits(self, y: int) -> Probits | None:
+        """The probability of a label as a sum of probits, or None if it is none."""
+        return None
 
     def landmarks(self, y: int, V0: Array) -> Array:
         """Values of `x` where :math:`Z_y` bends, shape (points, landmarks)."""

@@ -12,7 +12,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import EXTREME, check_kinks, check_number, check_scale
 from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
-from hiddenmanifold.teachers.base import BinaryTeacher, Law
+from hiddenmanifold.teachers.base import BinaryTeacher, Law, Probits
 
 # Z is resolved by panels of 4.5 widths; a mixture of widths needs a longer, geometric ladder
 LADDER = np.array([-36.0, -18.0, -9.0, -4.5, 0.0, 4.5, 9.0, 18.0, 36.0])
@@ -41,21 +41,30 @@ class ProbitSum(BinaryTeacher):
             )
         return out
 
-    @property
+    @cached_property
     def symmetric(self) -> bool:
         offset, weights, thresholds, _ = self._terms
         return bool(np.all(thresholds == 0) and np.isclose(2 * offset + weights.sum(), 1.0))
 
-    def label_law(self, y: int, x: Array, V0: Array) -> Law:
+    @cached_property
+    def _probits(self) -> dict[int, Probits]:
         offset, weights, thresholds, variances = self._terms
+        offsets = {1: offset, -1: 1.0 - offset - float(weights.sum())}
+        return {y: (offsets[y], np.array([weights, y * thresholds, variances])) for y in offsets}
+
+    def probits(self, y: int) -> Probits:
+        return self._probits[y]
+
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
+        offset, terms = self.probits(y)
         laws = []
-        for weight, threshold, variance in zip(weights, thresholds, variances, strict=True):
+        for weight, threshold, variance in terms.T:
             inverse = 1.0 / np.sqrt(V0 + variance)
-            t = (x - y * threshold) * inverse
+            t = (x - threshold) * inverse
             slope = (weight * inverse) * normal_density(t)
             laws.append((weight * special.ndtr(t), slope, -inverse * t * slope))
         Z, Z1, Z2 = (reduce(np.add, terms) for terms in zip(*laws, strict=True))
-        return Z + (offset if y > 0 else 1.0 - offset - weights.sum()), Z1, Z2
+        return Z + offset, Z1, Z2
 
     def error_without_bias(self, k: Array, V0: Array) -> Array | None:
         if not self.symmetric:
@@ -90,7 +99,7 @@ class ThresholdRule(ProbitSum):
     def pivot(self) -> float:
         return -self.threshold
 
-    @property
+    @cached_property
     def clean(self) -> Sign:
         return Sign(threshold=self.threshold, rho=self.rho)
 
@@ -200,6 +209,6 @@ class Steps(ProbitSum):
         signs = -self.first * np.where(np.arange(len(self.changes)) % 2, -1.0, 1.0)
         return float(self.first > 0), signs, np.array(self.changes), np.zeros(len(self.changes))
 
-    @property
+    @cached_property
     def clean(self) -> Steps:
         return self

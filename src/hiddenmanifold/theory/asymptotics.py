@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, sol
 from hiddenmanifold.theory.scores import Observed, observe
 from hiddenmanifold.theory.sensitivity import slope_along, tangents
 
+Solver = Callable[[SaddlePoint], Outcome]
 DIGITS = 1e9
 """Largest ratio of two lengths whose difference still has enough digits."""
 
@@ -67,7 +69,7 @@ class Batch:
 
     model: Model
     points: Points
-    solver: Callable[[SaddlePoint], Outcome]
+    solver: Solver
     request: Request = field(default_factory=Request)
 
     def run(self) -> Columns:
@@ -85,17 +87,19 @@ def asymptotics(
     *,
     slopes: Sequence[str] = (),
     observables: Mapping[str, Observed] | None = None,
+    start: Array | None = None,
 ) -> Columns:
     """Every predicted quantity at each of some points, limits included.
 
     The `slopes` are parameters, out of `PARAMETERS`, by whose logarithm to differentiate the
     errors and the `observables`, which are more to predict by name. By default the crew has one
-    process per core.
+    process per core. Solutions at positive λ may be known almost: `start` (points, unknowns).
     """
     columns: Columns = {}
     for part in limits.parts(model, points):
         request = Request(tuple(slopes), dict(observables or {}), part.loss, part.scale)
-        found = limits.finished(part, _solved(part, crew or Crew(), request))
+        near = None if start is None or np.isnan(start[part.index]).any() else start[part.index]
+        found = limits.finished(part, _solved(part, crew or Crew(), request, near))
         if part.phase in limits.REFUSED:
             found["status"][:] = limits.REFUSED[part.phase]
         failed = found["status"] != Status.CONVERGED
@@ -106,20 +110,24 @@ def asymptotics(
     return limits.settled(columns, *limits.negligible(model, points))
 
 
-def _solved(part: limits.Part, crew: Crew, request: Request) -> Columns:
+def _solved(part: limits.Part, crew: Crew, request: Request, start: Array | None) -> Columns:
     """Every predicted quantity at finite parameters."""
     model, points, together = part.model, part.points, channel_of(part.model).batch
 
-    def run(solver: Callable[[SaddlePoint], Outcome], index: Integers) -> Columns:
+    def run(solver: Callable[[Integers], Solver], index: Integers) -> Columns:
         # the same batches whoever runs them, so that results are the same to the bit
         chunks = np.array_split(index, -(-len(index) // together))
-        found = crew.run([Batch(model, points[chunk], solver, request) for chunk in chunks])
+        batches = [Batch(model, points[chunk], solver(chunk), request) for chunk in chunks]
+        found = crew.run(batches)
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
 
-    found = run(solve, np.arange(len(points)))
+    def solver(chunk: Integers) -> Solver:
+        return solve if start is None else partial(solve, start=start[chunk])
+
+    found = run(solver, np.arange(len(points)))
     lost = np.flatnonzero(found["status"] != Status.CONVERGED)
     if lost.size:  # collected from all chunks: a small batch costs almost as much as a large one
-        rescued = run(rescue, lost)
+        rescued = run(lambda _: rescue, lost)
         for name, values in found.items():
             values[lost] = rescued[name] + (values[lost] if name == "iterations" else 0)
     return found

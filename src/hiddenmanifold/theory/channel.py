@@ -14,21 +14,20 @@ third derivative of the loss is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold import kernel
+from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import sum_by_row
-from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
+from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher, binary, real
+from hiddenmanifold.theory.averages import Label, RealLabel, label_averages
 from hiddenmanifold.theory.best_constant import best_constant
 from hiddenmanifold.theory.observables import test_error, training_error
-from hiddenmanifold.theory.proximal_curve import REACH, Field, ProximalNodes, proximal_curve
+from hiddenmanifold.theory.proximal_curve import Field
 from hiddenmanifold.theory.scores import Scores
 
 if TYPE_CHECKING:
@@ -42,8 +41,8 @@ intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered 
 loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
 stops the fall where it no longer matters.
 """
-BLOCK = 512
-"""Points whose nodes are handled together."""
+BATCHES = {"numpy": 1280, "compiled": 5120}
+"""Points to solve together; the kernel keeps no nodes, and its calls are over sooner."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
 
@@ -69,65 +68,11 @@ class Hats:
     data_loss: Array
     norm: Array
 
-
-def averages(
-    loss: Loss,
-    curve: ProximalNodes,
-    field: Field,
-    y: int,
-    law: Callable[[Array, Integers], Law] | None,
-    *,
-    with_loss: bool,
-) -> tuple[Array, Array, Array, Array]:
-    """Averages over one label, and their derivatives by (log V, log Q, a, beta).
-
-    Returns `e` (4, rows), `de` (4, 4, rows), data loss and norm (rows,). The derivative by `a` is
-    left without its factor V0/sqrt(rho). Without a `law` the labels are real and Z = 1.
-    """
-    row, h, xi = curve.row, curve.h, curve.xi
-    density = normal_density(xi)
-    mass, bend = curve.mass * density, curve.bend * density
-
-    def dot(left: Array, right: Array) -> Array:
-        product: Array = np.einsum("ij,ij->i", left, right)
-        return product
-
-    if law is None:
-        mass_Z, bend_Z, from_law = mass, bend, np.zeros((5, len(row)))
-    else:
-        Z, Z1, Z2 = law(field.k[row, None] * xi, row)
-        mass_Z, bend_Z, bend_Z1 = mass * Z, bend * Z, bend * Z1
-        from_law = np.array(
-            [dot(mass * Z1, h), bend_Z1.sum(1), dot(bend_Z1, xi), dot(bend, Z2), dot(bend_Z1, h)]
-        )
-    data_loss = dot(mass_Z, loss.value(curve.s)) if with_loss else np.full(len(row), np.nan)
-    mass_Zh, bend_Zh, bend_Zx = mass_Z * h, bend_Z * h, bend_Z * xi
-    sums = np.array(
-        [
-            bend_Z.sum(1),
-            dot(mass_Zh, h),
-            mass_Zh.sum(1),
-            data_loss,
-            mass_Z.sum(1),
-            bend_Zx.sum(1),
-            dot(bend_Zx, xi),
-            bend_Zh.sum(1),
-            dot(bend_Zh, xi),
-            dot(bend_Zh, h),
-            *from_law,
-        ]
-    )
-    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sum_by_row(
-        sums, row, len(field.V)
-    )
-
-    V, sd, k = field.V, field.deviation, field.k
-    to_V = V * np.array([(ghx - k * g1h) / sd, -2 * ghh, -g1h, -y * gh])
-    to_Q = 0.5 * np.array([gxx - e1 - k * g1x, -2 * sd * ghx, -sd * g1x, -y * sd * gx])
-    to_a = np.array([g1x - k * g2, -2 * sd * g1h, -sd * g2, -y * sd * g1])
-    to_beta = y * np.array([gx - k * g1, -2 * sd * gh, -sd * g1, -y * sd * e1])
-    de = np.stack([to_V, to_Q + 0.5 * field.beta * to_beta, to_a, to_beta], axis=1)
-    return np.array([e1, e2, e3, y * e0]), de, data_loss, norm
+    @classmethod
+    def of(cls, averages: Array, unknowns: list[int]) -> Hats:
+        """From rows of `label_averages`, of whose derivatives some are by unknowns."""
+        de = averages[:, 4:20].reshape(-1, 4, 4)[..., unknowns]
+        return cls(averages[:, :4], de, averages[:, 20], averages[:, 21])
 
 
 @dataclass(frozen=True)
@@ -141,8 +86,6 @@ class Channel:
     overlap_unknowns: ClassVar[int]
     """How many unknowns are overlaps; the rest is the intercept."""
     longest_steps: ClassVar[tuple[float, ...]]
-    batch: ClassVar[int] = 1280
-    """Points to solve together; this bounds the memory."""
 
     @classmethod
     def of(cls, teacher: Teacher, loss: Loss, free_intercept: bool) -> Channel:
@@ -162,6 +105,11 @@ class Channel:
         raise NotImplementedError
 
     @property
+    def batch(self) -> int:
+        """Points to solve together; this bounds the memory."""
+        return BATCHES[kernel.engine()]
+
+    @property
     def unknowns(self) -> int:
         """Number of unknowns per point."""
         return self.overlap_unknowns + self.free_intercept
@@ -173,16 +121,6 @@ class Channel:
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
-        if len(x) <= BLOCK:
-            return self._hats(x, level, with_loss)
-        # few points at a time, so that the arrays of nodes stay in the cache
-        blocks = [
-            vars(self._hats(x[i : i + BLOCK], level, with_loss)).values()
-            for i in range(0, len(x), BLOCK)
-        ]
-        return Hats(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-
-    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
         raise NotImplementedError
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
@@ -235,9 +173,12 @@ class BinaryChannel(Channel):
 
     def test_errors(self, x: Array) -> Columns:
         k, V0, deviation, b = self._standardised(x)
+        error, clean = test_error(self.teacher, k, V0, b / deviation), self.teacher.clean
         return {
-            "generalisation_error": test_error(self.teacher, k, V0, b / deviation),
-            "clean_error": test_error(self.teacher.clean, k, V0, b / deviation),
+            "generalisation_error": error,
+            "clean_error": error.copy()
+            if clean == self.teacher
+            else test_error(clean, k, V0, b / deviation),
         }
 
     def errors(self, x: Array, overlaps: Overlaps) -> Columns:
@@ -256,6 +197,10 @@ class BinaryChannel(Channel):
     def spared(self) -> int:
         return self.teacher.spared
 
+    @property
+    def batch(self) -> int:
+        return super().batch if self.teacher.probits(1) else BATCHES["numpy"]
+
     @cached_property
     def resting_intercept(self) -> float:
         """Best constant prediction :math:`b_0`; 0 without a free intercept."""
@@ -266,7 +211,7 @@ class BinaryChannel(Channel):
         """The labels to average over: one stands for both if nothing tells them apart."""
         return (1,) if self.teacher.symmetric and not self.free_intercept else (1, -1)
 
-    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         rho = self.teacher.rho
         V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
@@ -274,19 +219,14 @@ class BinaryChannel(Channel):
         for y in self.labels:
             mean = (self.loss.anchor - y * self.resting_intercept) - y * deviation * beta
             field = Field(V, mean, deviation, k, beta)
-            breaks = _breaks(self.teacher.landmarks(y, V0), k)
-            curve = proximal_curve(self.loss, field, breaks, level)
-
-            def law(t: Array, row: Integers, y: int = y) -> Law:
-                return self.teacher.label_law(y, t, V0[row, None])
-
-            parts.append(averages(self.loss, curve, field, y, law, with_loss=with_loss))
-        share = 2 if len(parts) == 1 else 1  # one label stands for both
-        e, de, data_loss, norm = (share * sum(part) for part in zip(*parts, strict=True))
+            label = Label(self.teacher, y, V0)
+            parts.append(label_averages(self.loss, field, label, level, with_loss))
+        found = parts[0] + parts[-1]  # one label may stand for both
+        hats = Hats.of(found, [0, 1, 2, 3][: self.unknowns])
         if len(parts) == 1:
-            e[3], de[3] = 0.0, 0.0
-        de[:, 2] *= V0 / np.sqrt(rho)
-        return Hats(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss, norm)
+            hats.e[:, 3], hats.de[:, 3] = 0.0, 0.0
+        hats.de[..., 2] *= (V0 / np.sqrt(rho))[:, None]
+        return hats
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps
@@ -341,15 +281,15 @@ class LinearChannel(Channel):
         deviation = np.exp(0.5 * x[:, 1])
         return Scores.of(self.teacher, self.loss, V=np.exp(x[:, 0]), deviation=deviation, **law)
 
-    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])
         beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
         field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
-        curve = proximal_curve(self.loss, field, np.empty((len(V), 0)), level)
-        e, de, data_loss, norm = averages(self.loss, curve, field, 1, None, with_loss=with_loss)
-        e[2], de[2] = e[0], de[0]
-        columns = [0, 1, 3][: self.unknowns]
-        return Hats(e.T, np.moveaxis(de, -1, 0)[..., columns], data_loss, norm)
+        label = RealLabel(np.ones_like(V))
+        found = label_averages(self.loss, field, label, level, with_loss)
+        hats = Hats.of(found, [0, 1, 3][: self.unknowns])
+        hats.e[:, 2], hats.de[:, 2] = hats.e[:, 0], hats.de[:, 0]
+        return hats
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps
@@ -364,12 +304,3 @@ class LinearChannel(Channel):
 
     def intercept(self, x: Array) -> Array:
         return np.exp(0.5 * x[:, 1]) * x[:, 2] if self.free_intercept else np.zeros(len(x))
-
-
-def _breaks(marks: Array, k: Array) -> Array:
-    """Cuts, in deviations of the shortfall, where the label law bends more than the Gaussian."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        cuts = -marks / k[:, None]
-    sharp = np.ptp(cuts, axis=1, keepdims=True) < REACH * 2 if cuts.size else True
-    cuts = np.where(sharp & np.isfinite(cuts), cuts, REACH)
-    return cuts[:, (np.abs(cuts) < REACH).any(0)]

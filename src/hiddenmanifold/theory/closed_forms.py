@@ -26,7 +26,9 @@ class SquareBinaryChannel(BinaryChannel):
     def unknowns(self) -> int:
         return 3
 
-    batch = BATCH
+    @property
+    def batch(self) -> int:
+        return BATCH
 
     @cached_property
     def label_moments(self) -> tuple[float, float, float]:
@@ -50,7 +52,9 @@ class SquareBinaryChannel(BinaryChannel):
 class SquareLinearChannel(LinearChannel):
     r"""Real labels: the same with :math:`r = \tau^2` and c = 1."""
 
-    batch = BATCH
+    @property
+    def batch(self) -> int:
+        return BATCH
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         tau2 = np.exp(x[:, 1])

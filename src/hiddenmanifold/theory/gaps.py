@@ -117,8 +117,8 @@ def _least_of_parabola(value: Array) -> Array:
     return np.where(inner, (middle + shift) / last, 0.5)
 
 
-def least(path: Path, nodes: Nodes, gaps: Gaps) -> tuple[Array, Array, Booleans]:
-    """Where each point has its least value, that value, and which points fail.
+def least(path: Path, nodes: Nodes, gaps: Gaps) -> tuple[Array, Array, Array, Booleans]:
+    """Where each point has its least value, about the unknowns there, it, and which points fail.
 
     More nodes are added until no gap can hide less than the least of them.
     """
@@ -155,4 +155,5 @@ def least(path: Path, nodes: Nodes, gaps: Gaps) -> tuple[Array, Array, Booleans]
     for ends, sign in ((gaps.left, 1.0), (gaps.right, -1.0)):
         beside = gaps[np.isin(ends, first)]  # two at each, one at the ends of the path
         t[nodes.point[beside.left]] += sign * beside.fall(path, nodes, sign)[0]
-    return t, value, lost
+    x = nodes.x[first] + nodes.dx[first] * (t - nodes.t[first])[:, None]
+    return t, x, value, lost

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.theory.channel import BinaryChannel, Hats, averages
+from hiddenmanifold.theory.averages import RealLabel, label_averages
+from hiddenmanifold.theory.channel import BinaryChannel, Hats
 from hiddenmanifold.theory.closed_forms import BATCH, square_hats
-from hiddenmanifold.theory.proximal_curve import Field, proximal_curve
+from hiddenmanifold.theory.proximal_curve import Field
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class MixtureChannel(BinaryChannel):
         x[:, 1] -= np.log1p(self.teacher.rho)  # margins of far classes are not too large
         return x
 
-    def _hats(self, x: Array, level: int, with_loss: bool) -> Hats:
+    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
         plus, minus, _ = self.teacher.at_rest
@@ -36,8 +37,8 @@ class MixtureChannel(BinaryChannel):
             shift = k + y * beta
             mean = (self.loss.anchor - y * self.resting_intercept) - deviation * shift
             field = Field(V, mean, deviation, np.zeros_like(V), shift)
-            curve = proximal_curve(self.loss, field, np.empty((len(V), 0)), level)
-            e, de, *rest = averages(self.loss, curve, field, 1, None, with_loss=with_loss)
+            rows = label_averages(self.loss, field, RealLabel(V0), level, with_loss)
+            e, de, *rest = rows[:, :4].T, rows[:, 4:20].T.reshape(4, 4, -1), *rows[:, 20:22].T
             e[2], de[2] = e[3], de[3]
             de[:, 2] = de[:, 3] * V0 / np.sqrt(self.teacher.rho)
             e[3], de[3] = y * e[3], y * de[3]

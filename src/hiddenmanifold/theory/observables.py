@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from hiddenmanifold import kernel
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import Panels, fanned, refine
+from hiddenmanifold.numerics.panels import Panels, fanned, gauss_legendre, refine
 from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
@@ -45,7 +46,13 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
             low = np.minimum(-REACH, high - 6.0)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0[some]) / k[some, None])
-            panels = Panels.between(np.clip(edges, low, high), (20, halvings))
+            edges = np.clip(edges, low, high)
+            probits = teacher.probits(y)
+            if probits is not None and kernel.engine() == "compiled":
+                rule = np.array(gauss_legendre(20, halvings))
+                total += kernel.shares(np.array([k[some], V0[some]]), edges, probits, rule)
+                continue
+            panels = Panels.between(edges, (20, halvings))
             at = some[panels.row, None]
             total += panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
         return total, 1e-11 * total

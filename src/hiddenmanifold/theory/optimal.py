@@ -49,7 +49,7 @@ NEXT_TERM = 1.84
 """What further terms of the law may add to the half of T: a tenth of T at the first edge."""
 NEAR = 1e-6
 """Relative distance from the best at which the error below counts as equal until it is computed."""
-TOGETHER = 512
+TOGETHER = 1024
 """Points that are followed together."""
 
 
@@ -97,7 +97,7 @@ class Descent:
     low: float
 
     def run(self) -> Columns:
-        """The best λ, and the error at the ``top``, where the path begins.
+        """The best λ with about the unknowns, and the error at the ``top``, where the path begins.
 
         ``tail`` says where the error may still fall below its end, ``lost`` where the path could
         not be followed.
@@ -116,13 +116,14 @@ class Descent:
         nodes, gaps, lost = walk(path, start, np.log(self.low))
         order = np.lexsort((nodes.t, nodes.point))
         bottom = path.sloped(nodes[order[np.unique(nodes.point[order], return_index=True)[1]]])
-        t, error, failed = least(path, nodes, gaps)
+        t, x, error, failed = least(path, nodes, gaps)
         law = bottom.slope * bottom.t  # what is left to rise, if the error goes like 1/log(1/λ)
         remaining = np.maximum(-TAIL * law, 0.5 * law) + bottom.doubt + NEAR * np.abs(error)
         tail = ~(bottom.value - remaining > error)
         bottom[tail] = path.tight(bottom.point[tail], bottom.t[tail], bottom.x[tail])
         return {
             "lam": np.exp(t),
+            "x": x,
             "top": start.value,
             "tail": tail,
             "bottom": bottom.value,
@@ -165,7 +166,7 @@ def optimum(
     )
     points, path = errors.points, _followed(errors, low, high)
     lam, lost, top = path["lam"], path["lost"].astype(bool), path["top"]
-    found = predicted(points.at(lam))
+    found = predicted(points.at(lam), start=path["x"])
     error = np.where(lost, np.nan, found[errors.target])
     lost |= np.isnan(error)
     moved = np.zeros(len(points), dtype=bool)
@@ -199,9 +200,9 @@ def _followed(errors: ErrorByLambda, low: float, high: float) -> Columns:
     The ``tail`` is true where the least error below the first edge is still unknown.
     """
     if high <= EDGES[0]:
-        names = ("lam", "top", "tail", "zero", "lost")
         ones = np.ones(len(errors.points))
-        return {n: v * ones for n, v in zip(names, (high, 0.0, 0.0, np.nan, 1.0), strict=True)}
+        known = {"lam": high, "top": 0.0, "tail": 0.0, "zero": np.nan, "lost": 1.0}
+        return {n: v * ones for n, v in known.items()} | {"x": np.nan * ones[:, None]}
     found = _descended(errors, max(low, EDGES[0]), high)
     zero = found["zero"] = np.full(len(errors.points), np.nan)
     for edge, next_edge in pairwise((*EDGES, 0.0)):
@@ -232,6 +233,7 @@ def _descended(errors: ErrorByLambda, low: float, high: float) -> Columns:
     )
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     found["lam"] = np.clip(np.where(found["lost"], low, found["lam"]), low, high)
+    found["x"][found["lost"]] = np.nan
     return found
 
 

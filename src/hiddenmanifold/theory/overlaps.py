@@ -62,7 +62,7 @@ def overlaps(features: Features, at: Closing) -> Overlaps:
     fall = noise * (s.D20 - s.D21)
 
     def gradient(by_log_e1: Array, by_e2: Array, by_e3: Array) -> Array:
-        return np.stack([by_log_e1 / e1, by_e2, by_e3], axis=1)
+        return np.array([by_log_e1 / e1, by_e2, by_e3]).T
 
     return Overlaps(
         V=s.D1 / (alpha * e1),

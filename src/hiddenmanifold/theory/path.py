@@ -88,7 +88,7 @@ class Path:
         problem = replace(self.problem, points=self.problem.points[point].at(np.exp(t)))
         turn = problem.close(x, slice(None), level)
         step = newton_step(turn.matrix, turn.residual)
-        along = tangents(problem, turn.hats.e[:, :3], turn.matrix, ("regularisation",))
+        along = tangents(problem, turn.hats.e[:, :3], turn.matrix, ("regularisation",), turn.dy)
         size = np.maximum(largest(step * turn.weight), largest(turn.residual))
         return step, size, along["regularisation"]
 

@@ -27,7 +27,7 @@ FLAT = 1e-9
 NARROW = 0.01
 """Panels shorter than this, in units of the loss's scale, run over u instead of s."""
 ASIDE = 0.1
-"""How far, in standard deviations, a cut may stand from its nominal place."""
+"""How far a cut may stand from its nominal place, in deviations or gaps between cuts."""
 NARROWEST = 1e-15
 """Panels narrower than this, in standard deviations, are left out."""
 POINT = 1e-13
@@ -47,6 +47,9 @@ class Field:
     deviation: Array
     k: Array
     beta: Array
+
+    def __getitem__(self, rows: Integers | slice) -> Field:
+        return Field(*(values[rows] for values in vars(self).values()))
 
 
 @dataclass(frozen=True)
@@ -176,12 +179,19 @@ def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array,
     V, mean, deviation = (a[:, None] for a in (field.V, field.mean, field.deviation))
     fan = np.broadcast_to([-REACH, *FAN, REACH], (len(V), len(FAN) + 2))
     zeta = np.concatenate([fan, np.clip(breaks, -REACH, REACH)], axis=1)
+    u, V_u = mean + deviation * zeta, np.broadcast_to(V, zeta.shape)
     if loss.scale is None:  # panels are interpolated between their ends, which must be exact
-        s = loss.proximal(mean + deviation * zeta, V)
+        s = loss.proximal(u, V_u)
     else:  # a cut may stand a little aside, but s and zeta must belong together
-        s = loss.proximal(mean + deviation * zeta, V, ASIDE * deviation)
+        gaps = np.abs(np.diff(breaks, axis=1)).min(1, keepdims=True, initial=1.0)
+        aside = ASIDE * np.where(np.arange(zeta.shape[1]) < fan.shape[1], 1.0, gaps)
+        s = loss.proximal(u, V_u, aside * deviation)
         there = (s - mean + V * loss.derivative(s)) / deviation
-        zeta = np.clip(there, zeta - ASIDE, zeta + ASIDE)
+        astray = np.abs(there - zeta) > aside  # the last step of a search may lead away
+        if astray.any():
+            s[astray] = loss.proximal(u[astray], V_u[astray])
+            there = (s - mean + V * loss.derivative(s)) / deviation
+        zeta = np.clip(there, zeta - aside, zeta + aside)
 
     knot, below, above, curvature = loss.knots
     jump = above > below

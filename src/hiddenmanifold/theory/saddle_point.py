@@ -72,7 +72,7 @@ class SaddlePoint:
                 residual = np.hstack([residual, tilt])
                 matrix = np.concatenate([matrix, -hats.de[:, 3:] / scale[..., None]], axis=1)
                 weight[:, n:] = np.minimum(1.0, np.abs(matrix[:, n:, n]))
-        return Closure(residual, matrix, weight, hats)
+        return Closure(residual, matrix, weight, hats, dy)
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,15 @@ class Closure:
     """Residual G(x) - x of the undamped map, matrix I - dG/dx, and what they were made of.
 
     ``weight`` says how much an error of each unknown matters: that of an intercept measured in
-    units of a tiny sqrt(Q) counts by what it does to its equation.
+    units of a tiny sqrt(Q) counts by what it does to its equation. ``dy`` is the derivative of the
+    coordinates by the channel averages.
     """
 
     residual: Array
     matrix: Array
     weight: Array
     hats: Hats
+    dy: Array
 
 
 @dataclass
@@ -119,9 +121,15 @@ class Outcome(Certificate):
     data_loss: Array
 
 
-def solve(problem: SaddlePoint) -> Outcome:
-    """Solve a batch by Newton's method from a common start; fast, but some points may be lost."""
+def solve(problem: SaddlePoint, start: Array | None = None) -> Outcome:
+    """Solve a batch by Newton's method from a common start; fast, but some points may be lost.
+
+    Or from unknowns `start` that are known to be close.
+    """
     points = len(problem.points.lam)
+    if start is not None:
+        zero = np.zeros(points)
+        return _certified(problem, Solution(start.copy(), zero, zero.astype(int)))
     some = np.arange(0, points, STRIDE if points > 4 * STRIDE else 1)
     part = replace(problem, points=problem.points[some])
     found = _newton(part, _first_turn(part))

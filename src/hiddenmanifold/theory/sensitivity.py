@@ -31,15 +31,21 @@ STEP = 1e-4
 
 
 def tangents(
-    problem: SaddlePoint, e: Array, matrix: Array, parameters: Sequence[str]
+    problem: SaddlePoint,
+    e: Array,
+    matrix: Array,
+    parameters: Sequence[str],
+    dy: Array | None = None,
 ) -> dict[str, Array]:
     """How the unknowns move per unit of the logarithm of each parameter.
 
-    Out of the channel averages `e` (points, 3) and Newton's matrix at the solution.
+    Out of the channel averages `e` (points, 3) and Newton's matrix at the solution, and the
+    derivatives `dy` of the coordinates by the averages, if they are known.
     """
     n, moved = problem.channel.overlap_unknowns, {}
     with np.errstate(all="ignore"):
-        dy = problem.channel.coordinates(problem.overlaps(e))[1]
+        if dy is None:
+            dy = problem.channel.coordinates(problem.overlaps(e))[1]
         for parameter in parameters:
             direction = np.zeros(matrix.shape[:2])
             direction[:, :n] = _right_side(parameter, problem, e, dy)

@@ -1,0 +1,116 @@
+"""The compiled kernel, if there is one: which engine computes, and how the kernel is asked.
+
+The extension ``_kernel`` is built with the package where a compiler is found. Whatever it computes
+NumPy computes too, more slowly, beside each call; the tests hold one against the other. With
+``HIDDENMANIFOLD_KERNEL=numpy`` in the environment it is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.errors import InvalidArgumentError
+
+VARIABLE = "HIDDENMANIFOLD_KERNEL"
+ENGINES = ("compiled", "numpy")
+AVERAGES = 22
+"""Numbers per point that `averages` returns."""
+
+
+def _extension() -> Any:
+    """The compiled module, or None if there is none or the environment asks for NumPy."""
+    asked = os.environ.get(VARIABLE, "")
+    if asked not in ("", *ENGINES):
+        raise InvalidArgumentError(VARIABLE, asked, f"one of {', '.join(ENGINES)}")
+    if asked == "numpy":
+        return None
+    try:
+        return import_module("hiddenmanifold.kernel._kernel")
+    except ImportError:
+        if asked:
+            raise InvalidArgumentError(
+                VARIABLE, asked, "numpy: the package was installed without a compiler"
+            ) from None
+        return None
+
+
+_kernel = _extension()
+
+
+def engine() -> Literal["compiled", "numpy"]:
+    """What computes: the compiled kernel, or NumPy."""
+    return "numpy" if _kernel is None else "compiled"
+
+
+def averages(
+    field: Array,
+    marks: Array,
+    law: tuple[float, Array],
+    rule: Array,
+    loss: tuple[Array, Array, Array, float, float, float],
+    *,
+    y: int,
+    with_loss: bool,
+) -> Array:
+    """Averages of one label (points, 22): e (4), their derivatives (4, 4), data loss and norm.
+
+    Parameters
+    ----------
+    field : array (6, points)
+        V, mean and deviation of the shortfall, slope k and variance V0 of the teacher's field, β.
+    marks : array (points, marks)
+        Where the label law bends.
+    law : tuple
+        Offset, and weights, thresholds along the label and variances (3, terms) of its probits.
+    rule : array (2, nodes)
+        Nodes and weights of the quadrature on [0, 1].
+    loss : tuple
+        Knots (5, knots), the table and bins of its cells, and their scale.
+    y : {1, -1}
+        The label.
+    with_loss : bool
+        Whether to average the loss, too.
+    """
+    out = np.empty((field.shape[1], AVERAGES))
+    offset, terms = law
+    knots, cells, first, *rest = loss
+    numbers = np.array([[offset, *rest, y, with_loss]])
+    marks = np.ascontiguousarray(marks)
+    _kernel.averages(out, field, marks, terms, rule, knots, cells, first, numbers)
+    return out
+
+
+def shares(field: Array, edges: Array, law: tuple[float, Array], rule: Array) -> Array:
+    """Average of the label law at fields kξ over the panels between each point's edges.
+
+    `field` (2, points) has k and V0.
+    """
+    out = np.empty(len(edges))
+    offset, terms = law
+    edges = np.ascontiguousarray(edges)
+    _kernel.shares(out[None], field, edges, terms, rule, np.array([[offset]]))
+    return out
+
+
+def newton_step(matrix: Array, residual: Array) -> Array | None:
+    """Solutions of small linear systems (points, n), or the residual where there is no finite one.
+
+    None if a matrix is singular.
+    """
+    out = np.empty(residual.shape)
+    points, n = residual.shape
+    matrix = np.ascontiguousarray(matrix).reshape(points, n * n)
+    return out if _kernel.newton_step(out, matrix, np.ascontiguousarray(residual)) else None
+
+
+def normal_law(t: Array) -> tuple[Array, Array]:
+    """The normal density and distribution function, as the kernel computes them."""
+    out = np.empty((2, t.size))
+    _kernel.normal(out, np.ascontiguousarray(t, dtype=float).reshape(1, -1))
+    density, cumulative = out.reshape(2, *t.shape)
+    return density, cumulative
