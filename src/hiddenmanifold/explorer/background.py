@@ -10,6 +10,7 @@ import multiprocessing as mp
 import os
 import signal
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from threading import Condition
 from typing import Any, TypeVar
@@ -125,13 +126,11 @@ def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(5)  # sliders go first
-    while True:
-        try:
+    with suppress(EOFError, OSError):  # the server is gone
+        while True:
             work, given = pipe.recv()
-        except EOFError:
-            return
-        try:
-            answer = True, work(*given)
-        except Exception as error:
-            answer = False, error
-        pipe.send(answer)
+            try:
+                answer = True, work(*given)
+            except Exception as error:
+                answer = False, error
+            pipe.send(answer)

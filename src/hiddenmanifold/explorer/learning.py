@@ -95,7 +95,8 @@ def _dots(x: Any, y: Any, error: Any, name: str, symbol: str) -> dict[str, Any]:
 
 
 def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
-    ends = np.log10([float(curve.n.min()), max(float(curve.n.max()), 1.1 * N)])
+    # room for the first dot, whose number is rounded
+    ends = np.log10([0.95 * float(curve.n.min()), max(float(curve.n.max()), 1.1 * N)])
     return {
         "xaxis": axis("number of samples, n", True, ends.tolist()),
         "yaxis": axis(curve.generalisation_error.attrs["long_name"], False, None)
