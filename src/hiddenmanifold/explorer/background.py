@@ -34,8 +34,7 @@ class _Worker:
         # beside the threads of a server no process can be forked safely, but of a quiet one it can
         quiet = "forkserver" in mp.get_all_start_methods()
         context: Any = mp.get_context("forkserver" if quiet else "spawn")
-        if quiet:
-            context.set_forkserver_preload(KNOWN)
+        prepare()
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
@@ -50,6 +49,15 @@ class _Worker:
 _free: list[_Worker] = []
 _all: list[_Worker] = []
 _change = Condition()
+
+
+def prepare() -> None:
+    """Begin to load what workers need, so that the first has not to wait for it."""
+    if "forkserver" in mp.get_all_start_methods():
+        from multiprocessing import forkserver
+
+        forkserver.set_forkserver_preload(KNOWN)
+        forkserver.ensure_running()
 
 
 def elsewhere(work: Callable[..., R], *given: Any) -> Generator[R | None]:

@@ -19,7 +19,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import callbacks, drawing, stream
-from hiddenmanifold.explorer.background import dismiss
+from hiddenmanifold.explorer.background import dismiss, prepare
 from hiddenmanifold.explorer.page import layout
 from hiddenmanifold.explorer.reading import views_of
 from hiddenmanifold.explorer.upload import FEWER, MOST_BYTES
@@ -103,6 +103,7 @@ def listening(host: str, port: int, token: str | None = None) -> BaseWSGIServer:
     """A server that listens, and answers once it is told to."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
+    prepare()
     app = application(token=token, loopback=host in LOOPBACK)
     try:
         return make_server(host, port, app, threaded=True)
