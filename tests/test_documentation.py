@@ -18,10 +18,11 @@ def python_blocks(page):
 
 
 @pytest.mark.slow
-def test_the_readme_prints_what_it_shows(capsys):
+def test_the_readme_prints_what_it_shows(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text()
     shown = re.findall(r"```python\n(.*?)```\s*```\n(.*?)```", text, flags=re.DOTALL)
-    assert len(shown) == len(python_blocks("README.md")) == 2
+    assert len(shown) == len(python_blocks("README.md")) == 3
     names = {}
     for block, printed in shown:
         exec(block, names)
@@ -47,6 +48,25 @@ def test_the_examples_of_the_guide_run_one_after_another():
     assert isinstance(names["deep"], hm.features.Deep)
     assert names["ds"].sizes == {"p_over_n": 2, "regularisation": 2}
     assert np.abs(names["ds"].generalisation_error_z).max() < 5
+
+
+@pytest.mark.slow
+def test_the_examples_of_real_data_run(capsys):
+    names = {}
+    for block in python_blocks("docs/real_data.md"):
+        exec(block, names)
+    assert "→ usable" in capsys.readouterr().out
+    assert names["plan"].limited_by == "features"
+    assert np.abs(names["check"].generalisation_error_z).max() < 4
+    assert len(names["figure"].axes[0].containers) == 2
+
+
+def test_every_question_of_a_diagnosis_is_explained():
+    text = (ROOT / "docs/real_data.md").read_text()
+    rng = np.random.default_rng(0)
+    data = hm.Data(rng.standard_normal((60, 3)), rng.standard_normal(60))
+    for finding in data.diagnosis:
+        assert f"\n| {finding.question} |" in text
 
 
 def test_the_readme_says_what_it_is_before_the_two_commands():

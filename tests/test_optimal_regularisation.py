@@ -254,6 +254,21 @@ def test_a_dip_of_a_millionth_beside_the_plateau_is_found():
     assert best.generalisation_error <= scan.generalisation_error.min() * (1 + 1e-10)
 
 
+def test_a_path_that_is_settled_further_down_is_taken_from_there():
+    teacher = hm.teachers.Logistic(slope=3.81, threshold=0.612)
+    model = hm.Model(
+        activation="tanh",
+        projection="gaussian",
+        teacher=teacher,
+        loss="smoothed_hinge",
+        intercept=True,
+    )
+    ratios = {"n_over_d": 0.2, "p_over_n": 11.8}
+    best = hm.predict(model, regularisation="optimal", **ratios)
+    scan = hm.predict(model, regularisation=[0, *np.logspace(-20, 3, 47)], **ratios)
+    assert best.generalisation_error <= scan.generalisation_error.min() * (1 + 1e-9)
+
+
 def test_derivatives_by_features_stay_on_their_side_of_a_corner():
     model = hm.Model(
         activation="erf", projection="orthogonal", teacher=Sign(noise=0.3), loss="square"

@@ -170,7 +170,7 @@ class Grid:
                 f"fewer: they would need about {need / 1e9:.3g} GB. Where predict(chunks=...) "
                 "computes them piece by piece, they need not be held at once",
             )
-        if sum(bool(np.isinf(values).any()) for values in used.values()) > 1:
+        if sum(bool(np.isinf(array.values).any()) for array in used.values()) > 1:
             raise InvalidArgumentError(
                 "ratios", " and ".join(given), "infinite in one of them only"
             )
@@ -284,22 +284,22 @@ def labelled(
     import xarray as xr
 
     check_unmasked(name, values)
-    array = values if isinstance(values, xr.DataArray) else None
+    given = values if isinstance(values, xr.DataArray) else None
     try:
-        plain = np.asarray(values if array is None else array.values)
+        plain = np.asarray(values if given is None else given.values)
     except ValueError:  # ragged
         plain = np.array(None)
     if plain.dtype.kind not in "iuf":
         raise InvalidArgumentError(name, values, "a number or a sequence of numbers")
-    if array is None:
-        if plain.ndim > 1:
-            raise InvalidArgumentError(
-                name,
-                f"of shape {plain.shape}",
-                "a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
-            )
-        array = xr.DataArray(plain, dims=(name,) if plain.ndim else ())
-    array = array.astype(float)
+    if given is None and plain.ndim > 1:
+        raise InvalidArgumentError(
+            name,
+            f"of shape {plain.shape}",
+            "a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
+        )
+    own = (name,) if plain.ndim else ()
+    # a copy: what is asked for must not change with the answer
+    array = xr.DataArray(plain.astype(float), dims=own) if given is None else given.astype(float)
     for dim in array.dims:
         if dim in MEANINGS:
             raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")
@@ -328,6 +328,10 @@ def spanned(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
     """An array of all dimensions; raise unless arrays that share one agree on length and labels."""
     import xarray as xr
 
+    sizes = {dim: size for array in arrays.values() for dim, size in array.sizes.items()}
+    if all(array.sizes.items() <= sizes.items() and not array.coords for array in arrays.values()):
+        # nothing to align, which takes a millisecond
+        return xr.DataArray(np.broadcast_to(0.0, tuple(sizes.values())), dims=tuple(sizes))
     try:
         xr.align(*arrays.values(), join="exact")
         return xr.broadcast(*arrays.values(), xr.DataArray(0.0))[0]

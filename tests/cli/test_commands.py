@@ -624,7 +624,7 @@ def test_help_names_every_command_option_and_exit_code():
     names = [command.callback.__name__ for command in app.registered_commands]
     assert names == [
         *("predict", "optimal", "sensitivity", "simulate", "compare"),
-        *("threshold", "peak", "needed", "samples", "bayes", "figure", "claims"),
+        *("threshold", "peak", "needed", "samples", "bayes", "data", "figure", "claims"),
     ]
     for name in names:
         assert name in text

@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge as Sklearn
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, UnusableDataError
+from hiddenmanifold.data.shapes import Shape
 
 P = 60
 W = np.arange(1, P + 1) ** -0.8
@@ -123,17 +124,24 @@ def test_misclassification_of_a_mixture():
     assert error < 0.1 * measured
 
 
-def test_misclassification_follows_normal_scores(classes):
-    """From T1, T2 and the error alone, written with the scores' mean and variance by class."""
-    forecast = classes.forecast
-    at = forecast.plain.at(np.array([0.01]))
-    error = at.bias * 1.1
-    share, m = np.mean(classes.y == 1), classes.y.mean()
-    slope = at.T1 / at.variance
-    within = np.sqrt(at.T2 + 0.1 * at.bias - at.T1**2 / at.variance)
-    up, down = stats.norm(m + (1 - m) * slope, within), stats.norm(m + (-1 - m) * slope, within)
-    expected = share * up.cdf(0) + (1 - share) * down.sf(0)
-    np.testing.assert_allclose(forecast._misclassified(at, error), expected, rtol=1e-12)
+def test_misclassification_follows_the_scores_of_classes(classes):
+    """At n = N it is what smoothed left-out scores show, written out."""
+    lam, wrong = np.array([0.3]), 0.0
+    scores = classes.y - classes.ridge.path(lam).left_out[:, 0]
+    for label in (-1, 1):
+        s = scores[classes.y == label]
+        h = len(s) ** -0.2
+        smooth = stats.norm(s.mean() + np.sqrt(1 - h**2) * (s - s.mean()), h * s.std())
+        wrong += np.sum(smooth.cdf(0) if label > 0 else smooth.sf(0)) / 250
+    assert classes.forecast.at(250, lam).value[0, 0] == pytest.approx(wrong, rel=0.05)
+
+
+def test_a_normal_shape_gives_normal_errors():
+    q, one = stats.norm.ppf((np.arange(4000) + 0.5) / 4000)[:, None], np.full(4000, 1 / 4000)
+    normal = Shape(np.zeros(1), (q, q), (0.3 * one, 0.7 * one), (np.full(1, 1e-3),) * 2)
+    found = normal.wrong(np.ones(2), (np.array([1.0, 3.0]), np.array([2.0, 0.5])), np.full(2, 2.0))
+    expected = 0.3 * stats.norm.cdf([-0.5, -1.5]) + 0.7 * stats.norm.cdf([-1.0, -0.25])
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 def test_errors_of_classes_are_parts_misclassified(classes):
@@ -232,7 +240,8 @@ def test_outliers_are_refused_unless_kept():
         ({"n": -5}, "n = -5.0 is not allowed: it must be positive"),
         ({"regularisation": "best"}, "numbers or 'loo'"),
         ({"regularisation": -1}, "regularisation = -1.0"),
-        ({"loss": "hinge"}, "loss = 'hinge' is not allowed: it must be 'square'"),
+        ({"loss": "hinge"}, "loss = 'hinge' is not allowed: it must be a loss for regression"),
+        ({"loss": "huber"}, "loss = 'huber' is not allowed: it must be 'square'"),
         ({"p": 10}, "Data\\(random_features=True\\)"),
         ({"on_refusal": "ignore"}, "'raise' or 'keep'"),
     ],

@@ -15,6 +15,7 @@ from hiddenmanifold.cli import files, tables
 from hiddenmanifold.cli.options import OutputOptions
 from hiddenmanifold.cli.outcome import Code, OutputError, stop
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.plotting.samples import of_data
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -122,6 +123,8 @@ def failures(ds: xr.Dataset) -> str:
     """What went wrong with some points or fits; empty if nothing did."""
     from hiddenmanifold.errors import Status
 
+    if of_data(ds.attrs):  # whose status says what a prediction stands on
+        return ""
     sentences = []
     for name in (name for name in files.STATUSES if name in ds):
         for status in (status for status in Status if status is not Status.CONVERGED):

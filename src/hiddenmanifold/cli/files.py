@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.errors import Status
-
 if TYPE_CHECKING:
     import xarray as xr
 
 STANDARD_OUTPUT = Path("-")
 STATUSES = ("status", "theory_status")
-"""Quantities whose numbers are those of a `Status`."""
+"""Quantities whose numbers stand for words."""
 
 
 def columns(ds: xr.Dataset) -> dict[str, NDArray[Any]]:
@@ -39,8 +37,8 @@ def columns(ds: xr.Dataset) -> dict[str, NDArray[Any]]:
 
 
 def write_csv(ds: xr.Dataset, path: Path) -> None:
-    """One line per point, all digits; a status is the name of its `Status`, in lower case."""
-    table = {name: _plain(name, values) for name, values in columns(ds).items()}
+    """One line per point, all digits; a status is its word."""
+    table = {name: _plain(ds[name], values) for name, values in columns(ds).items()}
     with opened(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table)
@@ -52,7 +50,7 @@ def write_json(ds: xr.Dataset, path: Path) -> None:
 
     What JSON cannot say: NaN becomes null, infinities become the strings "inf" and "-inf".
     """
-    table = {name: _plain(name, values) for name, values in columns(ds).items()}
+    table = {name: _plain(ds[name], values) for name, values in columns(ds).items()}
     content = {
         "attributes": {name: str(value) for name, value in ds.attrs.items()},
         "meanings": {n: a.attrs["long_name"] for n, a in ds.items() if "long_name" in a.attrs},
@@ -71,9 +69,15 @@ def write_nc(ds: xr.Dataset, path: Path) -> None:
     ds.to_netcdf(path)
 
 
-def _plain(name: str, values: NDArray[Any]) -> list[Any]:
-    if name in STATUSES:
-        return [Status(int(value)).name.lower() for value in values]
+def words(status: xr.DataArray, values: NDArray[Any]) -> list[str]:
+    """What the numbers of a status stand for."""
+    known = str(status.attrs["flag_meanings"]).split()
+    return [known[int(value)] for value in values]
+
+
+def _plain(array: xr.DataArray, values: NDArray[Any]) -> list[Any]:
+    if array.name in STATUSES:
+        return words(array, values)
     plain: list[Any] = values.tolist()
     return plain
 

@@ -75,6 +75,7 @@ Observables = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+Loss = Annotated[str, _ingredient("loss", "Loss, e.g. square or huber:delta=0.5.")]
 Workers = Annotated[
     int | None,
     typer.Option(metavar="N", help="Processes; by default one per core.", rich_help_panel=OUTPUT),
@@ -97,7 +98,7 @@ class ModelOptions:
         str,
         _ingredient("teacher", "Label rule, e.g. sign:noise=0.1,flip=0.05 or logistic:slope=2."),
     ] = "sign"
-    loss: Annotated[str, _ingredient("loss", "Loss, e.g. square or huber:delta=0.5.")] = "logistic"
+    loss: Loss = "logistic"
     intercept: Annotated[
         bool, typer.Option("--intercept", help="Fit an intercept.", rich_help_panel=MODEL)
     ] = False

@@ -36,7 +36,7 @@ class Code(IntEnum):
 
 _MEANINGS = {
     Code.COMPLETE: "all went well",
-    Code.INCOMPLETE: "some points did not converge, the others were printed and written",
+    Code.INCOMPLETE: "some points did not converge or were refused, the others are there",
     Code.BAD_INPUT: "the command was misspelt or its input makes no sense",
     Code.NO_OUTPUT: "a file could not be written, an optional library is missing, a worker died",
     Code.DEFECT: "a defect of this program",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.cli.files import STATUSES, columns
+from hiddenmanifold.cli.files import STATUSES, columns, words
 from hiddenmanifold.cli.letters import legible
-from hiddenmanifold.errors import Status
 from hiddenmanifold.observables import OBSERVABLES
+from hiddenmanifold.plotting.samples import of_data
 from hiddenmanifold.plotting.style import role
 from hiddenmanifold.points import RATIOS
 
@@ -144,13 +144,15 @@ def below(ds: xr.Dataset) -> Iterator[str]:
         yield "—: the curve has no peak"
     if fixed:
         yield ", ".join(f"{heading(name)} = {digits(float(values))}" for name, values in fixed)
-    yield str(ds.attrs["model"])
+    yield str(ds.attrs["data" if of_data(ds.attrs) else "model"])
     if "training_loss" in ds:  # else nothing was minimised
         yield str(ds.attrs["objective"])
 
 
 def default_quantities(ds: xr.Dataset) -> tuple[str, ...]:
     """What is shown of a dataset unless something else is asked for."""
+    if of_data(ds.attrs):
+        return ("generalisation_error",)
     names: tuple[str, ...] = SHORT if "generalisation_error_theory" in ds else FIRST
     asked = tuple(name for name in OBSERVED if name in ds)
     if "generalisation_error_by_log_n" in ds:
@@ -182,7 +184,9 @@ def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> lis
     if name in RATIOS:
         title = f"{role(_meaning(ds[name]))}\n{title}".lstrip()
     if name in STATUSES:
-        return [(title, [Status(int(value)).name.lower() for value in flat[name]])]
+        return [(title, words(ds[name], flat[name]))]
+    if f"{name}_low" in flat:
+        return _extrapolated(name, ds, flat)
     cells = [digits(value) for value in flat[name]]
     if f"{name}_stderr" in flat:
         pairs = zip(flat[name], flat[f"{name}_stderr"], strict=True)
@@ -192,6 +196,18 @@ def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> lis
     theory = [digits(value) for value in flat[f"{name}_theory"]]
     z = ["—" if math.isnan(z) else f"{z:+.1f}" for z in flat[f"{name}_z"]]
     return [(title, cells), ("theory", theory), ("z", z)]
+
+
+def _extrapolated(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> list[Column]:
+    """The columns of a prediction for real data: what was measured, its value, its interval."""
+    title = _meaning(ds[name]) if name == "generalisation_error" else heading(name)
+    shown = [("predicted", [f"{value:.4g}" for value in flat[name]])]
+    ends = zip(flat[f"{name}_low"], flat[f"{name}_high"], strict=True)
+    shown.append(("± one deviation", [f"{low:.4g} to {high:.4g}" for low, high in ends]))
+    if f"{name}_measured" in flat:
+        pairs = zip(flat[f"{name}_measured"], flat[f"{name}_measured_stderr"], strict=True)
+        shown.insert(0, ("measured", [with_error(value, error) for value, error in pairs]))
+    return [(f"{title}\n{shown[0][0]}", shown[0][1]), *shown[1:]]
 
 
 def _meaning(array: xr.DataArray) -> str:

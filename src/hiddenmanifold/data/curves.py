@@ -14,7 +14,7 @@ from hiddenmanifold.data.forecast import QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.ingredients import Task, resolve
-from hiddenmanifold.losses import REGISTRY, Loss
+from hiddenmanifold.losses import REGISTRY, Loss, check_loss
 from hiddenmanifold.model import OBJECTIVE
 from hiddenmanifold.results import MEANINGS
 from hiddenmanifold.versions import version
@@ -33,6 +33,7 @@ class Footing(IntEnum):
     TAIL = 1
     REFUSED = 2
     UNREACHED = 3
+    UNSOLVED = 4
 
     @property
     def sentence(self) -> str:
@@ -42,6 +43,7 @@ class Footing(IntEnum):
             "what counts is too faint for the sample: an assumed tail",
             "the diagnosis speaks against predictions beyond the sample",
             "so many features would show more of their kernel than the sample's do",
+            "the equations were not solved there",
         )[self]
 
 
@@ -63,9 +65,11 @@ def learning_curve(
     n : array_like or DataArray
         Numbers of samples to fit; by default half, once, twice, 4 and 8 times those at hand.
     regularisation : array_like, DataArray or "loo"
-        The λ of the objective, or the one of least leave-one-out error.
+        The λ of the objective, or the one of least leave-one-out loss; zero for the square loss
+        only.
     loss : str or Loss
-        The square loss, which is ridge regression with an intercept.
+        The square loss, which is ridge regression with an intercept, for any labels; for classes
+        any other that `hm.GLM` can fit to them, as "logistic" and "hinge".
     p : array_like or DataArray, optional
         Another number of features, if the sample's are random features.
     on_refusal : {"raise", "keep"}
@@ -77,11 +81,18 @@ def learning_curve(
     xarray.Dataset
         `generalisation_error` (mean square for regression, misclassification for classes),
         `test_loss` and `training_loss`, each with `_low` and `_high` one standard deviation away
-        (misclassifications assume normal scores within classes, and their deviation contains how
-        far that is off at n = N);
+        (misclassifications assume that scores within classes keep their shape, and their deviation
+        contains how far that is off at n = N);
         `resolved`, whether what counts shows in the sample or rests on an assumed tail; `status`;
         and with `_leave_one_out` and its `_stderr` what the sample itself shows at n = N (of the
-        training loss, that of the fit).
+        training loss, that of the fit): exactly for the square loss, by one Newton step from the
+        fit for losses of continuous slope, and for others, as the hinge, by ten fits to nine
+        tenths of the sample each.
+
+    Notes
+    -----
+    Losses other than the square see the classes as two normal ones of one covariance, a
+    `teachers.Mixture`.
 
     Raises
     ------
@@ -96,9 +107,8 @@ def learning_curve(
         raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
     if on_refusal not in ("raise", "keep"):
         raise InvalidArgumentError("on_refusal", on_refusal, "'raise' or 'keep'")
-    if not resolve("loss", loss, Loss, REGISTRY).quadratic:
-        raise InvalidArgumentError("loss", loss, "'square': real data are predicted for it alone")
-    coordinates = _coordinates(data, n, regularisation, p)
+    loss = accepted(data, loss)
+    coordinates = _coordinates(data, n, regularisation, p, loss)
     template = spanned(coordinates)
     sizes = [coordinates[name] for name in ("n", "regularisation", "p") if name in coordinates]
     flat = [a.broadcast_like(template).transpose(*template.dims).values.ravel() for a in sizes]
@@ -111,28 +121,42 @@ def learning_curve(
             f"{data!r} does not allow predictions beyond the sample: {reasons}. "
             "on_refusal='keep' gives them all the same"
         )
-    columns = _columns(data, ns, lams, ps)
+    columns = _columns(data, ns, lams, ps, loss)
     status = np.where(columns["resolved"], Footing.SAMPLE, Footing.TAIL)
     status = np.where(refused, Footing.REFUSED, status)
-    columns["status"] = np.where(np.isnan(columns["test_loss"]), Footing.UNREACHED, status)
+    missing = np.where(np.isnan(ps), Footing.UNSOLVED, Footing.UNREACHED)
+    columns["status"] = np.where(np.isnan(columns["test_loss"]), missing, status)
     ds = xr.Dataset(
         {name: (template.dims, values.reshape(template.shape)) for name, values in columns.items()},
         coords={**template.coords, **coordinates},
-        attrs=_provenance(data),
+        attrs=_provenance(data, loss),
     )
-    return _explained(ds.assign(_measured(data, coordinates["regularisation"])), data)
+    return _explained(ds.assign(_measured(data, coordinates["regularisation"], loss)), data)
 
 
-def _coordinates(data: Data, n: Any, regularisation: Any, p: Any) -> dict[str, xr.DataArray]:
+def accepted(data: Data, loss: str | Loss) -> Loss:
+    """A loss by its name, if it can be predicted for such data."""
+    chosen = resolve("loss", loss, Loss, REGISTRY)
+    if data.task not in chosen.tasks:
+        raise InvalidArgumentError("loss", loss, f"a loss for {data.task}")
+    if data.task is Task.REGRESSION and not chosen.quadratic:
+        raise InvalidArgumentError("loss", loss, "'square': others are predicted for classes alone")
+    check_loss(chosen)
+    return chosen
+
+
+def _coordinates(
+    data: Data, n: Any, regularisation: Any, p: Any, loss: Loss
+) -> dict[str, xr.DataArray]:
     """The axes, if they make sense."""
     n = [round(m * data.N) for m in MULTIPLES] if n is None else n
     if isinstance(regularisation, str):
         if regularisation != "loo":
             raise InvalidArgumentError("regularisation", regularisation, "numbers or 'loo'")
-        regularisation = data.best_regularisation
+        regularisation = data.best_for(loss)
     out = {
         "n": labelled("n", n),
-        "regularisation": labelled("regularisation", regularisation, zero=True),
+        "regularisation": labelled("regularisation", regularisation, zero=loss.quadratic),
     }
     if float(out["n"].min()) < 3:
         raise InvalidArgumentError("n", float(out["n"].min()), "at least 3")
@@ -145,15 +169,16 @@ def _coordinates(data: Data, n: Any, regularisation: Any, p: Any) -> dict[str, x
     return out
 
 
-def _columns(data: Data, ns: Array, lams: Array, ps: Array) -> dict[str, Array]:
-    """Predictions at flat points; those that share n and p are made together."""
+def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[str, Array]:
+    """Predictions at flat points; those that share p are made together."""
     columns = {
         f"{name}{end}": np.empty(len(ns)) for name in QUANTITIES for end in ("", "_low", "_high")
     }
     columns["kappa"], columns["resolved"] = np.empty(len(ns)), np.empty(len(ns), dtype=bool)
-    for n, p in sorted(set(zip(ns, np.nan_to_num(ps, nan=-1.0), strict=True))):
-        at = np.flatnonzero((ns == n) & (np.nan_to_num(ps, nan=-1.0) == p))
-        found = data.predicted(n, lams[at], p if p > 0 and p != data.p else None)
+    sizes = np.where(np.isnan(ps), data.p, ps)
+    for p in np.unique(sizes):
+        at = np.flatnonzero(sizes == p)
+        found = data.predicted(ns[at], lams[at], None if p == data.p else float(p), loss=loss)
         for name, value, error in zip(QUANTITIES, found.value, found.deviation, strict=True):
             most = 1.0 if name == QUANTITIES[0] and data.classes else np.inf
             columns[name][at] = value
@@ -163,9 +188,9 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array) -> dict[str, Array]:
     return columns
 
 
-def _measured(data: Data, lam: xr.DataArray) -> dict[str, Any]:
+def _measured(data: Data, lam: xr.DataArray, loss: Loss) -> dict[str, Any]:
     """What the sample itself shows, along the regularisations."""
-    means, errors = data.measured(lam.values.ravel())
+    means, errors = data.measured(lam.values.ravel(), loss)
     out = {}
     for name, mean, error in zip(QUANTITIES, means, errors, strict=True):
         out[f"{name}_leave_one_out"] = (lam.dims, mean.reshape(lam.shape))
@@ -173,9 +198,10 @@ def _measured(data: Data, lam: xr.DataArray) -> dict[str, Any]:
     return out
 
 
-def _provenance(data: Data) -> dict[str, Any]:
+def _provenance(data: Data, loss: Loss) -> dict[str, Any]:
     return {
         "data": repr(data),
+        "loss": repr(loss),
         "task": str(data.task),
         "objective": OBJECTIVE,
         "method": "extrapolation of a sample",

@@ -259,8 +259,8 @@ def _misclassified(data: Data) -> Finding:
         "warn",
         (
             "the leave-one-out misclassification is the predicted one",
-            "the leave-one-out misclassification is more than 2 standard errors off: scores are "
-            "not normal within classes, so read predicted misclassifications with care",
+            "the leave-one-out misclassification is more than 2 standard errors off: read "
+            "predicted misclassifications with care",
         ),
     )
 

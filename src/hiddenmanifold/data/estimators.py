@@ -12,6 +12,7 @@ from hiddenmanifold.activations import Activation
 from hiddenmanifold.activations import resolved as resolved_activation
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.data.leave_one_out import Ridge
+from hiddenmanifold.data.left_out import best
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, check_count, check_number, resolve
 from hiddenmanifold.losses import REGISTRY as LOSSES
@@ -31,10 +32,6 @@ except ImportError as error:  # pragma: no cover (the tests have it)
         "hm.GLM and hm.RandomFeatures need scikit-learn 1.6 or newer: "
         "pip install 'hiddenmanifold[data]'"
     ) from error
-
-FOLDS = 5
-CANDIDATES = np.geomspace(1e-4, 1e3, 15)
-"""Regularisations among which to choose, in units of the variance of a feature."""
 
 
 class RandomFeatures(
@@ -206,7 +203,7 @@ def GLM(  # noqa: N802 (it makes an estimator, and is named like one)
         As in `hm.Model`.
     regularisation : float or "loo"
         The λ of the objective; "loo" takes the one of least leave-one-out loss: exact for the
-        square loss, to one Newton step for smooth losses, and over five folds for losses whose
+        square loss, to one Newton step for smooth losses, and over ten folds for losses whose
         slope jumps.
     task : {"regression", "classification"}, optional
         By default regression, unless the loss knows classes only.
@@ -229,45 +226,7 @@ def GLM(  # noqa: N802 (it makes an estimator, and is named like one)
 
 
 def _best(loss: Loss, task: Task, X: Array, y: Array) -> float:
-    """The regularisation of least leave-one-out loss."""
+    """The regularisation of least leave-one-out loss, 1 if there is nothing to choose by."""
     if len(y) < 3 or not np.ptp(X, axis=0).any():
-        return 1.0  # nothing to choose by
-    ridge = Ridge.of(X, y)
-    if loss.quadratic:
-        return ridge.best
-    lams = float(X.var(0).mean()) * CANDIDATES
-    left_out = _in_folds if loss.has_jumps else _one_by_one
-    return float(lams[left_out(loss, task, X, y, lams=lams, ridge=ridge).argmin()])
-
-
-def _one_by_one(loss: Loss, task: Task, X: Array, y: Array, *, lams: Array, ridge: Ridge) -> Array:
-    """Mean loss of left-out samples, by one Newton step from the fit to all of them."""
-    C, found = ridge.U * np.sqrt(ridge.k), np.empty(len(lams))
-    for i, fit in enumerate(fit_path(loss, task, X, y, lams, intercept=True)):
-        s = _shortfalls(loss, task, y, X @ fit.w / np.sqrt(X.shape[1]) + fit.b)
-        bend = loss.second_derivative(s)
-        total = max(float(bend.sum()), 1e-12)
-        centred = C - bend @ C / total
-        matrix = centred.T @ (bend[:, None] * centred)
-        matrix[np.diag_indices_from(matrix)] += lams[i]
-        response = 1.0 / total + (centred * np.linalg.solve(matrix, centred.T).T).sum(1)
-        free = np.maximum(1.0 - bend * response, 1e-6)
-        found[i] = loss.value(s + loss.derivative(s) * response / free).mean()
-    return found
-
-
-def _in_folds(loss: Loss, task: Task, X: Array, y: Array, *, lams: Array, ridge: Ridge) -> Array:
-    """Mean loss of folds that are left out: no Newton step crosses a kink."""
-    fold = np.random.default_rng(0).permutation(len(y)) % min(FOLDS, len(y))
-    total = np.zeros(len(lams))
-    for test in (fold == i for i in range(fold.max() + 1)):
-        if task is Task.CLASSIFICATION and np.ptp(y[~test]) == 0:
-            continue
-        fits = fit_path(loss, task, X[~test], y[~test], lams, intercept=True)
-        scores = [X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits]
-        total += [loss.value(_shortfalls(loss, task, y[test], f)).sum() for f in scores]
-    return total / len(y)
-
-
-def _shortfalls(loss: Loss, task: Task, y: Array, scores: Array) -> Array:
-    return y - scores if task is Task.REGRESSION else loss.anchor - y * scores
+        return 1.0
+    return best(loss, task, Ridge.of(X, y))

@@ -1,4 +1,4 @@
-r"""What ridge regression on n samples will do, from the fits to the N that are there.
+r"""What fits to n samples will do, from ridge regressions on the N that are there.
 
 Every reading gives curves along κ, and n and λ pick a point of them. Reading A takes all samples
 for equally bright; with n' = n - 1, and 1/n for what the intercept costs,
@@ -9,6 +9,9 @@ Reading B gives them the brightness s of their leverages. With :math:`\langle sV
 D_1/n'`,
 
 .. math:: \lambda = \kappa D_1/V, \qquad E = \text{bias}\,(1 + 1/n)/(1 - \psi_n D_2/n').
+
+That is ridge regression. With other losses two classes are a mixture (`classes`), whose samples are
+equally bright: A is the prediction, and B is the same with the energies that B reads.
 """
 
 from __future__ import annotations
@@ -16,17 +19,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.data.classes import Kernel, Within, mixed
 from hiddenmanifold.data.leave_one_out import LEAST_LEFT, Path, Ridge, variance_factor
 from hiddenmanifold.data.measures import Functions, Measures, measures
+from hiddenmanifold.data.shapes import Shape, neighbours
+from hiddenmanifold.losses import Loss, Square
 
 ACROSS = 240
 """Points of a curve along κ."""
 BINS = 256
 """Groups of samples of about the same brightness."""
 QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
+SQUARE = Square()
+Reading = tuple[Array, Array]
+"""`QUANTITIES` (quantities, λ) by one reading, and κ."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +43,17 @@ class Curve:
 
     lam: Array
     kappa: Array
-    error: Array
-    training_loss: Array
-    misclassified: Array | None
+    columns: Array
+    """Mean square error, training loss, slope by the label and variance within classes."""
     cut: bool
     """Whether smaller λ are out of reach, not only of no effect."""
 
     def at(self, lam: Array) -> tuple[Array, Array]:
-        """Values of `QUANTITIES` (quantities, λ), and κ."""
+        """The columns at any λ, and κ."""
         with np.errstate(divide="ignore"):
             x = np.log(np.maximum(lam, 1e-300))
         grid = np.log(self.lam)
-        shown = self.error if self.misclassified is None else self.misclassified
-        values = [np.interp(x, grid, y) for y in (shown, 0.5 * self.error, self.training_loss)]
+        values = [np.interp(x, grid, y) for y in self.columns]
         lost = self.cut & (x < grid[0])
         return np.where(lost, np.nan, values), np.exp(np.interp(x, grid, np.log(self.kappa)))
 
@@ -105,10 +111,7 @@ class Profile:
 
     def at(self, kappa: Array) -> tuple[Array, Array, Array]:
         """Brightness, squares and products at any κ: between those known, or at the nearest."""
-        last = len(self.log_kappa) - 1
-        index = np.interp(np.log(kappa), self.log_kappa, np.arange(last + 1.0))
-        low = index.astype(int)
-        part, high = index - low, np.minimum(low + 1, last)
+        low, high, part = neighbours(self.log_kappa, kappa)
         s, square, product = (
             (1.0 - part) * values[:, low] + part * values[:, high]
             for values in (self.s, self.square, self.product)
@@ -130,8 +133,8 @@ class Forecast:
         That of the labels.
     p : int
         Number of features.
-    classes : bool
-        Whether the error is a part misclassified.
+    shape : Shape or None
+        That of the scores of classes, if the error is a part misclassified.
     """
 
     plain: Measures
@@ -139,7 +142,7 @@ class Forecast:
     profile: Profile
     mean: float
     p: int
-    classes: bool
+    shape: Shape | None
 
     @classmethod
     def of(cls, ridge: Ridge, *, classes: bool) -> Forecast | None:
@@ -147,18 +150,69 @@ class Forecast:
         if not ridge.whole_path.trusted.any():
             return None
         profile = Profile.of(ridge.whole_path)
-        return cls(*measures(ridge), profile, ridge.mean, ridge.p, classes)
+        shape = Shape.of(ridge.whole_path) if classes else None
+        return cls(*measures(ridge), profile, ridge.mean, ridge.p, shape)
 
-    def at(self, n: float, lam: Array, p: float | None = None) -> Point:
+    def at(
+        self, n: Array | float, lam: Array, p: float | None = None, loss: Loss = SQUARE
+    ) -> Point:
         """The prediction for fits to n samples (with p random features instead of those seen)."""
-        kappa = self._kappas(n, lam, p)
+        ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
         (a, at_a), (b, _) = (
-            self._curve(reading, n, kappa, p).at(lam) for reading in (self.plain, self.bright)
+            self._ridge(reading, ns, lam, p)
+            if loss.quadratic
+            else self._mixture(reading, ns, lam, p, loss)
+            for reading in (self.plain, self.bright)
         )
         b = np.where(np.isfinite(b), b, 2.0 * a)
         resolved = np.isfinite(a).all(0) & (at_a >= self.plain.resolved * (1.0 - 1e-9))
-        both = resolved & (p is None)
-        return Point(np.where(both, 0.5 * (a + b), a), 0.5 * (a - b), at_a, resolved)
+        both, halved = resolved & (p is None) & loss.quadratic, 0.5 * (a - b)
+        if p is not None and not loss.quadratic:  # what becomes of the sample's own features
+            again, _ = self._mixture(self.plain, ns, lam, self.p, loss)
+            off = again - self.value(ns, lam, None, loss)
+            halved = np.hypot(halved, np.where(np.isfinite(off), off, a))
+        return Point(np.where(both, 0.5 * (a + b), a), halved, at_a, resolved)
+
+    def value(self, n: Array | float, lam: Array, p: float | None, loss: Loss) -> Array:
+        """That of the prediction alone."""
+        if loss.quadratic:
+            return self.at(n, lam, p).value
+        ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
+        return self._mixture(self.plain, ns, lam, p, loss)[0]
+
+    def _ridge(self, reading: Measures, ns: Array, lam: Array, p: float | None) -> Reading:
+        """`QUANTITIES` of ridge regression, and κ; those that share n are made together."""
+        out, kappa = np.empty((len(QUANTITIES), len(lam))), np.empty(len(lam))
+        for n in np.unique(ns):
+            at = np.flatnonzero(ns == n)
+            curve = self._curve(reading, float(n), self._kappas(float(n), lam[at], p), p)
+            (error, loss, slope, spread), kappa[at] = curve.at(lam[at])
+            shown = error
+            if self.shape:
+                m = self.mean
+                means = (m + (1.0 - m) * slope, (1.0 + m) * slope - m)
+                shown = self.shape.wrong(kappa[at], means, np.sqrt(spread))
+            out[:, at] = shown, 0.5 * error, loss
+        return out, kappa
+
+    def _mixture(
+        self, reading: Measures, ns: Array, lam: Array, p: float | None, loss: Loss
+    ) -> Reading:
+        """The same of fits with any loss to two classes."""
+        if self.shape is None:
+            raise ValueError("a loss other than the square needs classes")
+        prior = 0.5 * (1.0 + self.mean)
+        kernel = None if p is None else Kernel.of(reading, self.p)
+        seen = kernel.measures if kernel else reading
+        within = Within.of(seen, prior, p or self.p, projected=kernel is not None)
+        found = mixed(within, prior, loss, ns, lam)
+        M, b, deviation = found["M"], found["intercept"], np.sqrt(found["Q"])
+        kappa = within.argument(lam * found["V"])
+        if kernel:
+            kappa = kernel.seen_at(kappa)
+        wrong = self.shape.wrong(np.nan_to_num(kappa, nan=1.0), (M + b, M - b), deviation)
+        values = np.array([wrong, found["test_loss"], found["training_loss"]])
+        return np.where(np.isfinite(kappa), values, np.nan), kappa
 
     def _kappas(self, n: float, lam: Array, p: float | None) -> Array:
         """Where to follow the curves: between bounds of the κ that belong to n and λ.
@@ -190,8 +244,10 @@ class Forecast:
         # not so where the sample's features show less of their kernel than others would
         seen = (at.D11 > 0) & (at.D2 > 0) & (at.bias > 0) & (at.kappa > 0)
         good &= np.isfinite(lam) & (np.cumsum(~seen[::-1])[::-1] == 0)
-        wrong = self._misclassified(at, error)[good] if self.classes else None
-        return Curve(lam[good], kappa[good], error[good], loss[good], wrong, not seen.all())
+        slope = at.T1 / at.variance
+        spread = at.T2 + (error - at.bias) - slope * at.T1
+        columns = np.array([error, loss, slope, np.maximum(spread, 1e-12 * at.variance)])
+        return Curve(lam[good], kappa[good], columns[:, good], not seen.all())
 
     def _unequal(self, at: Functions, n: float, where: Array) -> tuple[Array, Array, Array]:
         """λ, test error and training loss by the brightness of samples, seen at κ `where`."""
@@ -204,17 +260,6 @@ class Forecast:
             shrunk = share @ (product / (1.0 + s * V)) / (share @ product)
             loss = 0.5 * shrunk * (at.variance - at.T1) * n_free / n
             return at.kappa * at.D1 / V, error, loss
-
-    def _misclassified(self, at: Functions, error: Array) -> Array:
-        """The part on the wrong side if scores are normal within classes, of equal spread."""
-        mean, variance = self.mean, at.variance
-        spread = np.maximum(at.T2 + (error - at.bias) - at.T1**2 / variance, 1e-12 * variance)
-        share = 0.5 * (1.0 + mean)
-        up = mean + (1.0 - mean) * at.T1 / variance
-        down = mean - (1.0 + mean) * at.T1 / variance
-        root = np.sqrt(spread)
-        wrong: Array = share * special.ndtr(-up / root) + (1.0 - share) * special.ndtr(down / root)
-        return wrong
 
 
 def _equal(at: Functions, n: float) -> tuple[Array, Array, Array]:

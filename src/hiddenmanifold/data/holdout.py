@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.arguments import labelled
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.data.curves import accepted
 from hiddenmanifold.data.reading import FEWEST_ROWS
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, check_count
-from hiddenmanifold.losses import Square
+from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.fit import fit_path
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def held_out(
     *,
     sizes: ArrayLike | None = None,
     regularisation: ArrayLike | Literal["loo"] = "loo",
+    loss: str | Loss = "square",
     seeds: int = 8,
     rows: int | None = None,
     seed: int = 0,
@@ -44,7 +46,9 @@ def held_out(
     sizes : sequence of int
         Numbers n of samples that are fitted; by default 1 and 2 times `rows`.
     regularisation : sequence of float or "loo"
-        The λ of the objective, or the one of least leave-one-out error of the whole sample.
+        The λ of the objective, or the one of least leave-one-out loss of the whole sample.
+    loss : str or Loss
+        As in `learning_curve`.
     seeds : int
         Random cuts.
     rows : int
@@ -65,11 +69,13 @@ def held_out(
 
     seeds, seed = check_count("seeds", seeds, 2), check_count("seed", seed, 0)
     rows = max(FEWEST_ROWS, data.N // 4) if rows is None else check_count("rows", rows, FEWEST_ROWS)
+    loss = accepted(data, loss)
     loo = isinstance(regularisation, str) and regularisation == "loo"
-    lam = data.best_regularisation if loo else regularisation
-    lams = np.atleast_1d(labelled("regularisation", lam, zero=True).values).astype(float)
+    lam = data.best_for(loss) if loo else regularisation
+    given = labelled("regularisation", lam, zero=loss.quadratic)
+    lams = np.atleast_1d(given.values).astype(float)
     ns = _sizes(data, sizes, rows)
-    cuts = [_cut(data, ns, lams, rows, (seed, number)) for number in range(seeds)]
+    cuts = [_cut(data, loss, ns, lams, rows=rows, key=(seed, k)) for k in range(seeds)]
     measured, predicted, deviation = (np.array(part) for part in zip(*cuts, strict=True))
     error = measured.std(0, ddof=1) / np.sqrt(seeds)
     spread = np.hypot(error, predicted.std(0, ddof=1) / np.sqrt(seeds))
@@ -92,7 +98,13 @@ def held_out(
             for name, (values, meaning) in columns.items()
         },
         coords={"n": ns, "regularisation": lams},
-        attrs={"data": repr(data), "rows": rows, "seeds": seeds, "root_seed": seed},
+        attrs={
+            "data": repr(data),
+            "loss": repr(loss),
+            "rows": rows,
+            "seeds": seeds,
+            "root_seed": seed,
+        },
     )
 
 
@@ -113,7 +125,7 @@ def _sizes(data: Data, sizes: Any, rows: int) -> Array:
 
 
 def _cut(
-    data: Data, ns: Any, lams: Array, rows: int, key: tuple[int, int]
+    data: Data, loss: Loss, ns: Any, lams: Array, *, rows: int, key: tuple[int, int]
 ) -> tuple[Array, Array, Array]:
     """Measured and predicted errors, and predicted deviations, of one random cut."""
     order = np.random.default_rng(key).permutation(data.N)
@@ -121,17 +133,19 @@ def _cut(
     varies = np.ptp(data.X[own], axis=0) > 0
     X, y = data.X[:, varies], data.y
     part = Data(X[own], y[own], task=data.task)
-    found = [part.predicted(n, lams) for n in ns]
-    measured = [_error(X, y, (rest[:n], rest[n:]), lams, classes=bool(data.classes)) for n in ns]
-    predicted, deviation = ([f.value[0] for f in found], [f.deviation[0] for f in found])
-    return np.array(measured), np.array(predicted), np.array(deviation)
+    measured = [_error(X, y, (rest[:n], rest[n:]), lams, loss=loss, task=data.task) for n in ns]
+    found = part.predicted(np.repeat(ns, len(lams)), np.tile(lams, len(ns)), loss=loss)
+    predicted, deviation = (a[0].reshape(len(ns), -1) for a in (found.value, found.deviation))
+    return np.array(measured), predicted, deviation
 
 
-def _error(X: Array, y: Array, cut: tuple[Any, Any], lams: Array, *, classes: bool) -> list[float]:
+def _error(
+    X: Array, y: Array, cut: tuple[Any, Any], lams: Array, *, loss: Loss, task: Task
+) -> list[float]:
     """Errors, on some rows, of fits to others."""
     own, test = cut
-    fits = fit_path(Square(), Task.REGRESSION, X[own], y[own], lams, intercept=True)
+    fits = fit_path(loss, task, X[own], y[own], lams, intercept=True)
     scores = [X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits]
-    if classes:
+    if task is Task.CLASSIFICATION:
         return [float(np.mean(y[test] * score <= 0)) for score in scores]
     return [float(np.mean((y[test] - score) ** 2)) for score in scores]

@@ -156,14 +156,14 @@ def _with_tail(columns: Array, below: Array, target: Array, shapes: list[Array])
     for shape in shapes:
         one = (below @ shape)[:, None]
         size = np.abs(one).max()
-        x, rest = _nonnegative(np.hstack([columns, one / size]), target)
+        x, rest = nonnegative(np.hstack([columns, one / size]), target)
         fits.append((rest, np.append(shape * x[-1] / size, x[:-1])))
     if not fits:
-        return _nonnegative(columns, target)[0]
+        return nonnegative(columns, target)[0]
     return min(fits, key=lambda fit: fit[0])[1]
 
 
-def _nonnegative(columns: Array, target: Array) -> tuple[Array, float]:
+def nonnegative(columns: Array, target: Array) -> tuple[Array, float]:
     """Non-negative least squares with its distance."""
     x, rest = optimize.nnls(columns, target, maxiter=50 * columns.shape[1])
     return x, float(rest)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.data.curves import learning_curve
+from hiddenmanifold.data.curves import accepted, learning_curve
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, check_number
+from hiddenmanifold.losses import Loss
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,7 +36,7 @@ class SamplePlan:
         Samples that the target needs, and the interval of one standard deviation; inf where the
         curve does not come down to it.
     regularisation : float
-        The λ of least leave-one-out error, which hardly depends on n.
+        The λ of least leave-one-out loss, which hardly depends on n.
     limited_by : {"samples", "features"}
         What more of would lower the error; "features" includes noise, which nothing lowers.
     sentence : str
@@ -61,6 +62,7 @@ def plan(
     *,
     target_error: float | None = None,
     target_gain: float | None = None,
+    loss: str | Loss = "square",
     on_refusal: Literal["raise", "keep"] = "raise",
 ) -> SamplePlan:
     """Say what 2, 4 and 8 times the samples would bring, and how many a target needs.
@@ -74,7 +76,7 @@ def plan(
     target_gain : float
         Instead, the part between 0 and 1 by which it is to fall below that at hand. Much of the
         uncertainty is shared by both errors, so that this is better known.
-    on_refusal : {"raise", "keep"}
+    loss, on_refusal
         As in `learning_curve`.
 
     Raises
@@ -96,24 +98,26 @@ def plan(
     else:
         check_number("target_gain", target_gain, 0.0, 1.0, open_low=True)
         goal, relative = 1.0 - float(target_gain or 0.0), True
-    lam = data.best_regularisation
+    loss = accepted(data, loss)
+    lam = data.best_for(loss)
     sizes = [m * data.N for m in (1, 2, 4, 8)]
-    curve = learning_curve(data, n=sizes, regularisation=lam, on_refusal=on_refusal)
-    n, low, high = _needed(data, lam, goal, relative=relative)
-    limited = _limit(data, lam)
+    curve = learning_curve(data, n=sizes, regularisation=lam, loss=loss, on_refusal=on_refusal)
+    n, low, high = _needed(data, lam, loss, goal, relative=relative)
+    limited = _limit(data, lam, loss)
     words = [_outlook(data, curve), _answer(n, low, high, goal, relative=relative)]
     words += [f"Regularisation λ = {lam:.3g}, of least leave-one-out error.", _LIMITS[limited]]
     return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
 
 
-def _needed(data: Data, lam: float, goal: float, *, relative: bool) -> tuple[float, float, float]:
+def _needed(
+    data: Data, lam: float, loss: Loss, goal: float, *, relative: bool
+) -> tuple[float, float, float]:
     """Samples at which the prediction, and its lower and upper ends, come down to the goal."""
     from scipy import interpolate
 
     sizes = np.maximum(REACH * data.N, 3.0)
-    found = [data.predicted(n, np.array([lam]), relative=relative) for n in sizes]
-    value = np.array([f.value[0, 0] for f in found])
-    deviation = np.array([f.deviation[0, 0] for f in found])
+    found = data.predicted(sizes, np.full(len(sizes), lam), loss=loss, relative=relative)
+    value, deviation = found.value[0], found.deviation[0]
     ends = (value, value - deviation, value + deviation)
     fine = np.geomspace(sizes[0], sizes[-1], 1000)
     smooth = interpolate.PchipInterpolator(np.log(sizes), np.array(ends), axis=1)
@@ -133,11 +137,13 @@ def _crossing(sizes: Array, values: Array, goal: float) -> float:
     return float(np.exp(np.interp(-goal, -values[pair], np.log(sizes[pair]))))
 
 
-def _limit(data: Data, lam: float) -> Literal["samples", "features"]:
-    at, more = np.array([lam]), 8 * data.N
-    now, then = (data.forecast.at(n, at).value[1, 0] for n in (data.N, more))
-    if data.random_features and data.forecast.at(data.N, at, 8 * data.p).value[1, 0] < then:
-        return "features"
+def _limit(data: Data, lam: float, loss: Loss) -> Literal["samples", "features"]:
+    sizes, at = np.array([1.0, 8.0]) * data.N, np.full(2, lam)
+    now, then = data.forecast.at(sizes, at, None, loss).value[1]
+    if data.random_features:
+        wider = data.forecast.at(data.N, at[:1], 8 * data.p, loss).value[1, 0]
+        if wider < then:
+            return "features"
     return "samples" if then < (1.0 - WORTHWHILE) * now else "features"
 
 

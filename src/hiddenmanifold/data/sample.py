@@ -12,11 +12,13 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.data import reading
 from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
-from hiddenmanifold.data.forecast import Forecast, Point
+from hiddenmanifold.data.forecast import SQUARE, Forecast
 from hiddenmanifold.data.leave_one_out import Ridge
+from hiddenmanifold.data.left_out import best, left_out
 from hiddenmanifold.data.reading import GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task
+from hiddenmanifold.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Data:
-    r"""Real data, as a sample of a population that ridge regression is to learn.
+    r"""Real data, as a sample of a population that is to be learned.
 
     The features are taken as they are: λ belongs to :math:`f = x\cdot w/\sqrt p + b` on these
     columns.
@@ -180,6 +182,10 @@ class Data:
         """The λ of least mean square leave-one-out error."""
         return self.ridge.best
 
+    def best_for(self, loss: Loss) -> float:
+        """The λ of least leave-one-out loss, to a factor of three if it is not the square."""
+        return best(loss, self.task, self.ridge)
+
     @cached_property
     def _without_groups(self) -> list[Forecast | None]:
         order = np.random.default_rng(0).permutation(self.N)
@@ -188,43 +194,58 @@ class Data:
         ]
 
     def predicted(
-        self, n: float, lam: Array, p: float | None = None, *, relative: bool = False
+        self,
+        n: Array | float,
+        lam: Array,
+        p: float | None = None,
+        *,
+        loss: Loss = SQUARE,
+        relative: bool = False,
     ) -> Prediction:
         """What fits to n samples will do at some λ, whether or not the sample is `usable`.
 
         With `relative`, in units of the same at N samples, in which much of the errors cancels.
         """
 
-        def point(forecast: Forecast) -> Point:
-            at = forecast.at(n, lam, p)
-            return at.over(forecast.at(self.N, lam)) if relative else at
+        def value(forecast: Forecast) -> Array:
+            found = forecast.value(n, lam, p, loss)
+            return found / forecast.value(self.N, lam, None, loss) if relative else found
 
-        here = point(self.forecast)
+        here, now = self.forecast.at(n, lam, p, loss), self.forecast.at(self.N, lam, None, loss)
+        here = here.over(now) if relative else here
         spread = np.full_like(here.value, np.inf)  # if the sample without a group is unreadable
         others = [forecast for forecast in self._without_groups if forecast is not None]
         if len(others) == GROUPS:
-            values = np.array([point(forecast).value for forecast in others])
+            values = np.array([value(forecast) for forecast in others])
             spread = np.sqrt((GROUPS - 1.0) * values.var(0))
         systematic = np.abs(here.halved)
         if self.classes:
-            doubt = self._doubt(lam) / (self.forecast.at(self.N, lam).value[0] if relative else 1.0)
+            doubt = self._doubt(now.value[0], lam, loss) / (now.value[0] if relative else 1.0)
             systematic[0] = np.hypot(systematic[0], doubt)
         return Prediction(here.value, spread, systematic, here.kappa, here.resolved)
 
-    def _doubt(self, lam: Array) -> Array:
-        """How far misclassifications may be from those of normal scores, which were assumed.
+    def _doubt(self, expected: Array, lam: Array, loss: Loss) -> Array:
+        """How far misclassifications may be from what is expected of a mixture at N samples.
 
-        It is what leave-one-out at N samples shows, or as much as it cannot exclude.
+        It is what leave-one-out shows, or as much as it cannot exclude.
         """
-        counted, error = (part[0] for part in self.measured(lam))
-        doubt: Array = np.maximum(np.abs(counted - self.forecast.at(self.N, lam).value[0]), error)
+        lams, index = np.unique(lam, return_inverse=True)
+        counted, error = (part[0][index] for part in self.measured(lams, loss))
+        doubt: Array = np.maximum(np.abs(counted - expected), error)
         return doubt
 
-    def measured(self, lam: Array) -> tuple[Array, Array]:
+    def measured(self, lam: Array, loss: Loss = SQUARE) -> tuple[Array, Array]:
         """Leave-one-out means of `QUANTITIES` at N samples and their standard errors.
 
         The training loss is that of the fit itself.
         """
+        if not loss.quadratic:
+            found = left_out(loss, self.task, self.ridge, lam)
+            wrong = (found.shortfall >= loss.anchor).astype(float)
+            samples = np.array([wrong, loss.value(found.shortfall), loss.value(found.fitted)])
+            means = samples.mean(1)
+            means[2] = found.objective / self.N
+            return means, samples.std(1, ddof=1) / np.sqrt(self.N)
         path = self.ridge.path(lam)
         square = path.left_out**2
         shown = square

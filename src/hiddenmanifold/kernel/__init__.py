@@ -7,6 +7,7 @@ NumPy computes too, more slowly, beside each call; the tests hold one against th
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from importlib import import_module
 from typing import Any, Literal
@@ -47,10 +48,30 @@ def engine() -> Literal["compiled", "numpy"]:
     return "numpy" if _kernel is None else "compiled"
 
 
+@dataclasses.dataclass(frozen=True)
+class Law:
+    """A label law as the kernel takes it: a sum of probits, or each point's polynomials on cells.
+
+    Attributes
+    ----------
+    offset, terms : float, array (3, terms)
+        Offset, and weights, thresholds along the label and variances of probits.
+    cells : array (cells, 3)
+        Right end, middle and inverse half width of each.
+    polynomials : array (points, cells * 12 * 4)
+        Twelve coefficients of the law, its two derivatives and nothing, on each cell.
+    """
+
+    offset: float = 0.0
+    terms: Array = dataclasses.field(default_factory=lambda: np.empty((3, 0)))
+    cells: Array = dataclasses.field(default_factory=lambda: np.empty((0, 3)))
+    polynomials: Array = dataclasses.field(default_factory=lambda: np.empty((0, 0)))
+
+
 def averages(
     field: Array,
     marks: Array,
-    law: tuple[float, Array],
+    law: Law,
     rule: Array,
     loss: tuple[Array, Array, Array, float, float, float],
     *,
@@ -65,8 +86,8 @@ def averages(
         V, mean and deviation of the shortfall, slope k and variance V0 of the teacher's field, β.
     marks : array (points, marks)
         Where the label law bends.
-    law : tuple
-        Offset, and weights, thresholds along the label and variances (3, terms) of its probits.
+    law : Law
+        The label law.
     rule : array (2, nodes)
         Nodes and weights of the quadrature on [0, 1].
     loss : tuple
@@ -77,23 +98,23 @@ def averages(
         Whether to average the loss, too.
     """
     out = np.empty((field.shape[1], AVERAGES))
-    offset, terms = law
     knots, cells, first, *rest = loss
-    numbers = np.array([[offset, *rest, y, with_loss]])
-    marks = np.ascontiguousarray(marks)
-    _kernel.averages(out, field, marks, terms, rule, knots, cells, first, numbers)
+    numbers = np.array([[law.offset, *rest, y, with_loss]])
+    field, marks = np.ascontiguousarray(field), np.ascontiguousarray(marks)
+    form = (law.terms, rule, law.cells, law.polynomials)
+    _kernel.averages(out, field, marks, *form, knots, cells, first, numbers)
     return out
 
 
-def shares(field: Array, edges: Array, law: tuple[float, Array], rule: Array) -> Array:
+def shares(field: Array, edges: Array, law: Law, rule: Array) -> Array:
     """Average of the label law at fields kξ over the panels between each point's edges.
 
     `field` (2, points) has k and V0.
     """
     out = np.empty(len(edges))
-    offset, terms = law
-    edges = np.ascontiguousarray(edges)
-    _kernel.shares(out[None], field, edges, terms, rule, np.array([[offset]]))
+    field, edges = np.ascontiguousarray(field), np.ascontiguousarray(edges)
+    form = (law.terms, rule, law.cells, law.polynomials)
+    _kernel.shares(out[None], field, edges, *form, np.array([[law.offset]]))
     return out
 
 

@@ -40,7 +40,7 @@ FOR_EACH_MACHINE static void averages(const Call *c, double *work)
                    .enter = work + 2 * most,
                    .leave = work + 2 * most + loss.knots};
         cut_curve(&p, &loss, c->edges + row * c->columns, c->columns);
-        begin(&n, &c->law, f[3 * c->rows], f[4 * c->rows]);
+        begin(&n, &c->law, row, f[3 * c->rows], f[4 * c->rows]);
         for (Py_ssize_t i = 0; i < c->rule.nodes; i += TOGETHER) {
             Py_ssize_t left = c->rule.nodes - i;
             Rule part = {c->rule.x + i, c->rule.w + i, left < TOGETHER ? left : TOGETHER};
@@ -60,7 +60,7 @@ FOR_EACH_MACHINE static void shares(const Call *c)
     for (Py_ssize_t row = 0; row < c->rows; row++) {
         const double *edge = c->edges + row * c->columns;
         double sums[SUMS];
-        begin(&n, &c->law, c->field[row], c->field[c->rows + row]);
+        begin(&n, &c->law, row, c->field[row], c->field[c->rows + row]);
         for (Py_ssize_t i = 0; i + 1 < c->columns; i++) {
             double width = edge[i + 1] - edge[i];
             for (Py_ssize_t j = 0; width > 0.0 && j < c->rule.nodes; j++) {
@@ -127,7 +127,7 @@ static int solved(double *a, double *x, int n)
 
 /* ------------------------------------------------------------------ Python */
 
-enum { MOST_ARRAYS = 9, LARGEST = 8 };
+enum { MOST_ARRAYS = 11, LARGEST = 8 };
 
 /* Arrays of doubles of two dimensions, held while a function works on them. */
 typedef struct {
@@ -177,44 +177,60 @@ static int fits(const Arrays *a, int which, Py_ssize_t rows, Py_ssize_t columns)
 
 static double *data(const Arrays *a, int which) { return a->view[which].buf; }
 
-/* What all calls share: (out, field, edges, law, rule) and some numbers, the first the offset. */
+/* What all calls share: (out, field, edges, law, rule, cells and polynomials of the law), and some
+   numbers, the first the offset. */
+static int fit_to_call(const Arrays *a)
+{
+    Py_ssize_t cells = a->view[5].shape[0], rows = cells ? a->view[2].shape[0] : -1;
+    return fits(a, 3, 3, -1) && fits(a, 4, 2, -1) && fits(a, 5, -1, 3) &&
+           fits(a, 6, rows, cells * POWERS * OF_A_POWER);
+}
+
 static Call call_of(const Arrays *a, int numbers)
 {
     const double *law = data(a, 3), *rule = data(a, 4);
     Py_ssize_t terms = a->view[3].shape[1], nodes = a->view[4].shape[1];
+    Law form = {.weight = law,
+                .threshold = law + terms,
+                .variance = law + 2 * terms,
+                .terms = terms,
+                .offset = data(a, numbers)[0],
+                .cells = data(a, 5),
+                .polynomials = data(a, 6),
+                .count = a->view[5].shape[0]};
     return (Call){.out = data(a, 0),
                   .field = data(a, 1),
                   .edges = data(a, 2),
                   .rows = a->view[2].shape[0],
                   .columns = a->view[2].shape[1],
-                  .law = {law, law + terms, law + 2 * terms, terms, data(a, numbers)[0]},
+                  .law = form,
                   .rule = {rule, rule + nodes, nodes}};
 }
 
-/* (out, field, marks, law, rule, knots, cells, first, numbers) */
+/* (out, field, marks, law, rule, its cells, their polynomials, knots, cells, first, numbers) */
 static PyObject *kernel_averages(PyObject *self, PyObject *args)
 {
     Arrays a;
-    if (!hold(&a, args, 9))
+    if (!hold(&a, args, 11))
         return done(&a, NULL);
-    Py_ssize_t rows = a.view[2].shape[0], n = a.view[5].shape[1], stride = a.view[6].shape[1];
-    if (!(fits(&a, 0, rows, AVERAGES) && fits(&a, 1, 6, rows) && fits(&a, 3, 3, -1) &&
-          fits(&a, 4, 2, -1) && fits(&a, 5, 5, -1) && fits(&a, 6, -1, stride < 15 ? 15 : stride) &&
-          fits(&a, 7, -1, 1) && fits(&a, 8, 1, 6)))
+    Py_ssize_t rows = a.view[2].shape[0], n = a.view[7].shape[1], stride = a.view[8].shape[1];
+    if (!(fits(&a, 0, rows, AVERAGES) && fits(&a, 1, 6, rows) && fit_to_call(&a) &&
+          fits(&a, 7, 5, -1) && fits(&a, 8, -1, stride < 15 ? 15 : stride) && fits(&a, 9, -1, 1) &&
+          fits(&a, 10, 1, 6)))
         return done(&a, NULL);
-    const double *knot = data(&a, 5), *numbers = data(&a, 8);
-    Call c = call_of(&a, 8);
+    const double *knot = data(&a, 7), *numbers = data(&a, 10);
+    Call c = call_of(&a, 10);
     c.loss = (Loss){.knot = knot,
                     .below = knot + n,
                     .above = knot + 2 * n,
                     .bend = knot + 3 * n,
                     .kink = knot + 4 * n,
                     .knots = n,
-                    .cells = data(&a, 6),
+                    .cells = data(&a, 8),
                     .stride = stride,
                     .pairs = (stride - 3) / 6,
-                    .first = data(&a, 7),
-                    .bins = a.view[7].shape[0],
+                    .first = data(&a, 9),
+                    .bins = a.view[9].shape[0],
                     .low = numbers[1],
                     .per_bin = numbers[2],
                     .scale = numbers[3]};
@@ -235,17 +251,16 @@ static PyObject *kernel_averages(PyObject *self, PyObject *args)
     return done(&a, Py_NewRef(Py_None));
 }
 
-/* (out, field, edges, law, rule, numbers) */
+/* (out, field, edges, law, rule, its cells, their polynomials, numbers) */
 static PyObject *kernel_shares(PyObject *self, PyObject *args)
 {
     Arrays a;
-    if (!hold(&a, args, 6))
+    if (!hold(&a, args, 8))
         return done(&a, NULL);
     Py_ssize_t rows = a.view[2].shape[0];
-    if (!(fits(&a, 0, 1, rows) && fits(&a, 1, 2, rows) && fits(&a, 3, 3, -1) &&
-          fits(&a, 4, 2, -1) && fits(&a, 5, 1, 1)))
+    if (!(fits(&a, 0, 1, rows) && fits(&a, 1, 2, rows) && fit_to_call(&a) && fits(&a, 7, 1, 1)))
         return done(&a, NULL);
-    Call c = call_of(&a, 5);
+    Call c = call_of(&a, 7);
     Py_BEGIN_ALLOW_THREADS;
     shares(&c);
     Py_END_ALLOW_THREADS;

@@ -7,8 +7,9 @@
 
    and the fifteen sums, over dxi with the normal density, that the saddle point is made of. Losses
    are not known here by name: they come as polynomials on cells (see numerics/cells.py), label laws
-   as weights, thresholds and variances. A cell of NaN marks what no polynomial describes; the sums
-   of a point that needs it are NaN, and NumPy is asked instead. */
+   as weights, thresholds and variances, or each point's as polynomials on cells of the field (see
+   teachers/tables.py). A cell of NaN marks what no polynomial describes; the sums of a point that
+   needs it are NaN, and NumPy is asked instead. */
 
 #ifndef PROXIMAL_CURVE_H
 #define PROXIMAL_CURVE_H
@@ -57,6 +58,8 @@ enum {
     CAPACITY = 256, /* nodes handled together, a multiple of LANES */
     TOGETHER = 64,  /* nodes of a panel added together, at most */
     CURVED = 6,     /* pairs of coefficients of the losses that bend */
+    POWERS = 12,    /* coefficients of a label law on a cell, */
+    OF_A_POWER = 4, /* and how many numbers each is: Z, Z', Z'' and none */
 };
 /* E[Z g], E[Z h^2], E[Z h], E[Z rho], E[Z], E[Z g xi], ...: in the order of averages.py */
 enum { E1, E2, E0, LOSS, NORM, GX, GXX, GH, GHX, GHH, E3, G1, G1X, G2, G1H, SUMS };
@@ -255,6 +258,8 @@ typedef struct {
     const double *weight, *threshold, *variance; /* thresholds along the label */
     ptrdiff_t terms;
     double offset;
+    const double *cells, *polynomials; /* of each cell: right end, middle, 1/half its width */
+    ptrdiff_t count;
 } Law;
 
 typedef struct {
@@ -274,11 +279,34 @@ typedef struct {
 /* Nodes that wait to be summed, and the sums so far. */
 typedef struct {
     const Law *law;
+    const double *polynomials; /* of the point's own law, if it has cells */
     double k, V0;
     double xi[CAPACITY], h[CAPACITY], mass[CAPACITY], bend[CAPACITY], rho[CAPACITY];
     double sums[SUMS][LANES];
     ptrdiff_t count;
 } Nodes;
+
+/* The law of the waiting nodes, on its cells; NaN beyond them. */
+INLINE void law_on_cells(const Nodes *n, ptrdiff_t count, double *Z, double *Z1, double *Z2)
+{
+    const double *cell = n->law->cells;
+    ptrdiff_t c = 0, last = n->law->count - 1;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        double x = n->k * n->xi[i], sums[OF_A_POWER] = {0.0, 0.0, 0.0, 0.0};
+        while (c < last && x > cell[3 * c]) /* nodes stand in order, almost */
+            c++;
+        while (c > 0 && x <= cell[3 * c - 3])
+            c--;
+        const double *p = n->polynomials + c * POWERS * OF_A_POWER;
+        double t = (x - cell[3 * c + 1]) * cell[3 * c + 2];
+        for (int j = POWERS - 1; j >= 0; j--)
+            for (int l = 0; l < OF_A_POWER; l++)
+                sums[l] = sums[l] * t + p[OF_A_POWER * j + l];
+        Z[i] = fabs(t) <= 1.0 + 1e-9 ? sums[0] : NAN;
+        Z1[i] = sums[1];
+        Z2[i] = sums[2];
+    }
+}
 
 /* Add the waiting nodes to the sums. */
 FOR_EACH_MACHINE static void add_up(Nodes *n)
@@ -307,6 +335,8 @@ FOR_EACH_MACHINE static void add_up(Nodes *n)
             Z2[i] -= inverse * t * (steep * phi);
         }
     }
+    if (law->count)
+        law_on_cells(n, blocks * LANES, Z, Z1, Z2);
     for (ptrdiff_t block = 0; block < blocks; block++)
         for (ptrdiff_t l = 0; l < LANES; l++) {
             ptrdiff_t i = block * LANES + l;
@@ -331,9 +361,10 @@ FOR_EACH_MACHINE static void add_up(Nodes *n)
     n->count = 0;
 }
 
-INLINE void begin(Nodes *n, const Law *law, double k, double V0)
+INLINE void begin(Nodes *n, const Law *law, ptrdiff_t row, double k, double V0)
 {
     n->law = law;
+    n->polynomials = law->polynomials + row * law->count * POWERS * OF_A_POWER;
     n->k = k;
     n->V0 = V0;
     n->count = 0;

@@ -2,13 +2,14 @@
 
 Predictions are lines, or open squares where they are too few to be joined; simulations are points
 with their standard error. A point that failed is a gap in its line. What has no place on an axis (a
-limit, or a value far below the others) is a triangle on the edge that it lies beyond.
+limit, or a value far below the others) is a triangle on the edge that it lies beyond. Predictions
+for real data have a band of one standard deviation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,6 +36,11 @@ LONE: dict[str, Any] = {
 }
 POINT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.5}
 """How predictions, those that are too few for a line, and simulations are drawn."""
+DOUBTFUL: dict[str, Any] = {"linestyle": (0, (2, 1.5))}
+FAINT = 0.18
+"""How bands are drawn, and lines where they rest on more than the sample."""
+SHORT, FLAT = 1000.0, 4.0
+"""Ratio of the ends of a logarithmic axis up to which plain numbers are written, evenly if flat."""
 FEWEST = 6
 """Points that a line may join: between fewer, it would say what nobody has computed."""
 DECADES = 8.0
@@ -58,37 +64,49 @@ EDGES = (Edge("x", 0.0, "<"), Edge("x", 1.0, ">"), Edge("y", 0.0, "v"), Edge("y"
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of one panel; it has standard errors if it is simulated."""
+    """One curve of one panel.
+
+    It has standard errors if it is simulated or measured, and a band, with what of it is doubtful,
+    if it extrapolates real data.
+    """
 
     x: Array
     y: Array
     error: Array | None
     colour: Any
+    band: tuple[Array, Array] | None = None
+    doubtful: Booleans | None = None
+    point: dict[str, Any] = field(default_factory=lambda: POINT)
 
     @property
     def style(self) -> dict[str, Any]:
         """How it is drawn."""
         if self.error is not None:
-            return POINT
-        return LINE if np.isfinite(self.x).sum() >= FEWEST else LONE
+            return self.point
+        enough = self.band is not None or np.isfinite(self.x).sum() >= FEWEST
+        return LINE if enough else LONE
 
 
 def predicted(dataset: xr.Dataset, name: str, x: str, family: str | None) -> Iterator[Curve]:
     """What a dataset predicts of a quantity."""
     source = f"{name}_theory" if f"{name}_stderr" in dataset else name
     if source in dataset:
-        for one, colour in _members(dataset, x, family):
-            yield Curve(one[x].values, one[source].values, None, colour)
+        for one, colour in members(dataset, x, family):
+            band = doubtful = None
+            if f"{source}_low" in one:
+                band = one[f"{source}_low"].values, one[f"{source}_high"].values
+                doubtful = one["status"].values != 0
+            yield Curve(one[x].values, one[source].values, None, colour, band, doubtful)
 
 
 def simulated(dataset: xr.Dataset, name: str, x: str, family: str | None) -> Iterator[Curve]:
     """What a dataset has simulated of a quantity."""
     if f"{name}_stderr" in dataset:
-        for one, colour in _members(dataset, x, family):
+        for one, colour in members(dataset, x, family):
             yield Curve(one[x].values, one[name].values, one[f"{name}_stderr"].values, colour)
 
 
-def _members(dataset: xr.Dataset, x: str, family: str | None) -> Iterator[tuple[xr.Dataset, Any]]:
+def members(dataset: xr.Dataset, x: str, family: str | None) -> Iterator[tuple[xr.Dataset, Any]]:
     """The dataset at each value of the second dimension, with the colour of that value."""
     ordered = dataset.sortby(x)
     rest = {dim: 0 for dim in dataset.dims if dim not in (x, family)}
@@ -103,9 +121,10 @@ def draw(axis: Axes, curves: Sequence[Curve], x: str, name: str) -> list[Any]:
     """Draw all curves of one quantity, on axes that suit them; return what explains triangles."""
     y = np.concatenate([curve.y for curve in curves])
     floor = top = -np.inf
-    if is_logarithmic(np.concatenate([curve.x for curve in curves])):
+    extrapolated = any(curve.band is not None for curve in curves)
+    if extrapolated or is_logarithmic(np.concatenate([curve.x for curve in curves])):
         axis.set_xscale("log")
-    if spans_decades(y) and not name.endswith("_cdf"):
+    if (extrapolated or spans_decades(y)) and not name.endswith("_cdf"):
         axis.set_yscale("log")
         top = np.max(y[np.isfinite(y)])
         floor = top * 10.0**-DECADES
@@ -115,6 +134,8 @@ def draw(axis: Axes, curves: Sequence[Curve], x: str, name: str) -> list[Any]:
         least = np.min(y[y >= floor])
         space = (top / least) ** 0.05
         axis.set_ylim(least / space, top * space)
+    if extrapolated:
+        _number(axis)
     return list(_triangles(axis, curves, x, floor))
 
 
@@ -123,6 +144,12 @@ def _draw(axis: Axes, curve: Curve) -> None:
     there = _fits(curve.x, axis.get_xscale())
     x, y = curve.x[there], curve.y[there]
     y = np.where(_fits(y, axis.get_yscale()), y, np.nan)
+    if curve.band is not None and curve.doubtful is not None:
+        low, high = (end[there] for end in curve.band)
+        axis.fill_between(x, low, high, color=curve.colour, alpha=FAINT, linewidth=0)
+        if curve.doubtful.any():
+            axis.plot(x, y, color=curve.colour, **DOUBTFUL)
+            y = np.where(curve.doubtful[there], np.nan, y)
     if curve.error is None:
         axis.plot(x, y, color=curve.colour, **curve.style)
         alone = _alone(y)
@@ -130,7 +157,19 @@ def _draw(axis: Axes, curve: Curve) -> None:
             axis.plot(x[alone], y[alone], ".", color=curve.colour)
     else:
         bars: dict[str, Any] = {"capsize": 2, "elinewidth": 0.9, "capthick": 0.9, "zorder": 3}
-        axis.errorbar(x, y, curve.error[there], color=curve.colour, **POINT, **bars)
+        axis.errorbar(x, y, curve.error[there], color=curve.colour, **curve.point, **bars)
+
+
+def _number(axis: Axes) -> None:
+    """Write plain numbers along logarithmic axes that are too short for powers of ten."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    for one, (low, high) in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+        if high <= SHORT * low:
+            even = MaxNLocator(5, steps=[1, 2, 5, 10])
+            one.set_major_locator(even if high <= FLAT * low else LogLocator(subs=(1, 2, 5)))
+            one.set_minor_locator(NullLocator())
+            one.set_major_formatter("{x:g}")
 
 
 def _alone(y: Array) -> Booleans:

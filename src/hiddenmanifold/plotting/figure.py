@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
 from hiddenmanifold.observables import OBSERVABLES
+from hiddenmanifold.plotting import samples
 from hiddenmanifold.plotting.curves import GREY, POINT, Curve, draw, predicted, simulated
 from hiddenmanifold.plotting.style import (
     COLOURS,
@@ -60,20 +61,22 @@ def plot(
     r"""Draw a dataset: a panel per quantity, a curve per value of a second dimension.
 
     Predictions are lines, or open squares where they are fewer than six; simulations are points
-    with their standard errors. Limits are triangles on the edge of a panel.
+    with their standard errors. Limits are triangles on the edge of a panel. A `learning_curve` of
+    real data has a band of one standard deviation, and points that were measured.
 
     Parameters
     ----------
     dataset : xarray.Dataset or DataArray
-        What `predict`, `simulate`, `summary`, `compare`, `separability_threshold` and the like
-        returned.
+        What `predict`, `simulate`, `summary`, `compare`, `separability_threshold`,
+        `learning_curve` and the like returned.
     x : str, optional
         Dimension along the horizontal axis; by default the longest, and the first of those.
     y : str or sequence of str, optional
         Quantities, one panel each; by default the generalisation error and, below it, the optimal
         regularisation or the training loss, and observables; of `margins`, both distributions.
     theory : xarray.Dataset, optional
-        Predictions on a finer grid, drawn as lines in place of those in `dataset`.
+        Predictions on a finer grid, drawn as lines in place of those in `dataset`. With a
+        `compare` of real data this is their `learning_curve`.
 
     Returns
     -------
@@ -103,7 +106,8 @@ def plot(
     from matplotlib.figure import Figure
 
     dataset = _dataset(dataset)
-    x, family = axes_of({str(dim): n for dim, n in dataset.sizes.items()}, x)
+    predictions = dataset if theory is None else theory
+    x, family = axes_of({str(dim): n for dim, n in predictions.sizes.items()}, x)
     if dataset[x].dtype.kind not in NUMBERS:
         raise InvalidArgumentError("x", x, "a dimension of numbers")
     names = _quantities(dataset, x, y)
@@ -112,6 +116,7 @@ def plot(
         [
             *predicted(finer.get(name, dataset), name, x, family),
             *simulated(dataset, name, x, family),
+            *samples.left_out(finer.get(name, dataset), name, x, family),
         ]
         for name in names
     ]
@@ -120,10 +125,15 @@ def plot(
         axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
         drawn = zip(axes, panels, names, strict=True)
         keys = [draw(axis, curves, x, name) for axis, curves, name in drawn]
-        keys[0] = [*_members(axes, family, dataset, panels), *_kinds(family, panels), *keys[0]]
+        real = samples.of_data(dataset.attrs)
+        kinds = samples.kinds(family, panels, predictions) if real else _kinds(family, panels)
+        keys[0] = [*_members(axes, family, dataset, panels), *kinds, *keys[0]]
         told: set[str] = set()
         for axis, name, key in zip(axes, names, keys, strict=True):
-            axis.set_ylabel(ordinate(name, dataset[name].attrs.get("long_name", "")))
+            meaning = dataset[name].attrs.get("long_name", "")
+            counted = real and name == "generalisation_error"  # squares, or misclassifications
+            words = meaning.removesuffix(", measured") if counted else ordinate(name, meaning)
+            axis.set_ylabel(words)
             if new := [entry for entry in key if entry.get_label() not in told]:
                 axis.legend(handles=new, ncols=_columns([entry.get_label() for entry in new]))
             told.update(entry.get_label() for entry in new)
@@ -152,7 +162,7 @@ def save(figure: Figure, path: str | Path, attributes: Mapping[Any, Any] | None 
     attributes = attributes or {}
     kept = {name: value for name, value in attributes.items() if name != "workers"}  # by chance
     told = "; ".join(f"{name}: {value}" for name, value in kept.items())
-    title = str(attributes.get("model", ""))
+    title = str(attributes.get("model", attributes.get("data", "")))
     metadata: dict[str, dict[str, str | None]] = {
         ".png": {"Title": title, "Description": told},
         ".pdf": {"Title": title, "Subject": told, "CreationDate": None},
@@ -217,6 +227,8 @@ def _quantities(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) -> t
     """Names of what is drawn, which varies along the horizontal axis."""
     known = [str(name) for name, values in dataset.data_vars.items() if x in values.dims]
     if y is None:
+        if samples.of_data(dataset.attrs):
+            return ("generalisation_error",)
         first = next((names for names in PANELS if set(names) <= set(known)), (known[0],))
         return (*first, *(o.name for o in OBSERVABLES if o.name in known))
     names = (y,) if isinstance(y, str) else tuple(y)

@@ -32,7 +32,10 @@ WIDTH = 90
 
 
 def caption(attributes: Mapping[Any, Any]) -> str:
-    """The model of a dataset in few words, without what has its default value."""
+    """The model of a dataset in few words, without what has its default value; or its data."""
+    if "model" not in attributes:
+        data = str(attributes.get("data", "")).removeprefix("Data(").removesuffix(")")
+        return textwrap.fill(data, WIDTH)
     kinds = _arguments(str(attributes.get("model", "")))
     if any(str(attributes.get(name, "")).startswith(UNFITTED) for name in ("objective", "method")):
         kinds = {kind: text for kind, text in kinds.items() if kind not in ("loss", "intercept")}

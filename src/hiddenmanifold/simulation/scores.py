@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import special
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.ingredients import Task
@@ -44,6 +44,8 @@ def test_loss(scored: Scored) -> float:
 
 def auc(scored: Scored) -> float:
     """Fraction of pairs whose positive scores above their negative; NaN if there is one class."""
+    from scipy import stats  # slow to import, and not asked for by the theory
+
     positive = scored.y > 0
     count, others = int(positive.sum()), int((~positive).sum())
     if not count or not others:
@@ -67,6 +69,8 @@ def calibration_error(scored: Scored) -> float:
 
 def best_temperature(scored: Scored) -> float:
     """The T of least mean log-loss of f/T: inf if scores mislead, 0 if they separate the labels."""
+    from scipy import optimize
+
     margin = scored.y * scored.f
     if margin.sum() <= 0:
         return np.inf

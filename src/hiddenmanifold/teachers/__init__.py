@@ -5,13 +5,23 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 :math:`Z_y(x) = Z_0(y, y x)`, with derivatives in `x`: then both labels look alike.
 """
 
-from hiddenmanifold.teachers.base import BinaryTeacher, Law, Linear, Probits, Teacher, binary, real
+from hiddenmanifold.teachers.base import (
+    BinaryTeacher,
+    Compiled,
+    Law,
+    Linear,
+    Probits,
+    Teacher,
+    binary,
+    real,
+)
 from hiddenmanifold.teachers.custom import Custom
 from hiddenmanifold.teachers.mixture import Mixture
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
 
 __all__ = [
     "BinaryTeacher",
+    "Compiled",
     "Custom",
     "Law",
     "Linear",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold import kernel
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.ingredients import EXTREME, Task, check_number, check_scale
 
 Law = tuple[Array, Array, Array]
 Probits = tuple[float, Array]
 """Offset, and weights, thresholds along the label and variances (3, terms): a sum of probits."""
+Compiled = tuple[Integers | slice, kernel.Law]
+"""Some points, and their label law as the kernel takes it."""
 
 
 class Teacher:
@@ -80,8 +83,6 @@ class BinaryTeacher(Teacher):
     """Base of the rules with labels ±1."""
 
     task: ClassVar[Task] = Task.CLASSIFICATION
-    resolved: ClassVar[bool] = True
-    """Whether the landmarks capture every length over which the label law varies."""
     spared: int = 0
     """How many halvings of panels to do without, because each value of the label law is costly."""
 
@@ -125,6 +126,19 @@ class BinaryTeacher(Teacher):
 
     def probits(self, y: int) -> Probits | None:
         """The probability of a label as a sum of probits, or None if it is none."""
+        return None
+
+    def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
+        """The label law at each variance, for the kernel; what is left out is left to NumPy."""
+        if (probits := self.probits(y)) is not None:
+            yield slice(None), kernel.Law(*probits)
+
+    def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array | None:
+        r"""Probability of the label and a standardised prediction below the cut along it.
+
+        This is :math:`E_\xi[1(\xi < \text{cut}) Z_y(k\xi)]`; None if its landmarks suffice to
+        integrate the label law.
+        """
         return None
 
     def landmarks(self, y: int, V0: Array) -> Array:

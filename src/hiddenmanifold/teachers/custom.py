@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar
+from functools import cached_property, partial
 
 import numpy as np
+from scipy import special
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import check_kinks, check_scale, sampled
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
-from hiddenmanifold.teachers.base import BinaryTeacher, Law
+from hiddenmanifold.teachers.base import BinaryTeacher, Compiled, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
+from hiddenmanifold.teachers.tables import LawTable
 
 BLOCK = 2048
 """Panels handled together, so that their nodes stay in the cache."""
@@ -22,6 +23,10 @@ ORDER, MOST_NODES = 12, 100_000
 """Gauss–Legendre order of a panel, and how many nodes all panels of an average may have."""
 AFFORDABLE = 2000
 """Nodes of an average that leave time for the finest quadrature over it."""
+FAN, SHARE_ORDER, FINEST = (-43.0, -4.5, -1.5, 0.0, 1.5, 4.5, 9.0), 20, 10
+"""Edges, in deviations, order and most halvings of panels for the part of a label below a cut."""
+TABULATED = 4000
+"""Nodes of an average that leave time for a table of thousands of them."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,6 @@ class Custom(BinaryTeacher):
         If the probability is not one, is constant, or its averages do not settle to 1e-12.
     """
 
-    resolved: ClassVar[bool] = False
     probability: Callable[[Array], Array]
     kinks: tuple[float, ...] = ()
     rho: float = 1.0
@@ -134,8 +138,10 @@ class Custom(BinaryTeacher):
         cuts, gaps = list(self.kinks), np.diff([-np.inf, *self.clean.changes, np.inf])
         for change, gap in zip(self.clean.changes, np.minimum(gaps[1:], gaps[:-1]), strict=True):
             step = 1e-6 * np.sqrt(self.rho)
-            below, above = self.probability(np.array([change - step, change + step]))
-            width = 0.5 * step / max(abs(above - below), 1e-300)
+            p = self.probability(change + step * np.array([-2.0, -1.0, 1.0, 2.0]))
+            declared = any(abs(kink - change) < step for kink in self.kinks)  # steep beside it?
+            rise = 2.0 * max(abs(p[1] - p[0]), abs(p[3] - p[2])) if declared else abs(p[2] - p[1])
+            width = 0.5 * step / max(rise, 1e-300)
             if width < 0.2 * np.sqrt(self.rho):
                 cuts.extend(change + width * ladder[np.abs(width * ladder) < 0.5 * gap])
         return np.array(cuts)
@@ -148,6 +154,15 @@ class Custom(BinaryTeacher):
         Z, Z1, Z2 = np.concatenate([np.empty((3, 0)), *parts], axis=1).reshape(3, *shape)
         return Z, Z1, Z2
 
+    @cached_property
+    def _tables(self) -> dict[int, LawTable]:
+        """The law of each label."""
+        shares = zip((1, -1), self.at_rest, strict=False)
+        return {y: LawTable(partial(self.label_law, y), self.rho, share) for y, share in shares}
+
+    def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
+        return self._tables[y].at(V0) if self._nodes <= TABULATED else iter(())
+
     def _law(self, y: int, x: Array, V0: Array) -> Array:
         """The law and its derivatives, (3, rows), at columns x and V0."""
         deviation = np.sqrt(V0)
@@ -158,6 +173,28 @@ class Custom(BinaryTeacher):
         p = p if y > 0 else 1.0 - p
         Z, Z1, Z2 = (panels.sum(term) for term in (p, p * z, p * (z * z - 1.0)))
         return np.array([Z, Z1 / deviation[:, 0], Z2 / V0[:, 0]])
+
+    def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array:
+        # over the field, given which the prediction is normal too: no average is needed at a node
+        unit, cut = np.sqrt(self.rho), np.clip(cut, -37.0, 9.0)
+        with np.errstate(all="ignore"):  # what is not finite cuts nothing
+            step, peak = unit * cut / k, k * cut / unit
+            marks = [
+                np.broadcast_to(y * self._cuts / unit, (len(k), len(self._cuts))),
+                step[:, None] + (np.sqrt(V0) / k)[:, None] * LADDER[2:-2],
+                peak[:, None] + (np.sqrt(V0) / unit)[:, None] * LADDER[2:-2],
+            ]
+        low = np.minimum(-9.0, cut - 6.0)[:, None]
+        edges = np.maximum(fanned(FAN, np.concatenate(marks, axis=1)), low)
+
+        def share(some: Integers, halvings: int) -> tuple[Array, Array]:
+            panels = Panels.between(edges[some], (SHARE_ORDER, halvings))
+            at, p = some[panels.row, None], self.probability(y * unit * panels.nodes)
+            under = special.ndtr((unit * cut[at] - k[at] * panels.nodes) / np.sqrt(V0[at]))
+            total = panels.sum((p if y > 0 else 1.0 - p) * under)
+            return total, 1e-11 * total
+
+        return refine(share, k.shape, range(FINEST - self.spared))
 
     @cached_property
     def at_rest(self) -> tuple[float, float, float]:

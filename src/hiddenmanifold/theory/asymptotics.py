@@ -164,6 +164,8 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome, request: R
 def _slopes(problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns:
     """Derivatives of test errors and observables by the logarithm of each parameter."""
     channel, found = problem.channel, Columns()
+    if not request.slopes:
+        return found
 
     def functions(x: Array) -> Columns:
         return {**channel.test_errors(x), **request.observed(channel, x)}

@@ -7,6 +7,7 @@ standardised field :math:`\xi`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,7 +18,7 @@ from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Law, Probits
+from hiddenmanifold.teachers import BinaryTeacher, Compiled, Law
 from hiddenmanifold.theory.proximal_curve import REACH, RULES, Field, proximal_curve
 
 BLOCK = 512
@@ -40,10 +41,9 @@ class Label:
         """Where the law bends."""
         return self.teacher.landmarks(self.y, self.V0)
 
-    @property
-    def probits(self) -> Probits | None:
-        """The law as a sum of probits, if it is one."""
-        return self.teacher.probits(self.y)
+    def compiled(self) -> Iterator[Compiled]:
+        """The law of some rows at a time, as the kernel takes it."""
+        return self.teacher.compiled(self.y, self.V0)
 
     def law(self, t: Array, row: Integers) -> Law:
         """The label law at fields t (panels, nodes) of some rows, and its derivatives."""
@@ -56,7 +56,6 @@ class RealLabel:
 
     V0: Array
     y: ClassVar[int] = 1
-    probits: ClassVar[Probits] = (1.0, np.empty((3, 0)))
 
     def __getitem__(self, rows: Integers | slice) -> RealLabel:
         return RealLabel(self.V0[rows])
@@ -65,6 +64,10 @@ class RealLabel:
     def marks(self) -> Array:
         """Where the law bends: nowhere."""
         return np.empty((len(self.V0), 0))
+
+    def compiled(self) -> Iterator[Compiled]:
+        """One, for the kernel."""
+        yield slice(None), kernel.Law(1.0)
 
     def law(self, t: Array, row: Integers) -> Law:
         """One, and no derivatives."""
@@ -80,19 +83,18 @@ def label_averages(
     by `a` is left without its factor V0/sqrt(rho), the data loss (NaN unless asked for) and the
     norm.
     """
-    rows = len(field.V)
-    if kernel.engine() == "numpy" or (probits := label.probits) is None:
-        blocks = [slice(i, i + BLOCK) for i in range(0, rows, BLOCK)]
-        parts = [on_nodes(loss, field[i], label[i], level, with_loss) for i in blocks]
-        return np.concatenate(parts) if len(parts) != 1 else parts[0]
+    found = np.full((len(field.V), kernel.AVERAGES), np.nan)
     law_of_u = np.array([field.V, field.mean, field.deviation, field.k, label.V0, field.beta])
-    rule = np.array(gauss_legendre(*RULES[level]))
-    found = kernel.averages(
-        law_of_u, label.marks, probits, rule, loss.compiled, y=label.y, with_loss=with_loss
-    )
+    if kernel.engine() == "compiled":
+        rule, marks = np.array(gauss_legendre(*RULES[level])), label.marks
+        for some, law in label.compiled():
+            given = law_of_u[:, some], marks[some], law, rule, loss.compiled
+            found[some] = kernel.averages(*given, y=label.y, with_loss=with_loss)
+    # where the loss or the law is no polynomial
     lost = np.flatnonzero(np.isnan(found[:, 0]) & np.isfinite(law_of_u.sum(0)))
-    if lost.size:  # the loss is no polynomial there
-        found[lost] = on_nodes(loss, field[lost], label[lost], level, with_loss)
+    for first in range(0, len(lost), BLOCK):
+        some = lost[first : first + BLOCK]
+        found[some] = on_nodes(loss, field[some], label[some], level, with_loss)
     if not with_loss:
         found[:, 20] = np.nan
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize
 
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
@@ -12,6 +11,8 @@ from hiddenmanifold.teachers import BinaryTeacher
 
 def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
     """Constant prediction of least expected loss, the intercept at Q = 0."""
+    from scipy import optimize  # slow to import, and few models need it
+
     plus, minus, _ = teacher.at_rest
     anchor = loss.anchor
 

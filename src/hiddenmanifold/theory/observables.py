@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from hiddenmanifold import kernel
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import Panels, fanned, gauss_legendre, refine
+from hiddenmanifold.numerics.panels import Panels, fanned, gauss_legendre
 from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.proximal_curve import FAN, REACH
 
 FINEST = 9
+"""How often panels are halved, at most, until an integral over them settles."""
+ORDER = 20
+"""Gauss–Legendre nodes of a panel."""
 
 
 def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array]) -> Array:
     r"""Probability :math:`\sum_y E_\xi[1(\xi < \text{cut}_y) Z_y(k\xi)]` of the wrong side.
-
-    Panels are halved until they settle if the teacher's landmarks may miss some structure.
 
     Parameters
     ----------
@@ -34,32 +34,27 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
     array (points,)
         NaN where the integral did not settle.
     """
-    if teacher.displaces:  # margins are normal, of mean k along the label
-        share = dict(zip((1, -1), teacher.at_rest, strict=False))
-        wrong: Array = np.sum([share[y] * special.ndtr(c - k) for y, c in cuts.items()], axis=0)
-        return wrong
+    total = np.zeros(len(k))
+    for y, cut in cuts.items():
+        share = teacher.below(y, cut, k, V0)
+        total += _share(teacher, y, cut, k, V0) if share is None else share
+    return total
 
-    def error(some: Integers, halvings: int) -> tuple[Array, Array]:
-        total = np.zeros(len(some))
-        for y, cut in cuts.items():
-            high = np.clip(cut[some], -37.0, REACH)[:, None]
-            low = np.minimum(-REACH, high - 6.0)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0[some]) / k[some, None])
-            edges = np.clip(edges, low, high)
-            probits = teacher.probits(y)
-            if probits is not None and kernel.engine() == "compiled":
-                rule = np.array(gauss_legendre(20, halvings))
-                total += kernel.shares(np.array([k[some], V0[some]]), edges, probits, rule)
-                continue
-            panels = Panels.between(edges, (20, halvings))
-            at = some[panels.row, None]
-            total += panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
-        return total, 1e-11 * total
 
-    if teacher.resolved:
-        return error(np.arange(len(k)), 0)[0]
-    return refine(error, k.shape, range(FINEST + 1 - teacher.spared))
+def _share(teacher: BinaryTeacher, y: int, cut: Array, k: Array, V0: Array) -> Array:
+    """The part of a label, on panels of the prediction."""
+    high = np.clip(cut, -37.0, REACH)[:, None]
+    low = np.minimum(-REACH, high - 6.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0) / k[:, None])
+    edges = np.clip(edges, low, high)
+    probits = teacher.probits(y)
+    if probits is not None and kernel.engine() == "compiled":
+        law, rule = kernel.Law(*probits), np.array(gauss_legendre(ORDER, 0))
+        return kernel.shares(np.array([k, V0]), edges, law, rule)
+    panels = Panels.between(edges, (ORDER, 0))
+    at = panels.row[:, None]
+    return panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
 
 
 def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array) -> Array:

@@ -216,8 +216,9 @@ def _followed(errors: ErrorByLambda, low: float, high: float) -> Columns:
             break
         again = _descended(errors[tail], max(low, next_edge), high)
         better = ~(again["lost"] > 0)
+        some = np.flatnonzero(tail)[better]
         for name, values in again.items():
-            found[name][np.flatnonzero(tail)[better]] = values[better]
+            found[name][some] = values[better]
     return found
 
 

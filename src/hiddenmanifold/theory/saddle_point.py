@@ -10,6 +10,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.features import Features
+from hiddenmanifold.kernel import engine
 from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
 from hiddenmanifold.numerics.special import positive_root
 from hiddenmanifold.points import Limit, Points
@@ -31,6 +32,8 @@ FINER = 2
 """Level of quadrature for hard points; the roughest one jumps where panels come and go."""
 STRIDE = 8
 """Every how many points of a batch one is solved first, to start the others from."""
+FEW = {"numpy": 4 * STRIDE, "compiled": 16 * STRIDE}
+"""Points that are all solved at once: another round of calls would cost more than it spares."""
 MAX_ITERATIONS = 30
 """Evaluations of the equations in one Newton solve."""
 LONGEST_WALK = 2000
@@ -130,7 +133,7 @@ def solve(problem: SaddlePoint, start: Array | None = None) -> Outcome:
     if start is not None:
         zero = np.zeros(points)
         return _certified(problem, Solution(start.copy(), zero, zero.astype(int)))
-    some = np.arange(0, points, STRIDE if points > 4 * STRIDE else 1)
+    some = np.arange(0, points, STRIDE if points > FEW[engine()] else 1)
     part = replace(problem, points=problem.points[some])
     found = _newton(part, _first_turn(part))
     if len(some) < points:  # neighbours in the batch are usually neighbours on a curve

@@ -1,0 +1,158 @@
+"""Files of real data: a table of features, and the labels."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from hiddenmanifold.cli.values import number
+from hiddenmanifold.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENDINGS = (".csv", ".tsv", ".npy", ".npz", ".parquet")
+MOST = 8
+"""Names that a sentence lists."""
+
+
+def read(path: Path, label: str) -> tuple[pd.DataFrame, Any]:
+    """Features and labels of a file.
+
+    Parameters
+    ----------
+    path : Path
+        Text with one row per line, with or without a line of names; what `numpy.save` and
+        `numpy.savez` write; or parquet.
+    label : str
+        The column of labels, by its name or its number from 0; or the array of them, if there are
+        several. Of several arrays, X or the only other one has the features.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the file cannot be read, or has no such column.
+    """
+    if path.suffix.lower() not in ENDINGS:
+        raise InvalidArgumentError("FILE", str(path), f"named with an ending: {', '.join(ENDINGS)}")
+    try:
+        found = _arrays(path) if path.suffix.lower().startswith(".np") else _table(path)
+    except OSError as error:
+        reason = f"a file that can be read: {error.strerror or error}"
+    except ImportError:
+        reason = "a .csv file, unless pyarrow is installed, which reads .parquet"
+    except (ValueError, EOFError, BadZipFile) as error:
+        reason = f"a file of numbers: {_cause(error)}"
+    else:
+        X, y = _split(found, label)
+        return _without_constants(X), y
+    raise InvalidArgumentError("FILE", str(path), reason)
+
+
+def _cause(error: Exception) -> str:
+    if "pickle" in str(error):  # also what NumPy says of anything that it does not know
+        return "this is no array, or one of objects, which are not loaded: they could run anything"
+    return " ".join(str(error).split()) or "it is empty"
+
+
+def _table(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    if path.suffix.lower() == ".parquet":
+        return pd.read_parquet(path)
+    with path.open(encoding="utf-8-sig") as file:
+        first = file.readline().strip()
+    if not first:
+        raise ValueError("it is empty")
+    separator = max(",;\t", key=first.count)
+    header = None if all(_is_number(name) for name in first.split(separator)) else 0
+    table = pd.read_csv(path, sep=separator, header=header, low_memory=False)
+    nameless = str(table.columns[0]) == "Unnamed: 0"
+    if nameless and np.array_equal(table.iloc[:, 0], np.arange(len(table))):
+        warnings.warn("left out the first column, which counts the rows", stacklevel=1)
+        table = table.iloc[:, 1:]
+    return table
+
+
+def _is_number(text: str) -> bool:
+    try:
+        number(text.strip().strip('"'))
+    except ValueError:
+        return False
+    return True
+
+
+def _arrays(path: Path) -> pd.DataFrame | dict[str, Any]:
+    """The only array as a table, or all of them by name."""
+    import pandas as pd
+
+    found = np.load(path, allow_pickle=False)
+    if isinstance(found, np.ndarray):
+        arrays = {"": found}
+    else:
+        with found:
+            arrays = {name: found[name] for name in found.files}
+    if len(arrays) > 1:
+        return arrays
+    for array in arrays.values():
+        if array.ndim == 2 or array.dtype.names:
+            return pd.DataFrame(array)
+    raise ValueError("it has no table, an array of two dimensions")
+
+
+def _split(found: pd.DataFrame | dict[str, Any], label: str) -> tuple[pd.DataFrame, Any]:
+    import pandas as pd
+
+    if not isinstance(found, dict):
+        at = _column([str(name) for name in found.columns], label)
+        return found.iloc[:, np.arange(found.shape[1]) != at], found.iloc[:, at]
+    if label not in found:
+        raise InvalidArgumentError("--label", label, _among("an array of the file", found, label))
+    others = [name for name in found if name != label]
+    name = "X" if "X" in others else others[0]
+    if (len(others) > 1 and name != "X") or found[name].ndim != 2:
+        raise InvalidArgumentError(
+            "FILE",
+            f"of arrays {_listed(found)}",
+            f"of {label} and a table X of features, an array of two dimensions",
+        )
+    return pd.DataFrame(found[name]), found[label]
+
+
+def _column(names: list[str], label: str) -> int:
+    """Where the column of labels is."""
+    if label in names:
+        return names.index(label)
+    try:
+        return range(len(names))[int(label)]
+    except (ValueError, IndexError):
+        allowed = _among(f"the name or number (0 to {len(names) - 1}) of a column", names, label)
+        raise InvalidArgumentError("--label", label, allowed) from None
+
+
+def _without_constants(X: pd.DataFrame) -> pd.DataFrame:
+    """The columns that vary: others say nothing, but would count in the p of f = x·w/√p."""
+    if X.empty:
+        return X
+    varies = X.ne(X.iloc[0]).any(axis=0).to_numpy()
+    if varies.all():
+        return X
+    lost = [str(name) for name in X.columns[~varies]]
+    warnings.warn(f"left out {len(lost)} columns that do not vary: {_listed(lost)}", stacklevel=1)
+    return X.loc[:, varies]
+
+
+def _among(kind: str, names: Iterable[str], given: str) -> str:
+    near = difflib.get_close_matches(given, names, n=1)
+    return f"{kind}: {_listed(names)}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:MOST]) + (", …" if len(names) > MOST else "")

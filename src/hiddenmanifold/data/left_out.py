@@ -1,0 +1,87 @@
+"""Samples that were left out of a fit, for any loss: what a sample itself shows at its size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.data.leave_one_out import Ridge
+from hiddenmanifold.ingredients import Task
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.simulation.fit import fit_path
+
+FOLDS = 10
+"""Parts that are left out in turn, where no Newton step leads to the fit without a sample."""
+FEWER_FOLDS = 5
+"""The same for a choice among many regularisations."""
+CANDIDATES = np.geomspace(1e-4, 1e3, 15)
+"""Regularisations among which to choose, in units of the variance of a feature."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Fits at some regularisations, and the same without each sample: arrays (N, λ).
+
+    Attributes
+    ----------
+    shortfall : array
+        What samples lack in the fits without them: one Newton step from the fit to all, or, for
+        losses whose slope jumps, fits to nine tenths.
+    fitted : array
+        What they lack in the fit to all.
+    objective : array (λ,)
+        The minimum of the fit to all.
+    """
+
+    shortfall: Array
+    fitted: Array
+    objective: Array
+
+
+def left_out(loss: Loss, task: Task, ridge: Ridge, lams: Array, folds: int = FOLDS) -> LeftOut:
+    """Fit at some regularisations, with and without each sample."""
+    y, C = ridge.y + ridge.mean, ridge.U * np.sqrt(ridge.k)
+    features = C * np.sqrt(C.shape[1])  # the kernel of the sample's own, in fewer columns
+    fits = fit_path(loss, task, features, y, lams, intercept=True)
+    fitted = np.array([_shortfall(loss, task, y, C @ fit.w + fit.b) for fit in fits]).T
+    objective = np.array([fit.objective for fit in fits])
+    if not loss.has_jumps:
+        steps = [_one_by_one(loss, C, s, lam) for s, lam in zip(fitted.T, lams, strict=True)]
+        return LeftOut(np.array(steps).T, fitted, objective)
+    shortfall = fitted.copy()
+    fold = np.random.default_rng(0).permutation(len(y)) % min(folds, len(y))
+    for own, test in ((fold != i, fold == i) for i in range(fold.max() + 1)):
+        if task is Task.CLASSIFICATION and np.ptp(y[own]) == 0:
+            continue
+        others = fit_path(loss, task, features[own], y[own], lams, intercept=True)
+        scores = [C[test] @ fit.w + fit.b for fit in others]
+        shortfall[test] = np.array([_shortfall(loss, task, y[test], f) for f in scores]).T
+    return LeftOut(shortfall, fitted, objective)
+
+
+def best(loss: Loss, task: Task, ridge: Ridge) -> float:
+    """The regularisation of least leave-one-out loss."""
+    if loss.quadratic:
+        return ridge.best
+    lams = float(ridge.k.sum()) / ridge.n * CANDIDATES
+    losses = loss.value(left_out(loss, task, ridge, lams, FEWER_FOLDS).shortfall).mean(0)
+    return float(lams[losses.argmin()])
+
+
+def _one_by_one(loss: Loss, C: Array, s: Array, lam: float) -> Array:
+    """Shortfalls of left-out samples, by one Newton step from the fit to all of them."""
+    bend = loss.second_derivative(s)
+    total = max(float(bend.sum()), 1e-12)
+    centred = C - bend @ C / total
+    matrix = centred.T @ (bend[:, None] * centred)
+    matrix[np.diag_indices_from(matrix)] += lam
+    response = 1.0 / total + (centred * np.linalg.solve(matrix, centred.T).T).sum(1)
+    free = np.maximum(1.0 - bend * response, 1e-6)
+    short: Array = s + loss.derivative(s) * response / free
+    return short
+
+
+def _shortfall(loss: Loss, task: Task, y: Array, scores: Array) -> Array:
+    return y - scores if task is Task.REGRESSION else loss.anchor - y * scores

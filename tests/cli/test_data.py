@@ -1,0 +1,253 @@
+"""Of real data the command gives the numbers of the library, or says what is wrong with a file."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import hiddenmanifold as hm
+from hiddenmanifold.cli import app, datafiles
+from hiddenmanifold.cli.outcome import Code
+
+N, P = 120, 6
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, P))
+Y = X[:, 0] + RNG.standard_normal(N)
+NAMES = [*"abcdef", "price"]
+
+
+def run(path, *args, label="price", code=Code.COMPLETE):
+    given = [str(arg) for arg in ("data", path, "--label", label, *args)]
+    result = CliRunner().invoke(app, given, prog_name="hiddenmanifold")
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture
+def table():
+    return pd.DataFrame(np.column_stack([X, Y]), columns=NAMES)
+
+
+@pytest.fixture
+def path(table, tmp_path):
+    table.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+@pytest.fixture
+def exact(tmp_path):
+    np.save(tmp_path / "table.npy", np.column_stack([X, Y]))
+    return tmp_path / "table.npy"
+
+
+def told(result):
+    """The one line that says what is wrong."""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def test_it_prints_diagnosis_curve_and_plan_of_the_library_and_draws_them(path, tmp_path):
+    given = ("--seeds", 2, "--n", 480, "--target-error", 1.0, "--plot", tmp_path / "a.svg")
+    out = run(path, *given).stdout
+    data = hm.Data(X, Y)
+    for finding in data.diagnosis:
+        assert finding.meaning in out
+    curve = hm.learning_curve(data, n=[30, 120, 480])
+    check = hm.compare(data, sizes=[15, 30], seeds=2)
+    for value in curve.generalisation_error.values:
+        assert f"{value:.4g}" in out
+    low, high = curve.generalisation_error_low[2], curve.generalisation_error_high[2]
+    assert f"{low:.4g} to {high:.4g}" in out
+    assert f"{check.generalisation_error.values[1, 0]:.2f} ±" in out
+    assert f"{curve.generalisation_error_leave_one_out:.2f} ±" in out
+    assert hm.plan(data, target_error=1.0).sentence in out
+    drawing = (tmp_path / "a.svg").read_text()
+    words = ("± one standard deviation", "measured on rows held out", "leave-one-out")
+    for text in (*words, "mean square error", "120 samples of 6 features"):
+        assert text in drawing
+
+
+def test_files_have_the_numbers_of_the_library(exact, tmp_path):
+    lams = [0.1, 1.0]
+    given = ("--lam", "0.1,1", "--n", "60,240", "--seeds", 2, "--scale", "standard")
+    files = ("--csv", "-", "--json", tmp_path / "out.json", "--plot", tmp_path / "out.svg")
+    result = run(exact, *given, *files, "--x", "regularisation", "--show", "test_loss", label="6")
+    assert not result.stderr
+    data = hm.Data(X, Y, scale="standard")
+    sizes = [15, 30, 60, 120, 240]
+    expected = hm.learning_curve(data, n=sizes, regularisation=lams).to_dataframe().reset_index()
+    found = pd.read_csv(io.StringIO(result.stdout), dtype=str)
+    for name in expected.columns.drop(["status", "resolved"]):
+        np.testing.assert_allclose(found[name].astype(float), expected[name], rtol=1e-12)
+    assert set(found.status) == {"sample"}
+    held = hm.compare(data, sizes=[15, 30], regularisation=lams, seeds=2)
+    measured = found.generalisation_error_measured.astype(float).to_numpy().reshape(5, 2)
+    np.testing.assert_allclose(measured[:2], held.generalisation_error, rtol=1e-12)
+    left_out = expected.generalisation_error_leave_one_out.to_numpy().reshape(5, 2)
+    np.testing.assert_allclose(measured[3], left_out[3], rtol=1e-12)
+    assert np.isnan(measured[[2, 4]]).all()
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["attributes"]["data"] == repr(data)
+    assert content["points"][0]["status"] == "sample"
+    assert "test loss" in (tmp_path / "out.svg").read_text()
+
+
+def test_a_refusal_ends_with_its_reasons_unless_it_is_overruled(table, tmp_path):
+    path = tmp_path / "copies.csv"
+    pd.concat([table] * 2).to_csv(path, index=False)
+    result = run(path, "--seeds", 0, code=Code.INCOMPLETE)
+    assert "nothing is predicted beyond these 240 samples" in told(result)
+    assert "copies: rows are there more than once" in told(result)
+    assert "\n 240 " in result.stdout
+    assert "\n 480 " not in result.stdout
+    kept = run(path, "--seeds", 0, "--keep").stdout
+    assert [line.split()[-1] for line in kept.splitlines() if line.startswith(" 1920 ")] == [
+        "refused"
+    ]
+    assert "with the N = 240 samples at hand" in kept
+
+
+@pytest.mark.filterwarnings("default")
+def test_too_few_of_a_class_to_hold_out_are_no_reason_to_stop(tmp_path):
+    y = np.where(np.arange(N) < 14, "rare", "often")
+    np.savez(tmp_path / "rare.npz", X=X + (y == "rare")[:, None], y=y)
+    result = run(tmp_path / "rare.npz", "--seeds", 2, label="y")
+    assert "warning: no rows were held out: y = 'with" in result.stderr
+    assert "classes 'often' and 'rare'" in result.stdout
+
+
+def written(table, path):
+    """The table as a file, by the ending of its name."""
+    values = table.to_numpy()
+    {
+        ".csv": lambda: table.to_csv(path, index=False),
+        ".tsv": lambda: table.to_csv(path, index=False, sep="\t"),
+        ".npy": lambda: np.save(path, values),
+        ".npz": lambda: np.savez(path, X=values[:, :-1], price=values[:, -1], rows=np.arange(N)),
+    }[path.suffix]()
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("a.csv", "price"), ("a.csv", "6"), ("a.tsv", "price"), ("a.npy", "-1"), ("a.npz", "price")],
+)
+def test_every_kind_of_file_is_read(table, tmp_path, name, label):
+    written(table, tmp_path / name)
+    features, labels = datafiles.read(tmp_path / name, label)
+    np.testing.assert_allclose(features, X, rtol=1e-14)
+    np.testing.assert_allclose(labels, Y, rtol=1e-14)
+
+
+def test_text_without_names_or_with_semicolons_is_read(table, tmp_path):
+    table.to_csv(tmp_path / "bare.csv", index=False, header=False)
+    table.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")
+    for name, label in (("bare.csv", "6"), ("semicolons.csv", "price")):
+        features, labels = datafiles.read(tmp_path / name, label)
+        np.testing.assert_allclose(features, X, rtol=1e-14)
+        np.testing.assert_allclose(labels, Y, rtol=1e-14)
+
+
+def test_columns_that_say_nothing_are_left_out_and_named(table, tmp_path):
+    table.insert(2, "same", "x")
+    table.to_csv(tmp_path / "a.csv")  # with the numbers of rows in front
+    with pytest.warns(UserWarning) as caught:
+        features, _ = datafiles.read(tmp_path / "a.csv", "price")
+    np.testing.assert_allclose(features, X, rtol=1e-14)
+    assert [str(w.message) for w in caught] == [
+        "left out the first column, which counts the rows",
+        "left out 1 columns that do not vary: same",
+    ]
+
+
+def test_parquet_needs_a_library(path, monkeypatch):
+    def absent(_):
+        raise ImportError
+
+    monkeypatch.setattr(pd, "read_parquet", absent)
+    with pytest.raises(hm.InvalidArgumentError, match="unless pyarrow is installed"):
+        datafiles.read(path.with_suffix(".parquet"), "price")
+    monkeypatch.setattr(pd, "read_parquet", lambda _: pd.read_csv(path))
+    features, _ = datafiles.read(path.with_suffix(".parquet"), "price")
+    np.testing.assert_allclose(features, X, rtol=1e-14)
+
+
+BAD_FILES = {
+    "absent.csv": (None, "a file that can be read: No such file"),
+    "table.xls": ("", "named with an ending: .csv"),
+    "empty.csv": ("", "it is empty"),
+    "names.csv": ("a,price\n", "at least 50 rows"),
+    "ragged.csv": ("a,price\n1,2\n1,2,3,4\n", "a file of numbers: Error tokenizing"),
+    "garbage.npy": ("no array", "they could run anything"),
+    "garbage.npz": ("no array", "they could run anything"),
+    "empty.npy": ("", "a file of numbers"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_are_refused_in_one_sentence(tmp_path, name):
+    content, sentence = BAD_FILES[name]
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert sentence in told(run(tmp_path / name, code=Code.BAD_INPUT))
+
+
+class Trap:
+    """What runs when it is unpickled."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("trapped"),)
+
+
+def test_pickles_are_never_loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    objects = np.array([[Trap(), 1.0]], dtype=object)
+    np.save("a.npy", objects, allow_pickle=True)
+    np.savez("a.npz", X=objects, y=np.ones(1), allow_pickle=True)
+    for name, label in (("a.npy", "0"), ("a.npz", "y")):
+        assert "they could run anything" in told(run(name, label=label, code=Code.BAD_INPUT))
+    assert not Path("trapped").exists()
+
+
+def test_labels_and_arrays_that_are_not_there_are_named(path, tmp_path):
+    line = told(run(path, label="prize", code=Code.BAD_INPUT))
+    assert "(0 to 6) of a column: a, b, c, d, e, f, price; did you mean 'price'?" in line
+    assert "(0 to 6)" in told(run(path, label="7", code=Code.BAD_INPUT))
+    np.savez(tmp_path / "a.npz", A=X, B=X, y=Y)
+    assert "an array of the file: A, B, y" in told(
+        run(tmp_path / "a.npz", label="z", code=Code.BAD_INPUT)
+    )
+    assert "of y and a table X of features" in told(
+        run(tmp_path / "a.npz", label="y", code=Code.BAD_INPUT)
+    )
+    np.save(tmp_path / "vector.npy", Y)
+    assert "an array of two dimensions" in told(
+        run(tmp_path / "vector.npy", label="0", code=Code.BAD_INPUT)
+    )
+
+
+def test_columns_of_text_are_named(table, tmp_path):
+    table["colour"] = np.where(np.arange(N) % 2, "red", "blue")
+    table.to_csv(tmp_path / "a.csv", index=False)
+    line = told(run(tmp_path / "a.csv", code=Code.BAD_INPUT))
+    assert "columns that are no numbers: colour" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--seeds", 1), "--seeds = 1 is not allowed"),
+        (("--lam", "best"), "in a geometric series; or 'loo'"),
+        (("--target-error", 1, "--target-gain", 0.1), "left out beside --target-error"),
+        (("--show", "q_w"), "among generalisation_error, test_loss"),
+        (("--loss", "cosine"), "one of 'square', 'logistic'"),
+        (("--plot", "picture.gif"), "a file name ending in .png"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(path, options, sentence):
+    assert sentence in run(path, "--quiet", *options, code=Code.BAD_INPUT).stderr
