@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper docs test test-fast bench bench-page lint format clean help
+.PHONY: demo paper explore docs test test-fast bench bench-page browser lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
 docs test test-fast bench bench-page: export OMP_NUM_THREADS := 1
@@ -27,17 +27,29 @@ docs: $(STAMP) ## Build the site, gallery and all: docs/_build/html/index.html
 	$(BIN)/python -m sphinx -W --keep-going -n -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "the site: docs/_build/html/index.html"
 
-test: lint ## Lint, then run every test on all cores
+explore: $(STAMP) ## Open the page on which curves follow sliders
+	$(BIN)/hiddenmanifold explore
+
+test: lint browser ## Lint, then run every test on all cores
 	$(BIN)/python -m pytest -n auto
 
 test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-bench: $(STAMP) ## Measure speed and accuracy
+bench: $(STAMP) browser ## Measure speed and accuracy
 	$(BIN)/python benchmarks/run.py
 
-bench-page: $(STAMP) ## The same, written into docs/benchmarks.md
+bench-page: $(STAMP) browser ## The same, written into docs/benchmarks.md
 	@bash -o pipefail -c '$(BIN)/python benchmarks/run.py | $(BIN)/python benchmarks/page.py'
+
+# The page is tested in a real browser: one that is there, or Debian's where it may be installed.
+browser: ## Find a Chromium for the tests of the page, or install one
+	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
+	    command -v "$$name" >/dev/null && exit 0; done; \
+	{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	        && { apt-get install -qq -y --no-install-recommends chromium || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }; } >/dev/null 2>&1; } \
+	    || echo "no Chromium found, and the tests of the page need one: install Debian's package" \
+	        "chromium, or set CHROMIUM to the path of one" >&2
 
 lint: $(STAMP) ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 
+import explore
 import numpy as np
 import optimal
 import real_data
@@ -39,6 +40,7 @@ def main() -> None:
     optimal.main()
     simulation.main()
     sweeps.main()
+    explore.main()
     real_data.main()
 
 

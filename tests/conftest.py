@@ -22,7 +22,8 @@ providers._get_local_constants = lambda: providers._local_constants
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SLOW = {"agreement", "cli", "data", "figures", "paper", "storage"}  # folders that go all the way
+# folders that go all the way
+SLOW = {"agreement", "cli", "data", "explorer", "figures", "paper", "storage"}
 
 
 def pytest_collection_modifyitems(items):

@@ -4,14 +4,14 @@ The modules are named after these steps: `values` and `ingredients` read what wa
 holds what the commands share, which `groups` spreads over their signatures, `work` runs it with a
 progress bar, `tables` and `files` present the result, `outcome` turns every ending into a sentence
 and an exit code. The commands are those of `commands` (curves), `answers` (questions about a
-curve), `data` (of files that `datafiles` reads), `paper` and `stores`; `cluster` finds workers
-elsewhere.
+curve), `data` (of files that `datafiles` reads), `paper`, `stores` and `explore`; `cluster` finds
+workers elsewhere.
 """
 
 import sys
 from io import TextIOWrapper
 
-from hiddenmanifold.cli import answers, data, paper, stores  # noqa: F401 their commands
+from hiddenmanifold.cli import answers, data, explore, paper, stores  # noqa: F401 their commands
 from hiddenmanifold.cli.commands import app
 from hiddenmanifold.cli.letters import SPELT
 

@@ -1,0 +1,41 @@
+"""The command that opens the page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hiddenmanifold.cli.commands import app
+from hiddenmanifold.cli.groups import spread
+from hiddenmanifold.cli.options import Debug
+
+
+@app.command()
+@spread
+def explore(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 is any free one.")
+    ] = 8050,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; by default this machine only.")
+    ] = "127.0.0.1",
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", help="Answer only those who open the page with ?token=WORD."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Open a page in the browser on which curves follow sliders.
+
+    It is served on this machine and asks nothing of any other; Ctrl-C ends it.
+    """
+    from hiddenmanifold.explorer import LOOPBACK, serve
+
+    if host not in LOOPBACK:
+        guarded = "with the token" if token else "without asking: consider --token"
+        typer.echo(f"warning: whoever reaches {host}:{port} can use the page, {guarded}", err=True)
+    serve(host, port, browser=browser, token=token)

@@ -1,0 +1,251 @@
+"""What happens on the page: fields are read, a view is drawn, pinned, described and exported."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
+from dash.exceptions import PreventUpdate
+
+import hiddenmanifold as hm
+from hiddenmanifold.explorer import drawing, exports
+from hiddenmanifold.explorer.fields import PEAK_AXES
+from hiddenmanifold.explorer.page import as_text, as_value, identity
+from hiddenmanifold.explorer.presets import PRESETS
+from hiddenmanifold.explorer.reading import read, views_of
+from hiddenmanifold.explorer.view import MOST_PINS, View, holds, relevant, texts_of
+
+FIELDS = identity("field", ALL)
+RANGES = {"regularisation": ("1e-6", "100")}
+"""Where an axis begins and ends when it is chosen."""
+RANGE = ("0.05", "5")
+
+
+def register(app: Dash) -> None:
+    """Connect the page with what it shows."""
+
+    def on(*parts: Any, **options: Any) -> Callable[..., Any]:
+        return app.callback(*parts, **options)  # type: ignore[no-any-return]
+
+    on(
+        Output(FIELDS, "value"),
+        Output("pins", "data"),
+        Input("url", "search"),
+        Input(identity("preset", ALL), "n_clicks"),
+    )(fill)
+    on(
+        Output("drawing", "data"),
+        Output("address", "data"),
+        Output("trouble", "children"),
+        Output(identity("error", ALL), "children"),
+        Output(identity("row", ALL), "hidden"),
+        Output(identity("field", "hold"), "options"),
+        Output("pinned", "children"),
+        Output("simulation", "hidden"),
+        Output("pin", "hidden"),
+        Input(FIELDS, "value"),
+        Input("pins", "data"),
+        State(FIELDS, "id"),
+        State(identity("error", ALL), "children"),
+        State(identity("row", ALL), "hidden"),
+    )(redraw)
+    on(
+        Output("python", "children"),
+        Output("commands", "children"),
+        Input("address", "data"),
+        Input("simulable", "data"),
+    )(reproduce)
+    on(
+        Output("pins", "data", allow_duplicate=True),
+        Input("pin", "n_clicks"),
+        Input(identity("unpin", ALL), "n_clicks"),
+        State("address", "data"),
+        prevent_initial_call=True,
+    )(pin)
+    on(
+        Output("download", "data"),
+        Input("csv", "n_clicks"),
+        State("address", "data"),
+        State("dots", "data"),
+        prevent_initial_call=True,
+    )(save_csv)
+    _in_the_browser(app)
+
+
+def _in_the_browser(app: Dash) -> None:
+    """What needs no server: sliders, colours, pictures, and the stream of dots."""
+
+    def here(name: str, *parts: Any, **options: Any) -> None:
+        app.clientside_callback(ClientsideFunction("explorer", name), *parts, **options)
+
+    theme = Input("theme", "data")
+    stores = [Input(n, "data") for n in ("drawing", "references", "dots")]
+    here("draw", Output("graph", "figure"), *stores, theme)
+    here("remember", Input("address", "data"))
+    later = {"prevent_initial_call": True}
+    here("follow", Input(FIELDS, "value"), State(FIELDS, "id"))
+    here("limit", Input(identity("lam", ALL), "n_clicks"), **later)
+    here("theme", Output("theme", "data"), Input("toggle-theme", "n_clicks"))
+    here("picture", Input(identity("image", ALL), "n_clicks"), **later)
+    file = [State("upload", "filename"), State("upload", "contents")]
+    asked = [Input("upload", "last_modified"), Input("label", "value"), Input("gain", "value")]
+    here("learn", *asked, *file, **later)
+    here("drawLearning", Output("learning-graph", "figure"), Input("learning", "data"), theme)
+    here("simulate", Input("simulate", "n_clicks"), State("address", "data"), **later)
+    here("cancel", Input("cancel", "n_clicks"), **later)
+
+
+def fill(search: str | None, _: Any) -> Any:
+    """The values of all fields from an address or a preset."""
+    query = search or ""
+    if isinstance(ctx.triggered_id, dict):
+        query = PRESETS[ctx.triggered_id["name"]].query
+    texts, pins = texts_of(query)
+    wanted = [output["id"]["name"] for output in ctx.outputs_list[0]]
+    return [as_value(name, texts[name]) for name in wanted], pins
+
+
+def redraw(
+    values: list[Any],
+    pins: list[str] | None,
+    ids: list[dict[str, str]],
+    told: list[Any],
+    hidden: list[Any],
+) -> Any:
+    """The figure and the address of what the fields say, or what is allowed in them."""
+    texts = {one["name"]: as_text(v) for one, v in zip(ids, values, strict=True)}
+    _adapt(texts)
+    reading, matters = read(texts), relevant_names(texts)
+    errors = [reading.complaints.get(o["id"]["name"], "") for o in ctx.outputs_list[3]]
+    errors = _changes(told, [f"must be {allowed}" if allowed else "" for allowed in errors])
+    hidden = _changes(hidden, [o["id"]["name"] not in matters for o in ctx.outputs_list[4]])
+    options = no_update
+    beside = views_of(urlencode([("pin", query) for query in pins or []]))[1]
+    kept = [errors, hidden, options]
+    view = reading.view
+    if view is None:
+        return no_update, no_update, "", *kept, *[no_update] * 3
+    try:
+        figure = drawing.figure(view, beside)
+    except hm.HiddenManifoldError as error:
+        return no_update, no_update, str(error), *kept, *[no_update] * 3
+    except Exception as error:  # the page says so, and goes on
+        logging.getLogger(__name__).exception("a view could not be drawn")
+        defect = f"This should not happen, please report it: {type(error).__name__}: {error}"
+        return no_update, no_update, defect, *kept, *[no_update] * 3
+    kept[2] = _hold_options(texts)
+    chips, map_ = _chips(view, beside), view.y is not None
+    return figure, figure["address"], "", *kept, chips, not view.simulable, map_
+
+
+def _changes(old: list[Any], new: list[Any]) -> list[Any]:
+    """What is new; the browser is not told again what it shows already."""
+    return [
+        no_update if (was or None) == (now or None) else now
+        for was, now in zip(old, new, strict=True)
+    ]
+
+
+def _adapt(texts: dict[str, str]) -> None:
+    """Give a newly chosen axis its usual ends, and hold what can be held beside it."""
+    changed = [identity["name"] for identity in _triggered()]
+    for axis, low, high in (("x", "low", "high"), ("y", "y_low", "y_high")):
+        if changed == [axis]:
+            ends = RANGES.get(texts[axis], RANGE)
+            _set(texts, dict(zip((low, high), ends, strict=True)))
+    if changed == ["quantity"] and texts["quantity"] == "peak":
+        usual = {"mode": "curve", "x": "n_over_d", "low": "0.05", "high": "8", "log_x": "no"}
+        if texts["mode"] == "map" or texts["x"] not in PEAK_AXES:
+            _set(texts, usual)
+        if texts["regularisation"] == "optimal":
+            _set(texts, {"regularisation": "1e-4"})
+    possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
+    if possible and possible != [""] and texts["hold"] not in possible:
+        _set(texts, {"hold": possible[0]})
+
+
+def _set(texts: dict[str, str], others: dict[str, str]) -> None:
+    """Have other texts in some fields."""
+    texts |= others
+    for name, text in others.items():
+        set_props(identity("field", name), {"value": as_value(name, text)})
+
+
+def _triggered() -> list[dict[str, Any]]:
+    found = [ctx.triggered_prop_ids[prop] for prop in ctx.triggered_prop_ids]
+    return [one for one in found if isinstance(one, dict)]
+
+
+def relevant_names(texts: dict[str, str]) -> set[str]:
+    """Names of the fields to show; all of them where a choice is unknown."""
+    try:
+        return relevant(texts)
+    except KeyError:
+        return set(texts)
+
+
+def _hold_options(texts: dict[str, str]) -> list[dict[str, str]]:
+    from hiddenmanifold.explorer.fields import page_fields
+
+    possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
+    known = page_fields()["hold"].options or {}
+    return [{"label": known[name], "value": name} for name in possible if name in known]
+
+
+def _shown(address: str | None) -> tuple[View, list[View]]:
+    """The view of an address, and those pinned beside it."""
+    view, pins = views_of(address or "")
+    if view is None:
+        raise PreventUpdate
+    return view, pins
+
+
+def _chips(view: View, pins: list[View]) -> Any:
+    from dash import html
+
+    names = drawing.names([view, *pins])[1:]
+    return [
+        html.Button(
+            f"{name if drawing.comparable(one, view) else name + ' (another axis: not drawn)'} ✕",
+            id=identity("unpin", k),
+            title="remove this curve",
+            className="chip",
+        )
+        for k, (one, name) in enumerate(zip(pins, names, strict=True))
+    ]
+
+
+def pin(_: Any, __: Any, address: str | None) -> Any:
+    """Keep the curve of the view, or forget a kept one."""
+    texts, pins = texts_of(address or "")
+    if not any(trigger["value"] for trigger in ctx.triggered):  # a button that was just made
+        raise PreventUpdate
+    if isinstance(ctx.triggered_id, dict):
+        return [query for k, query in enumerate(pins) if k != ctx.triggered_id["name"]]
+    view = read(texts).view
+    if view is None or view.y is not None:
+        raise PreventUpdate
+    if len(pins) == MOST_PINS:
+        set_props("trouble", {"children": f"No more than {MOST_PINS} curves can be pinned."})
+        raise PreventUpdate
+    return [*pins, view.query]
+
+
+def reproduce(address: str | None, dots: Any) -> tuple[str, str]:
+    """The program and the commands that reproduce the view."""
+    view, pins = _shown(address)
+    simulated = dots == view.setting
+    return (
+        exports.python(view, pins, dots=simulated),
+        exports.commands(view, pins, dots=simulated),
+    )
+
+
+def save_csv(_: Any, address: str | None, dots: Any) -> Any:
+    """The numbers of the view as a file."""
+    view, pins = _shown(address)
+    own = dots if dots and dots.get("setting") == view.setting else None
+    return {"content": exports.csv(view, pins, own), "filename": "view.csv", "type": "text/csv"}

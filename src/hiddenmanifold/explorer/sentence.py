@@ -1,0 +1,184 @@
+"""What is seen in a view, in one plain sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import hiddenmanifold as hm
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.explorer import computing
+from hiddenmanifold.explorer.drawing import quantities
+from hiddenmanifold.explorer.fields import QUANTITIES, short
+from hiddenmanifold.explorer.view import Axis, View, converted
+from hiddenmanifold.points import RATIOS
+
+PROMINENCE = 1e-3
+"""Height of a peak above its surroundings, as a share of its value, from which it is one."""
+NEAR = 0.06
+"""Relative distance within which a peak stands near a threshold."""
+FINE, ROUGH = 41, 24
+
+
+def sentence(view: View) -> str:
+    """What is seen."""
+    try:
+        if view.y is not None:
+            return _of_map(view)
+        values = _values(view, view.x)
+        if not np.isfinite(values).any():
+            return "No point of this view has a value: hover over the crosses for the reason."
+        if view.quantity != "generalisation_error":
+            return _course(view, values, QUANTITIES[view.quantity])
+        if view.x.name == "regularisation":
+            return _of_regularisation(view, values)
+        return _of_error(view, values)
+    except hm.HiddenManifoldError as error:
+        return f"{error}."
+
+
+def peak(values: Array) -> int | None:
+    """Index of the most prominent inner maximum, if there is one."""
+    v = np.where(np.isfinite(values), values, -np.inf)
+    best, place = 0.0, None
+    for i in range(1, len(v) - 1):
+        if v[i] > v[i - 1] and v[i] >= v[i + 1]:
+            sides = [side[np.isfinite(side)] for side in (v[:i], v[i + 1 :])]
+            if all(side.size for side in sides):
+                rise = v[i] - max(side.min() for side in sides)
+                if rise > max(best, PROMINENCE * abs(v[i])):
+                    best, place = rise, i
+    return place
+
+
+def _values(view: View, x: Axis, **others: object) -> Array:
+    """The quantity along an axis."""
+    if view.quantity == "peak":
+        return np.asarray(computing.result(view).p_over_n.values)
+    ds = computing.predicted(view.model, view.arguments(**{x.name: x}, **others))
+    found: Array = ds[quantities(view)[0]].values
+    return found
+
+
+def _of_error(view: View, values: Array) -> str:
+    name = short(view.x.name)
+    top = peak(values)
+    if top is None:
+        return _course(view, values, "error") + _hidden_peak(view)
+    place = _refined(view, top)
+    said = f"Peak at {name} = {place:.3g}{_where(view, place)}"
+    if view.lam == "optimal":
+        return f"{said}, although λ is the best at every point."
+    there = (*view.held, (view.x.name, place), ("regularisation", "optimal"))
+    best = computing.predicted(view.model, there)
+    lam = float(best.optimal_regularisation)
+    rough = replace(view.x, count=ROUGH)
+    others = _values(view, rough, regularisation="optimal")
+    gone = "removes it" if peak(others) is None else "leaves a smaller one"
+    return f"{said}; the best λ, {_digits(lam)} there, {gone}."
+
+
+def _refined(view: View, top: int, **others: object) -> float:
+    """The place of a peak between the neighbours of a point, to the digits that are told."""
+    x = view.x.values
+    for _ in range(2):
+        fine = replace(view.x, low=x[top - 1], high=x[top + 1], count=FINE)
+        values = _values(view, fine, **others)[1:-1]
+        if not np.isfinite(values).any():
+            break
+        x, top = fine.values, int(np.nanargmax(values)) + 1
+    return float(x[top])
+
+
+def _where(view: View, place: float) -> str:
+    """What else happens where the peak stands."""
+    threshold = computing.separable_from(view)
+    as_many = converted({"p_over_n": 1.0, **dict(view.held)}, view.x.name) if _crosses(view) else 0
+    marks = {
+        threshold: "where the data become separable",
+        as_many: "where there are as many features as samples",
+    }
+    for mark, words in marks.items():
+        if mark and abs(np.log(place / mark)) < 0.006:
+            return f", {words}"
+        if mark and abs(np.log(place / mark)) < NEAR:
+            return f", near {short(view.x.name)} = {mark:.3g}, {words}"
+    return ""
+
+
+def _crosses(view: View) -> bool:
+    """Whether the ratio of features to samples varies along the axis."""
+    return view.x.name in RATIOS and not {"p_over_n", "n_over_p"} & {n for n, _ in view.held}
+
+
+def _hidden_peak(view: View) -> str:
+    """Whether the same view has a peak at vanishing λ."""
+    if view.lam in (0.0, "optimal", None):
+        return ""
+    top = peak(_values(view, view.x, regularisation=0.0))
+    if top is None:
+        return " At λ → 0⁺ there is none either."
+    place = _refined(view, top, regularisation=0.0)
+    return (
+        f" At λ → 0⁺ a peak stands at {short(view.x.name)} = {place:.3g}{_where(view, place)}: "
+        f"λ = {_digits(float(view.lam))} has smoothed it away."
+    )
+
+
+def _course(view: View, values: Array, what: str) -> str:
+    """How a quantity runs along the axis."""
+    name, x = short(view.x.name), view.x.values
+    known = np.flatnonzero(np.isfinite(values))
+    if not known.size:
+        return f"The {what} has no value here."
+    first, last = known[0], known[-1]
+    a, b = values[first], values[last]
+    verb = "falls" if b < a else "rises" if b > a else "stays"
+    said = f"The {what} {verb} from {_digits(a)} at {name} = {x[first]:.3g} to {_digits(b)}"
+    said += f" at {name} = {x[last]:.3g}"
+    least = known[np.argmin(values[known])]
+    if what == "error":
+        said += ", without a peak"
+    if least not in (first, last):
+        said += f"; least, {_digits(values[least])}, at {name} = {x[least]:.3g}"
+    return said + "."
+
+
+def _of_regularisation(view: View, values: Array) -> str:
+    best = computing.predicted(view.model, (*view.held, ("regularisation", "optimal")))
+    lam, error = float(best.optimal_regularisation), float(best.generalisation_error)
+    small = computing.predicted(view.model, (*view.held, ("regularisation", 0.0)))
+    limit = float(small.generalisation_error)
+    at_zero = f"; as λ → 0⁺ it is {_digits(limit)}" if np.isfinite(limit) else ""
+    return f"Least error {_digits(error)} at {_lam(lam)}{at_zero}."
+
+
+def _lam(lam: float) -> str:
+    if lam == 0:
+        return "λ → 0⁺"
+    return "λ → ∞" if np.isinf(lam) else f"λ = {_digits(lam)}"
+
+
+def _of_map(view: View) -> str:
+    assert view.y is not None
+    ds = computing.predicted(view.model, view.arguments())
+    name = quantities(view)[0]
+    table = ds[name].transpose(view.y.name, view.x.name).values
+    if not np.isfinite(table).any():
+        return "No point of this map has a value."
+    row, column = np.unravel_index(np.nanargmin(table), table.shape)
+    what = QUANTITIES.get(name, name)
+    said = (
+        f"Least {what} {_digits(table[row, column])} at {short(view.x.name)} = "
+        f"{view.x.values[column]:.3g}, {short(view.y.name)} = {view.y.values[row]:.3g}"
+    )
+    if failed := int((~np.isfinite(table)).sum()):
+        said += f"; {failed} of {table.size} points have no value"
+    if "threshold" in view.lines and computing.separable_line(view):
+        said += "; the white line is where the data become separable"
+    return said + "."
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}"

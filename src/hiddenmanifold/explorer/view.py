@@ -1,0 +1,180 @@
+"""A view of the page: what its texts stand for, and the address that brings it back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import numpy as np
+
+import hiddenmanifold as hm
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.explorer.fields import (
+    HELD,
+    REGISTRIES,
+    page_fields,
+    parameters,
+)
+from hiddenmanifold.points import RATIOS, exponents
+
+MOST_PINS = 8
+LONGEST = 40
+"""Letters of a typed value."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values along an axis."""
+
+    name: str
+    low: float
+    high: float
+    count: int
+    logarithmic: bool
+
+    @property
+    def values(self) -> Array:
+        """The values, both ends included."""
+        spaced = np.geomspace if self.logarithmic else np.linspace
+        return spaced(self.low, self.high, self.count, dtype=float)
+
+
+@dataclass(frozen=True)
+class View:
+    """What is computed and drawn.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    x, y : Axis
+        What varies; `y` in a heat map only.
+    held : tuple of pairs
+        Names and values of the ratios that do not vary.
+    lam : float or "optimal" or None
+        The regularisation; None where it varies.
+    d, seeds, dots : int
+        Latent dimension, seeds and points of a simulation.
+    texts : tuple of pairs
+        What of the page's fields differs from the usual.
+    """
+
+    model: hm.Model
+    x: Axis
+    y: Axis | None
+    held: tuple[tuple[str, float], ...]
+    lam: float | str | None
+    quantity: str
+    log_y: bool
+    lines: frozenset[str]
+    d: int
+    seeds: int
+    dots: int
+    texts: tuple[tuple[str, str], ...]
+
+    @property
+    def query(self) -> str:
+        """The address of the view, after the question mark."""
+        return urlencode(self.texts)
+
+    @property
+    def setting(self) -> str:
+        """What determines simulated points, whatever is shown of them."""
+        about = ("quantity", "log_y", "threshold", "kernel", "bayes", "points")
+        return urlencode([(name, text) for name, text in self.texts if name not in about])
+
+    @property
+    def simulable(self) -> bool:
+        """Whether finite samples can be drawn at its points."""
+        return self.y is None and self.quantity != "peak"
+
+    @property
+    def slow(self) -> bool:
+        """Whether each point is a search of its own."""
+        sought = self.lam == "optimal" and not self.model.loss.quadratic
+        return sought or self.quantity == "peak"
+
+    def arguments(self, **others: Any) -> tuple[tuple[str, Any], ...]:
+        """The arguments of `predict`, an `Axis` for the values along it; `others` replace some."""
+        axes = {axis.name: axis for axis in (self.x, self.y) if axis is not None}
+        lam = {} if self.lam is None else {"regularisation": self.lam}
+        return tuple({**axes, **dict(self.held), **lam, **others}.items())
+
+    def beside(self, other: View) -> View:
+        """The view along the axis of another, for both to be drawn in one plot."""
+        count = min(self.x.count, other.x.count)
+        return replace(self, x=replace(other.x, count=count), quantity=other.quantity)
+
+
+def texts_of(query: str) -> tuple[dict[str, str], list[str]]:
+    """The texts of all fields and the pinned views that the query of an address stands for."""
+    known = page_fields()
+    texts = {name: field.default for name, field in known.items()}
+    pins: list[str] = []
+    for name, text in parse_qsl(query.lstrip("?"), keep_blank_values=True):
+        if name == "pin" and len(pins) < MOST_PINS:
+            pins.append(text)
+        elif name in known:
+            texts[name] = text[:LONGEST]
+    return texts, pins
+
+
+def holds(x: str, y: str | None) -> list[str]:
+    """What can be held fixed while axes vary: names of ratios, joined by commas."""
+    free = [name for name in (x, y) if name in RATIOS]
+    if len(free) == 2:
+        return [""] if _independent(*free) else []
+    if free:
+        return [name for name in HELD if _independent(free[0], name)]
+    return [f"{a},{b}" for a in HELD for b in HELD if a < b]
+
+
+def _independent(*names: str | None) -> bool:
+    try:
+        exponents(tuple(name for name in names if name is not None), None)
+    except hm.InvalidArgumentError:
+        return False
+    return True
+
+
+def converted(known: Mapping[str, Any], wanted: str) -> Any:
+    """A ratio by its name, from two others."""
+    powers = exponents(tuple(known), None)
+    alpha, gamma = (
+        math.prod(value**k for value, k in zip(known.values(), some, strict=True))
+        for some in powers
+    )
+    a, c = RATIOS[wanted]
+    return alpha**a * gamma**c
+
+
+def relevant(texts: Mapping[str, str]) -> set[str]:
+    """Names of the fields that play a role beside the others."""
+    chosen = {p.name for kind in REGISTRIES for p in _parameters_of(kind, texts[kind])}
+    off = {name for name in texts if "." in name and name not in chosen}
+    x, y = texts["x"], texts["y"] if texts["mode"] == "map" else None
+    off |= set() if y else {"y", "y_low", "y_high"}
+    off |= {"log_y", "kernel", "bayes", "d", "seeds", "dots"} if y else set()
+    peak = texts["quantity"] == "peak"
+    off |= {"hold", "kernel", "bayes", "d", "seeds", "dots"} if peak else set()
+    held = held_names(texts)
+    off |= set(HELD).difference(held)
+    off |= {"hold"} if len(holds(x, y)) < 2 else set()
+    off |= {"regularisation"} if "regularisation" in (x, y) else set()
+    return set(texts).difference(off)
+
+
+def _parameters_of(kind: str, name: str) -> list[Any]:
+    return parameters(kind, name) if name in REGISTRIES[kind] else []
+
+
+def held_names(texts: Mapping[str, str]) -> list[str]:
+    """Ratios that are held fixed beside the axes."""
+    possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
+    if not possible or texts["quantity"] == "peak":
+        return []
+    chosen = texts["hold"] if texts["hold"] in possible else possible[0]
+    return chosen.split(",") if chosen else []

@@ -1,0 +1,241 @@
+"""The page as its readers use it, in a real browser."""
+
+import csv
+import io
+import time
+
+import numpy as np
+import pytest
+
+import hiddenmanifold as hm
+from hiddenmanifold.explorer import background, stream
+
+pytestmark = pytest.mark.slow
+GRAPH = "document.querySelector('#graph .js-plotly-plot').data"
+DOTS = f"({GRAPH}.find(t => t.name === 'simulation') || {{x: []}})"
+
+
+def predicted(x, teacher="sign", loss="logistic", **others):
+    model = hm.Model(activation="sign", projection="gaussian", teacher=teacher, loss=loss)
+    given = {"n_over_d": 3.0, "regularisation": 1e-4, **others}
+    return hm.predict(model, p_over_n=x, **given, workers=1).generalisation_error.values
+
+
+def test_what_is_drawn_is_what_the_library_predicts_and_a_sentence_says_it(watched):
+    page = watched.show("loss=square&points=41")
+    (curve,) = page.traces()
+    np.testing.assert_allclose(curve["y"], predicted(curve["x"], loss="square"), rtol=1e-9)
+    page.until(
+        "document.querySelector('#sentence').innerText.startsWith('Peak at p/n = 0.999, where')"
+    )
+    said = page.page.inner_text("#sentence")
+    assert "as many features as samples" in said
+    assert "removes it" in said
+    page.until("document.querySelector('#graph .annotation-text') !== null")
+    assert "separable at p/n = 0.368" in page.page.text_content("#graph .annotation-text")
+
+
+def test_curves_follow_sliders_by_key_and_what_is_typed(watched):
+    page = watched.show("points=20")
+    x = page.traces()[0]["x"]
+    page.slider("n_over_d").focus()
+    moved = page.after(lambda: page.page.keyboard.press("End"))
+    assert page.field("n_over_d").input_value() == "100"
+    np.testing.assert_allclose(moved, predicted(x, n_over_d=100.0), rtol=1e-9)
+    page.until("location.search.includes('n_over_d=100')")  # and the address follows
+    typed = page.after(lambda: page.type("n_over_d", "2"))
+    np.testing.assert_allclose(typed, predicted(x, n_over_d=2.0), rtol=1e-9)
+    page.until(f"Math.abs({_value('n_over_d')} - 0.3) < 0.01")  # so does the slider
+    limit = page.after(lambda: page.page.get_by_role("button", name="0⁺").click())
+    np.testing.assert_allclose(limit, predicted(x, n_over_d=2.0, regularisation=0.0), rtol=1e-9)
+
+
+def _value(name):
+    return f"document.querySelector('.slider[data-field=\"{name}\"] input').value"
+
+
+def test_ingredients_and_their_parameters(watched):
+    page = watched.show("points=10")
+    x = page.traces()[0]["x"]
+    noisy = page.after(lambda: page.type("teacher.sign.noise", "0.5"))
+    np.testing.assert_allclose(noisy, predicted(x, hm.teachers.Sign(noise=0.5)), rtol=1e-9)
+    assert not page.field("loss.huber.delta").is_visible()
+    square = page.after(lambda: page.choose("loss", "square"))
+    expected = predicted(x, hm.teachers.Sign(noise=0.5), "square")
+    np.testing.assert_allclose(square, expected, rtol=1e-9)
+    page.choose("loss", "huber")
+    page.field("loss.huber.delta").wait_for(state="visible")
+
+
+def test_an_address_brings_the_view_back_with_its_pinned_curves(watched):
+    page = watched.show("points=10&loss=square&log_y=yes&regularisation=0.1")
+    page.page.get_by_role("button", name="Pin this curve").click()
+    page.until("document.querySelectorAll('.chip').length === 1")
+    page.after(lambda: page.type("regularisation", "1"))
+    page.until("location.search.includes('pin=') && location.search.includes('regularisation=1&')")
+    shown, link = page.traces(), page.page.url
+    assert [trace["name"] for trace in shown] == ["λ = 1", "λ = 0.1"]
+    page.open(link.partition("?")[2])
+    page.until("document.querySelectorAll('.chip').length === 1")
+    assert page.traces()[: len(shown)] == shown
+    assert page.page.url == link
+    page.page.locator(".chip").click()
+    page.until("!location.search.includes('pin=')")
+
+
+def test_a_preset_a_heat_map_and_its_line(watched):
+    page = watched.show("points=10")
+    page.page.get_by_text("Presets", exact=True).click()
+    page.page.get_by_role("button", name="Figure 3", exact=True).click()
+    page.page.get_by_text("Presets", exact=True).click()
+    page.until(f"{GRAPH}[0].type === 'heatmap' && {GRAPH}.length === 2")
+    heat, line = page.traces()
+    assert np.shape(heat["z"]) == (40, 40)
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    at = {"n_over_d": heat["x"][30], "p_over_n": heat["y"][5], "regularisation": 1e-4}
+    expected = float(hm.predict(model, **at).generalisation_error)
+    assert heat["z"][5][30] == pytest.approx(expected, rel=1e-9)
+    found = hm.separability_threshold(model, n_over_d=line["x"][::10])
+    np.testing.assert_allclose(found, line["y"][::10], rtol=1e-9)
+    assert not page.page.locator("#simulate").is_visible()
+
+
+def test_the_tab_of_the_peak_chooses_an_axis_that_suits_it(watched):
+    page = watched.show("points=3&loss=square")
+    page.page.get_by_text("place of the peak", exact=True).click()
+    page.until(
+        "location.search.includes('quantity=peak') && location.search.includes('x=n_over_d')"
+    )
+    page.until(f"{GRAPH}.length === 2")
+    peak, line = page.traces()
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    found = hm.interpolation_peak(model, n_over_d=peak["x"], regularisation=1e-4)
+    np.testing.assert_allclose(found.p_over_n, peak["y"], rtol=1e-9)
+    np.testing.assert_allclose(hm.separability_threshold(model, n_over_d=line["x"]), line["y"])
+
+
+def test_what_makes_no_sense_is_answered_beside_the_field(watched):
+    page = watched.show("points=10")
+    shown = page.curve()
+    wrong = {
+        "n_over_d": ("-3", "must be a number from 0.0001 to 10000"),
+        "regularisation": ("__import__('os')", "must be 0⁺, optimal, or a number from"),
+        "points": ("100000", "must be a whole number from 2 to 400 or automatic"),
+        "teacher.sign.flip": ("0.7", "must be a finite number of at least 0 and at most 0.5"),
+    }
+    for name, (text, _) in wrong.items():
+        page.type(name, text)
+    rows = {n: page.page.locator(f'.typed[data-field="{n}"]').locator("xpath=..") for n in wrong}
+    for name, (_, answer) in wrong.items():
+        rows[name].locator(".error").get_by_text(answer).wait_for()
+    assert page.curve() == shown  # the last view that made sense stays
+    page.show("points=9")
+    for row in rows.values():
+        row.locator(".error").wait_for(state="hidden")
+
+
+def test_points_that_failed_are_gaps_with_their_reason(watched):
+    page = watched.show("loss=square&regularisation=0&low=0.5&high=1.5&points=11&log_x=no")
+    curve, crosses = page.traces()[:2]
+    assert crosses["name"] == "no value"
+    assert [y is None for y in curve["y"]] == [x in crosses["x"] for x in curve["x"]]
+    reasons = page.page.evaluate(f"{GRAPH}.find(t => t.name === 'no value').text")
+    assert crosses["x"] == [1.0]
+    assert "exactly at the threshold" in reasons[0].replace("<br>", " ")
+
+
+def test_dots_stream_in_can_be_cancelled_and_do_not_block(watched):
+    page = watched.show("loss=square&points=20&dots=20&d=100&seeds=30&regularisation=0.1&high=2")
+    page.page.get_by_role("button", name="Simulate").click()
+    page.until(f"{DOTS}.x.length >= 2")
+    assert stream.running
+    page.after(lambda: page.type("n_over_d", "2"))  # the dots are those of another setting
+    assert page.page.evaluate(f"{DOTS}.x.length") == 0
+    page.after(lambda: page.type("n_over_d", "3"))
+    page.until(f"{DOTS}.x.length >= 2")
+    page.page.get_by_role("button", name="Cancel").click()
+    page.until("document.querySelector('#told').innerText.startsWith('cancelled after')")
+    assert page.page.evaluate(f"{DOTS}.x.length") < 20
+    _wait_until_nothing_runs()
+
+
+def _wait_until_nothing_runs():
+    end = time.monotonic() + 60
+    while (stream.running or background.busy()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not stream.running
+    assert not background.busy()
+
+
+def test_a_client_that_goes_away_stops_its_simulation_within_a_point(watched):
+    page = watched.show("points=10&dots=2&d=400&seeds=50&regularisation=0.1&low=1&high=2")
+    page.page.get_by_role("button", name="Simulate").click()
+    page.until("document.querySelector('#told').innerText.includes('0 of 2 points')")
+    assert stream.running
+    begun = time.monotonic()
+    page.page.goto("about:blank")
+    _wait_until_nothing_runs()
+    assert time.monotonic() - begun < 20  # a point takes minutes
+
+
+def test_exports_of_the_page(watched):
+    page = watched.show("points=5&dots=2&seeds=2&d=20&regularisation=0.1&high=2")
+    page.page.get_by_role("button", name="Simulate").click()
+    page.until("document.querySelector('#told').innerText.startsWith('done: 2 points')")
+    page.page.get_by_text("Take it with you").click()
+    page.until("document.querySelector('#python').innerText.includes('hm.compare')")
+    names = {}
+    exec(page.page.inner_text("#python").rpartition("hm.plot")[0], names)
+    np.testing.assert_allclose(names["ds"].generalisation_error, page.curve(), rtol=1e-9)
+    simulated = next(trace for trace in page.traces() if trace["name"] == "simulation")
+    np.testing.assert_allclose(names["dots"].generalisation_error, simulated["y"], rtol=1e-9)
+    table = list(csv.DictReader(io.StringIO(_saved(page, "CSV").decode())))
+    assert [float(row["generalisation_error"]) for row in table[:5]] == page.curve()
+    assert [row["curve"] for row in table[5:]] == ["simulation"] * 2
+    assert _saved(page, "PNG").startswith(b"\x89PNG")
+    assert b"<svg" in _saved(page, "SVG")
+
+
+def _saved(page, name):
+    with page.page.expect_download() as download:
+        page.page.get_by_role("button", name=name, exact=True).click()
+    return download.value.path().read_bytes()
+
+
+def test_a_file_is_learned_from(watched):
+    page = watched.show("points=10")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    file = io.BytesIO()
+    np.savez(file, X=X, y=X.sum(1) + rng.standard_normal(120))
+    page.page.get_by_text("Your own data").click()
+    upload = page.page.locator("#upload input")
+    said = "document.querySelector('#learning-told').innerText"
+    upload.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"?"})
+    page.until(f"{said}.includes('it must be .csv, .npy or .npz')")
+    upload.set_input_files({"name": "a.npz", "mimeType": "", "buffer": file.getvalue()})
+    page.until("document.querySelector('#learning-sentence').innerText.includes('lower by 10 %')")
+    graph = "document.querySelector('#learning-graph .js-plotly-plot').data"
+    page.until(f"{graph}.some(trace => trace.name === 'measured, leave-one-out')")
+    data = hm.Data(X, X.sum(1), scale="standard")
+    assert page.page.evaluate(f"{graph}[2].x.length") == 25
+    assert page.page.inner_text("#learning-sentence").startswith(f"{data.N} samples of 3 features")
+
+
+def test_dark_colours_are_remembered_and_a_phone_has_room(watched):
+    page = watched.show("points=10")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert page.page.evaluate(paper) == "rgb(255, 255, 255)"
+    page.page.get_by_role("button", name="Light / dark").click()
+    page.until(
+        "document.querySelector('#graph .js-plotly-plot').layout.paper_bgcolor === '#14171b'"
+    )
+    page.page.set_viewport_size({"width": 360, "height": 740})
+    page.open("points=10")
+    page.until(f"{paper} === 'rgb(20, 23, 27)'")
+    page.page.evaluate("localStorage.clear()")
+    page.until("document.documentElement.scrollWidth <= 360")
+    assert page.page.locator("#graph").bounding_box()["y"] < 200  # the curve first
+    page.slider("regularisation").scroll_into_view_if_needed()
+    assert page.page.locator("#graph").bounding_box()["y"] >= 0  # and in sight of its sliders
+    page.page.set_viewport_size({"width": 1280, "height": 860})

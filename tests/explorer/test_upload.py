@@ -1,0 +1,154 @@
+"""Uploaded files: read without running anything, within budgets, and learned from."""
+
+import io
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hiddenmanifold as hm
+from hiddenmanifold.explorer import learning, server, stream, upload
+
+N, P = 160, 6
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, P))
+    y = X @ np.ones(P) + 0.5 * rng.standard_normal(N)
+    return pd.DataFrame(X, columns=[f"x{k}" for k in range(P)]).assign(y=y)
+
+
+def as_csv(table):
+    return table.to_csv(index=False).encode()
+
+
+def as_npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def as_npz(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def test_files_of_all_kinds_are_the_same_sample(table):
+    X, y = table.drop(columns="y").to_numpy(), table.y.to_numpy()
+    files = {
+        "a.csv": as_csv(table[["y", *table.columns[:-1]]]),  # by its name, not by its place
+        "a.npy": as_npy(table.to_numpy()),
+        "a.npz": as_npz(X=X, y=y),
+        "A.NPZ": as_npz(any=table.to_numpy()),
+    }
+    for name, content in files.items():
+        own = upload.sample(name, content)
+        np.testing.assert_allclose(np.asarray(own.X), X, rtol=1e-14)
+        np.testing.assert_allclose(np.asarray(own.y), y, rtol=1e-14)
+    first = upload.sample("a.npy", files["a.npy"], "0")
+    np.testing.assert_array_equal(first.y, X[:, 0])
+    named = upload.sample("a.csv", files["a.csv"], "x2")
+    np.testing.assert_allclose(named.y, X[:, 2], rtol=1e-14)
+    still = upload.sample("a.csv", as_csv(table.assign(still=1.0)))
+    assert list(still.X.columns) == list(table.columns[:-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "label", "allowed"),
+    [
+        ("a.exe", b"", "", r"\.csv, \.npy or \.npz"),
+        ("a.csv", b"", "", "names in its first line"),
+        ("a.csv", b"\xff\xfe\x00\x01", "", "names in its first line"),
+        ("a.csv", b"a,b\n1,2\n", "c", "one of a, b"),
+        ("a.csv", b"a\n" + b"1\n" * (upload.MOST_ROWS + 1), "", "at most 20000 rows"),
+        ("a.npy", as_npy(np.zeros((2, upload.MOST_COLUMNS + 2))), "", "and 1000 columns"),
+        ("a.npy", as_npy(np.zeros(5)), "", "one table"),
+        ("a.npy", as_npy(np.zeros((60, 3))), "3", "from 0 to 2"),
+        ("a.npy", b"\x93NUMPY\x01\x00", "", "a file of NumPy"),
+        ("a.npz", as_npz(X=np.zeros(5), y=np.zeros(5)), "", "a table"),
+        ("a.npz", as_npz(a=np.zeros((3, 10_000_000))), "", "at most 200 MB"),
+        ("a.npy", bytes(upload.MOST_BYTES + 1), "", "at most 20 MB: rows drawn at random"),
+    ],
+)
+def test_what_cannot_be_read_or_is_too_much_is_refused_in_a_sentence(name, content, label, allowed):
+    with pytest.raises(hm.InvalidArgumentError, match=allowed):
+        upload.sample(name, content, label)
+
+
+class Trap:
+    def __reduce__(self):
+        return pytest.fail, ("code of a file was run",)
+
+
+def test_nothing_in_a_file_is_run():
+    for content in (as_npy(np.array([[Trap()]], dtype=object)), pickle.dumps(Trap())):
+        with pytest.raises(hm.InvalidArgumentError, match="a file of NumPy"):
+            upload.sample("a.npy", content)
+    formula = upload.sample("a.csv", b"=1+1,y\n__import__('os').abort(),1\n")
+    assert formula.X.iloc[0, 0] == "__import__('os').abort()"
+
+
+def test_an_analysis_that_takes_long_is_refused(table, monkeypatch):
+    own = upload.sample("a.csv", as_csv(table))
+    seconds = own.data().cost.seconds
+    monkeypatch.setattr(upload, "MOST_SECONDS", seconds / 2)
+    with pytest.raises(hm.InvalidArgumentError, match="which needs about .* rows drawn at random"):
+        own.data()
+    most = hm.Data(np.eye(60), np.arange(60.0)).cost.of(upload.MOST_ROWS, upload.MOST_COLUMNS)
+    assert most.seconds > 30  # the budget of rows and columns alone does not keep it short
+
+
+@pytest.mark.slow
+def test_program_of_a_file_reproduces_its_curve(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    content = as_csv(table.assign(still=0))
+    (tmp_path / "a.csv").write_bytes(content)
+    found = learning.learned("a.csv", content, "", 0.1)
+    names = {}
+    exec(found["python"], names)
+    curve, measured = names["curve"], names["measured"]
+    high, low, mean, dots, loo = found["data"]
+    for trace, name in ((mean, ""), (high, "_high"), (low, "_low")):
+        np.testing.assert_allclose(trace["x"], curve.n)
+        np.testing.assert_allclose(trace["y"], curve[f"generalisation_error{name}"])
+    np.testing.assert_allclose(dots["x"], measured.n)
+    np.testing.assert_allclose(dots["y"], measured.generalisation_error.values[:, 0])
+    np.testing.assert_allclose(loo["y"], [float(curve.generalisation_error_leave_one_out)])
+    assert loo["x"] == [N]
+    assert capsys.readouterr().out.strip() in found["sentence"]
+    assert found["sentence"].startswith(f"{N} samples of {P} features; labels: y. The mean square")
+    # noise has variance 1/4, which no number of samples lowers
+    assert 0.25 < mean["y"][-1] < 1.1 * 0.25 * (1 + P / (8 * N)) + 0.1
+    assert min(dots["y"]) > 0.2
+
+
+@pytest.mark.slow
+def test_where_nothing_can_be_said_beyond_the_sample_nothing_is_drawn(table):
+    twice = pd.concat([table, table])
+    found = learning.learned("a.csv", as_csv(twice), "", 0.1)
+    assert max(found["data"][2]["x"]) == pytest.approx(2 * N)
+    assert (
+        "Nothing is predicted beyond these samples: rows are there more than once"
+        in (found["sentence"])
+    )
+
+
+def test_an_upload_is_answered_in_lines():
+    client = server.application().test_client()
+
+    def answer(content, **given):
+        query = {"name": "a.csv", "gain": "10", **given}
+        lines = client.post("/learn", query_string=query, data=content).text.splitlines()
+        return json.loads([line for line in lines if line][-1])
+
+    assert "at least 50 rows" in answer(b"a,y\n1,2\n3,4\n")["error"]
+    assert "less than 100 %" in answer(b"", gain="nan")["error"]
+    large = client.post("/learn", data=bytes(upload.MOST_BYTES + 1))
+    assert (large.status_code, large.text[:15]) == (413, "More than 20 MB")
+    assert client.post("/_dash-update-component", data=bytes(2_000_001)).status_code == 413
+    assert next(stream.learn("a.csv", b"", "", "0")).startswith('{"error"')

@@ -1,0 +1,332 @@
+"""Texts become views, views become addresses, sentences, programs and commands."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import hiddenmanifold as hm
+from hiddenmanifold import losses
+from hiddenmanifold.cli import app
+from hiddenmanifold.explorer import (
+    background,
+    computing,
+    drawing,
+    exports,
+    fields,
+    served,
+    server,
+    stream,
+)
+from hiddenmanifold.explorer import sentence as words
+from hiddenmanifold.explorer.page import layout
+from hiddenmanifold.explorer.presets import PRESETS
+from hiddenmanifold.explorer.reading import read
+from hiddenmanifold.explorer.view import holds, texts_of
+
+
+def view(query=""):
+    reading = read(texts_of(query)[0])
+    assert reading.view is not None, reading.complaints
+    return reading.view
+
+
+def pinned(query):
+    return [view(pin) for pin in texts_of(query)[1]]
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=[preset.title for preset in PRESETS])
+def test_presets_are_views_whose_address_brings_them_back(preset):
+    own = view(preset.query)
+    assert view(own.query) == own
+    assert len(pinned(preset.query)) == len(preset.pins)
+    for pin in pinned(preset.query):
+        assert drawing.comparable(pin, own)
+    told = drawing.names([own, *pinned(preset.query)])
+    assert len(set(told)) == len(told)
+
+
+def test_every_figure_of_the_paper_has_a_preset():
+    from hiddenmanifold import figures
+
+    titles = [preset.title for preset in PRESETS]
+    for number in figures.NUMBERS:
+        assert any(title.startswith(f"Figure {number}") for title in titles)
+    assert sum(title.startswith("Why is my peak missing?") for title in titles) == 3
+
+
+def test_a_new_ingredient_appears_by_itself(monkeypatch):
+    @dataclass(frozen=True)
+    class Steep(losses.SmoothedHinge):
+        delta: float = 0.25
+
+    monkeypatch.setitem(losses.REGISTRY, "steep", Steep)
+    fields.page_fields.cache_clear()
+    try:
+        assert "loss.steep.delta" in json.dumps(layout().to_plotly_json(), default=_plain)
+        assert view("loss=steep").model.loss == Steep()
+        assert view("loss=steep&loss.steep.delta=0.5").model.loss == Steep(0.5)
+    finally:
+        fields.page_fields.cache_clear()
+
+
+def _plain(component):
+    return component.to_plotly_json()
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "allowed"),
+    [
+        ("n_over_d=0", "n_over_d", "a number from 0.0001 to 10000"),
+        ("n_over_d=nan", "n_over_d", "a number from"),
+        ("n_over_d=1_0", "n_over_d", "a number from"),
+        ("regularisation=-1", "regularisation", "0⁺, optimal, or a number"),
+        ("regularisation=best", "regularisation", "0⁺, optimal, or a number"),
+        ("points=401", "points", "from 2 to 400"),
+        ("mode=map&points=61&y=n_over_d", "points", "from 2 to 60"),
+        ("regularisation=optimal&points=101", "points", "from 2 to 100"),
+        ("low=3&high=2", "high", "above 3"),
+        ("d=401", "d", "from 8 to 400"),
+        ("seeds=51", "seeds", "from 2 to 50"),
+        ("dots=21", "dots", "from 2 to 20"),
+        ("activation=cube", "activation", "one of sign"),
+        ("teacher=linear", "loss", "do not fit together"),
+        ("teacher.sign.noise=-1", "teacher.sign.noise", "at least 0"),
+        ("teacher.sign.noise=x", "teacher.sign.noise", "a number"),
+        ("teacher=linear&loss=square&quantity=training_error", "quantity", "real labels"),
+        ("mode=map&x=p_over_n&y=n_over_p", "y", "does not follow from p/n"),
+        ("quantity=peak", "quantity", "unless curves over n/d or d/p are shown"),
+        ("quantity=peak&mode=map&x=n_over_d&y=p_over_n", "quantity", "unless curves"),
+        ("quantity=peak&x=n_over_d&regularisation=optimal", "regularisation", "0⁺ or a number"),
+        ("quantity=peak&x=n_over_d&points=61", "points", "from 2 to 60"),
+    ],
+)
+def test_what_is_not_allowed_is_said_of_its_field(query, field, allowed):
+    reading = read(texts_of(query)[0])
+    assert reading.view is None
+    assert list(reading.complaints) == [field]
+    assert allowed in reading.complaints[field]
+
+
+def test_an_address_from_anywhere_makes_no_trouble():
+    texts, pins = texts_of("?a=b&&=&x&n_over_d=" + 1000 * "9" + 20 * "&pin=%00%ff" + "&loss=<b>")
+    assert len(pins) == 8
+    assert read(texts).view is None
+    assert all(read(texts_of(pin)[0]).view is not None for pin in pins)  # the usual view
+
+
+def test_what_is_held_fits_the_axes():
+    assert holds("p_over_n", None) == ["n_over_d", "d_over_p"]
+    assert holds("n_over_p", "d_over_p") == [""]
+    assert holds("p_over_n", "n_over_p") == []
+    assert holds("regularisation", "n_over_d") == ["p_over_n", "d_over_p"]
+    assert all(len(both.split(",")) == 2 for both in holds("regularisation", None))
+
+
+@pytest.mark.parametrize(
+    ("x", "held"),
+    [("p_over_n", "n_over_d"), ("n_over_p", "d_over_p"), ("n_over_d", "p_over_n"),
+     ("d_over_p", "p_over_n"), ("n_over_d", "d_over_p")],
+)  # fmt: skip
+def test_the_threshold_is_where_labels_can_just_be_fitted_whatever_the_axis(x, held):
+    value = {"n_over_d": 3.0, "d_over_p": 0.9, "p_over_n": 0.4}[held]
+    one = view(f"x={x}&hold={held}&{held}={value}&low=0.01&high=50")
+    place = computing.separable_from(one)
+    # beyond the threshold the training error at vanishing λ is zero, before it is not
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    sides = [
+        float(hm.predict(model, **{x: place * by, held: value}, regularisation=0).training_error)
+        for by in (0.98, 1.02)
+    ]
+    assert min(sides) < 1e-9
+    assert max(sides) > 1e-4
+
+
+def test_sentences_say_what_is_seen():
+    assert words.sentence(view("points=30&regularisation=0")).startswith(
+        "Peak at p/n = 0.368, where the data become separable; the best λ, 0.3"
+    )
+    hidden = words.sentence(view("points=30&regularisation=0.1"))
+    assert "without a peak. At λ → 0⁺ a peak stands at p/n = 0.368" in hidden
+    faint = words.sentence(view(PRESETS[0].query))  # the low bump of Figure 1 is a peak
+    assert faint.startswith("Peak at p/n = 0.37")
+    ridge = words.sentence(view("points=60&loss=square"))
+    assert "where there are as many features as samples" in ridge
+    least = words.sentence(view("x=regularisation&low=1e-4&high=10&loss=square&points=20"))
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    best = hm.predict(model, n_over_d=3.0, p_over_n=0.5, regularisation="optimal")
+    error, lam = float(best.generalisation_error), float(best.optimal_regularisation)
+    assert least.startswith(f"Least error {error:.3g} at λ = {lam:.3g}; as λ → 0⁺")
+    heat = words.sentence(view("mode=map&y=n_over_d&loss=square&points=6"))
+    assert heat.startswith("Least generalisation error")
+    moved = words.sentence(view("quantity=peak&x=n_over_d&low=1&high=3&points=2&regularisation=0"))
+    places = hm.separability_threshold(model, n_over_d=[1.0, 3.0]).values  # where it is at 0⁺
+    logistic = [f"{place:.3g} at n/d = {x}" for place, x in zip(places, (1, 3), strict=True)]
+    assert moved == f"The place of the peak falls from {' to '.join(logistic)}."
+
+
+def test_a_peak_stands_above_both_sides():
+    assert words.peak(np.array([3.0, 2.0, 2.5, 1.0])) == 2
+    assert words.peak(np.array([3.0, 2.0, 2.001, 1.0])) is None
+    assert words.peak(np.array([3.0, np.nan, 2.0, 1.0])) is None
+    assert words.peak(np.array([1.0, 2.0, 3.0])) is None
+
+
+VIEWS = (
+    "points=7&teacher.sign.noise=0.2&kernel=yes&bayes=yes&intercept=yes&"
+    "pin=loss%3Dhuber%26loss.huber.delta%3D0.5%26points%3D7",
+    "points=5&x=n_over_p&hold=d_over_p&regularisation=optimal&loss=square&activation=erf&kernel=yes",
+    "points=5&x=regularisation&low=1e-3&high=10&log_x=no&teacher=logistic&kernel=yes&bayes=yes",
+    "points=4&mode=map&x=n_over_d&y=p_over_n&y_low=0.2&y_high=2",
+    "points=4&x=d_over_p&hold=p_over_n&regularisation=0&quantity=overlaps&loss=hinge",
+    "points=2&x=n_over_d&quantity=peak&loss=square&high=2",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", VIEWS)
+def test_program_and_commands_reproduce_what_is_drawn(query, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own, pins = view(query), pinned(query)
+    dots = own.simulable and own.lam != 0.0
+    names = {}
+    small = read({**texts_of(query)[0], "d": "16", "seeds": "2", "dots": "2"}).view
+    exec(exports.python(small, pins, dots=dots), names)
+    shown = drawing.figure(own, pins)["data"]
+    quantity = drawing.quantities(own)[0]
+    ran = names["ds"][quantity]
+    if own.y is not None:
+        np.testing.assert_allclose(ran.transpose(own.y.name, own.x.name), shown[0]["z"])
+    else:
+        np.testing.assert_allclose(ran, shown[0]["y"], rtol=1e-9)
+        assert (tmp_path / "view.png").stat().st_size > 1000
+    if pins:
+        np.testing.assert_allclose(names["ds_1"][quantity], shown[1]["y"], rtol=1e-9)
+    lines = {line["name"]: line["y"] for line in drawing.references(own)["data"]}
+    if own.quantity == "peak":
+        np.testing.assert_allclose(names["threshold"], lines["data become separable"], rtol=1e-9)
+    for variable, name in (("kernel_limit", "p → ∞"), ("bayes", "Bayes-optimal")):
+        assert (variable in names) == (name in lines)
+        if variable in names:
+            limit = np.broadcast_to(names[variable][quantity], len(lines[name]))
+            np.testing.assert_allclose(limit, lines[name], rtol=1e-9)
+    _check_commands(exports.commands(small, pins, dots=dots), names, quantity)
+
+
+def _check_commands(text, names, quantity):
+    for line in text.splitlines():
+        program, *words_ = shlex.split(line)
+        assert program == "hiddenmanifold"
+        done = CliRunner().invoke(app, [*words_, "--workers", "1"])
+        assert done.exit_code == 0, done.output
+    for file, variable in (("view.csv", "ds"), ("view_1.csv", "ds_1"), ("dots.csv", "dots")):
+        if variable in names:
+            table = np.genfromtxt(file, delimiter=",", names=True, usemask=False)
+            np.testing.assert_allclose(table[quantity], names[variable][quantity].values.ravel())
+
+
+def told(lines):
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def test_events_of_a_simulation_are_those_of_compare():
+    query = "dots=3&d=16&seeds=3&regularisation=0.1&high=2"
+    events = told(stream.simulate(query))
+    assert events[0] == {"setting": view(query).setting, "of": 3}
+    assert events[-1] == {"end": True}
+    points = [event for event in events if "values" in event]
+    assert [event["done"] for event in points] == [1, 2, 3]
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    given = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.05, 2.0, 3), "regularisation": 0.1}
+    ds = hm.compare(model, **given, d=16, seeds=3)
+    for name in ("generalisation_error", "generalisation_error_stderr", "training_loss", "q_w"):
+        found = [point["values"][name] for point in points]
+        np.testing.assert_allclose(found, ds[name], rtol=1e-12)
+
+
+def test_a_closed_stream_stops_and_budgets_are_told():
+    events = stream.simulate("dots=20&d=16&seeds=2")
+    next(events)
+    assert len(stream.running) == 1
+    events.close()
+    assert not stream.running
+    (limit,) = {e.get("reason") for e in told(stream.simulate("regularisation=0&dots=2"))} - {None}
+    assert "regularisation = 0.0 is not allowed" in limit
+    large = told(stream.simulate("d=400&high=50&low=49&dots=2"))
+    assert any("beyond the budget of 3000" in event.get("reason", "") for event in large)
+    assert "only curves" in next(stream.simulate("mode=map"))
+    busy = [stream.simulate("dots=2") for _ in range(stream.AT_ONCE + 1)]
+    assert "under way" in [next(events) for events in busy][-1]
+    for events in busy:
+        events.close()
+
+
+def test_work_that_nobody_waits_for_is_ended():
+    lines = background.elsewhere(time.sleep, 60)
+    assert next(lines) is None  # a sign of life
+    (pid,) = [worker.process.pid for worker in background._all if worker not in background._free]
+    lines.close()
+    assert background.busy() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert background.waited(abs, -3) == 3  # another takes its place
+    with pytest.raises(background.LostWork, match="has died"):
+        background.waited(os._exit, 1)
+    background.dismiss()
+
+
+def status(address, **headers):
+    request = urllib.request.Request(
+        address, headers={k.replace("_", "-"): v for k, v in headers.items()}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_the_server_answers_this_machine_and_no_other_site():
+    with served() as address:
+        assert status(address) == 200
+        assert status(address, Host="evil.example") == 403
+        assert status(f"{address}simulate?dots=2", Sec_Fetch_Site="cross-site") == 403
+
+
+def test_a_token_is_asked_for():
+    client = server.application(token="word", loopback=False).test_client()
+    assert client.get("/").status_code == 403
+    assert client.get("/?token=ward").status_code == 403
+    assert client.get("/?token=word").status_code == 200
+    assert client.get("/").status_code == 200  # the browser remembers it
+
+
+def test_a_port_in_use_is_refused_in_a_sentence():
+    with served() as address:
+        port = int(address.split(":")[2].strip("/"))
+        with pytest.raises(hm.InvalidArgumentError, match=f"port = {port} is not allowed: it must"):
+            server.listening("127.0.0.1", port)
+
+
+@pytest.mark.slow
+def test_the_command_serves_until_it_is_stopped_and_warns_of_strangers():
+    command = [sys.executable, "-m", "hiddenmanifold", "explore", "--no-browser", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--host", "0.0.0.0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        address = process.stdout.readline().split()[0]
+        assert status(address) == 200
+        process.terminate()
+        _, complaints = process.communicate(timeout=60)
+    assert "consider --token" in complaints
