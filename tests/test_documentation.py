@@ -48,20 +48,20 @@ def printed(block, namespace):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", with_blocks(SHOWN))
-def test_pages_print_what_they_show(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", with_blocks(SHOWN))
+def test_pages_print_what_they_show(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {}
-    for block, shown in SHOWN.findall((ROOT / page).read_text()):
+    for block, shown in SHOWN.findall((ROOT / name).read_text()):
         out = printed(block, namespace)
         assert not shown or out == shown, block
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", with_blocks(RAN))
-def test_commands_of_pages_run(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", with_blocks(RAN))
+def test_commands_of_pages_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for block in RAN.findall((ROOT / page).read_text()):
+    for block in RAN.findall((ROOT / name).read_text()):
         for line in block.splitlines():
             program, *arguments = shlex.split(line, comments=True)
             assert program == "hiddenmanifold"
@@ -105,9 +105,9 @@ def source_of(page, target):
     return page.parent / target if target else page
 
 
-@pytest.mark.parametrize("page", names(PROSE))
-def test_links_between_pages_lead_somewhere(page):
-    page = ROOT / page
+@pytest.mark.parametrize("name", names(PROSE))
+def test_links_between_pages_lead_somewhere(name):
+    page = ROOT / name
     for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
         target, _, anchor = link.partition("#")
         source = source_of(page, target)

@@ -412,7 +412,6 @@ def fewest_features(chosen, n, d, guess, rng):
 @pytest.mark.parametrize(
     ("n_over_d", "sizes"),
     [
-        (1, {40: 300, 80: 120, 160: 60}),
         (3, {20: 250, 40: 100, 80: 50}),
         (10, {10: 250, 20: 100, 40: 24}),
     ],

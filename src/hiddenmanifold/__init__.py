@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
     from .data.curves import learning_curve
     from .data.estimators import GLM, RandomFeatures
+    from .data.files import read_table
     from .data.planning import plan
     from .data.sample import Data
     from .errors import (
@@ -73,6 +74,7 @@ __all__ = [
     "plot",
     "predict",
     "projections",
+    "read_table",
     "samples_needed",
     "sensitivity",
     "separability_threshold",
@@ -92,6 +94,7 @@ _HOME = {
     "conversions": ("from_ridge_alpha", "from_sklearn_C", "to_ridge_alpha", "to_sklearn_C"),
     "data.curves": ("learning_curve",),
     "data.estimators": ("GLM", "RandomFeatures"),
+    "data.files": ("read_table",),
     "data.planning": ("plan",),
     "data.sample": ("Data",),
     "errors": (

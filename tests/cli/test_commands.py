@@ -624,13 +624,13 @@ def test_help_names_every_command_option_and_exit_code():
     names = [command.callback.__name__ for command in app.registered_commands]
     assert names == [
         *("predict", "optimal", "sensitivity", "simulate", "compare"),
-        *("threshold", "peak", "needed", "samples", "bayes", "data", "figure", "claims"),
+        *("threshold", "peak", "needed", "samples", "bayes", "data", "explore", "figure", "claims"),
     ]
     for name in names:
         assert name in text
         own = run(name, "--help").stdout
         assert "--debug" in own
-        assert ("0.05:3:60" in own) == (name not in ("figure", "claims"))
+        assert ("0.05:3:60" in own) == (name not in ("explore", "figure", "claims"))
     assert run().stdout == text
 
 

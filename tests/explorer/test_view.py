@@ -279,7 +279,7 @@ def test_work_that_nobody_waits_for_is_ended():
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert background.waited(abs, -3) == 3  # another takes its place
-    with pytest.raises(background.LostWork, match="has died"):
+    with pytest.raises(hm.LostWorkerError, match="has died"):
         background.waited(os._exit, 1)
     background.dismiss()
 

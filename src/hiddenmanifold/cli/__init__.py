@@ -4,7 +4,7 @@ The modules are named after these steps: `values` and `ingredients` read what wa
 holds what the commands share, which `groups` spreads over their signatures, `work` runs it with a
 progress bar, `tables` and `files` present the result, `outcome` turns every ending into a sentence
 and an exit code. The commands are those of `commands` (curves), `answers` (questions about a
-curve), `data` (of files that `datafiles` reads), `paper`, `stores` and `explore`; `cluster` finds
+curve), `data`, `paper`, `stores` and `explore`; `cluster` finds
 workers elsewhere.
 """
 

@@ -63,10 +63,10 @@ class SampleOptions:
 
     def sample(self, path: Path) -> Data:
         """The sample of a file."""
-        from hiddenmanifold.cli.datafiles import read
+        from hiddenmanifold.data.files import read_table
         from hiddenmanifold.data.sample import Data
 
-        X, y = read(path, self.label)
+        X, y = read_table(path, self.label)
         return Data(X, y, self.task, random_features=self.random_features, scale=self.scale)
 
 

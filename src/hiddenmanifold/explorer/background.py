@@ -15,16 +15,14 @@ from multiprocessing.connection import Connection
 from threading import Condition
 from typing import Any, TypeVar
 
+import hiddenmanifold as hm
+
 WORKERS = 2
 PULSE = 0.25
 """Seconds between signs of life."""
 KNOWN = ["xarray", "pandas", "scipy.optimize", "hiddenmanifold.explorer.stream"]
 """What a new process knows from birth, so that ending one is cheap."""
 R = TypeVar("R")
-
-
-class LostWork(Exception):
-    """A worker died at its work."""
 
 
 class _Worker:
@@ -65,7 +63,7 @@ def elsewhere(work: Callable[..., R], *given: Any) -> Generator[R | None]:
 
     Raises
     ------
-    LostWork
+    LostWorkerError
         If the worker dies.
     """
     while (worker := _hired()) is None:
@@ -78,7 +76,7 @@ def elsewhere(work: Callable[..., R], *given: Any) -> Generator[R | None]:
         good, result = worker.pipe.recv()
         sound = True
     except (EOFError, OSError):
-        raise LostWork("the process that computed this has died") from None
+        raise hm.LostWorkerError("the process that computed this has died") from None
     finally:
         _return(worker, sound)
     if not good:

@@ -124,8 +124,8 @@ def _mark(N: int) -> dict[str, Any]:
 def _program(own: Sample, sizes: Any, counts: list[int], gain: float) -> str:
     """What computes the same from the file."""
     spaced = f"np.geomspace({float(sizes[0])!r}, {float(sizes[-1])!r}, {len(sizes)})"
-    lines = ["import numpy as np", "import pandas as pd", "", "import hiddenmanifold as hm", ""]
-    lines += [own.program, 'data = hm.Data(table, y, scale="standard")']
+    lines = ["import numpy as np", "", "import hiddenmanifold as hm", ""]
+    lines += [own.program, 'data = hm.Data(X, y, scale="standard")']
     lines += [f'curve = hm.learning_curve(data, n={spaced}, on_refusal="keep")']
     lines += [f"measured = hm.compare(data, sizes={counts}, seeds={CUTS})"] if counts else []
     lines += ["if data.usable:", f"    print(hm.plan(data, target_gain={gain!r}))"]

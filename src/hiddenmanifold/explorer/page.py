@@ -196,9 +196,10 @@ def _own_data() -> Any:
         [
             html.Summary("Your own data: what more samples would bring"),
             html.P(
-                f"A file {KINDS} of at most {MOST_BYTES / 1e6:g} MB, {MOST_ROWS} rows and "
-                f"{MOST_COLUMNS} columns, with a column of labels: numbers, or two classes. Ridge "
-                "regression on standardised columns. It stays on this machine, and is not kept.",
+                f"A file {' or '.join(KINDS)} of at most {MOST_BYTES / 1e6:g} MB, "
+                f"{MOST_ROWS} rows and {MOST_COLUMNS} columns, with a column of labels: numbers, "
+                "or two classes. Ridge regression on standardised columns. It stays on this "
+                "machine, and is not kept.",
                 className="hint",
             ),
             html.Div(

@@ -15,7 +15,7 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import drawing
-from hiddenmanifold.explorer.background import LostWork, elsewhere
+from hiddenmanifold.explorer.background import elsewhere
 from hiddenmanifold.explorer.computing import HERE
 from hiddenmanifold.explorer.exports import dots_axis
 from hiddenmanifold.explorer.fields import OVERLAPS, QUANTITIES, short
@@ -46,7 +46,7 @@ def describe(query: str) -> Iterator[str]:
         yield _line(address=query, **lines)
         said = yield from _awaited(sentence, view)
         yield _line(sentence=said)
-    except (hm.HiddenManifoldError, LostWork) as error:
+    except hm.HiddenManifoldError as error:
         yield _line(sentence=f"{error}.")
 
 
@@ -62,7 +62,7 @@ def learn(name: str, content: bytes, label: str, gain: str) -> Iterator[str]:
     try:
         found = yield from _awaited(learned, name, content, label, lower / 100.0)
         yield _line(learning=found)
-    except (hm.HiddenManifoldError, LostWork) as error:
+    except hm.HiddenManifoldError as error:
         yield _line(error=f"{error}.")
 
 
@@ -92,7 +92,7 @@ def _points(view: View) -> Iterator[str]:
         try:
             found = yield from _awaited(_measured, view, x)
             yield _line(x=x, done=done + 1, **found)
-        except (hm.HiddenManifoldError, LostWork) as error:
+        except hm.HiddenManifoldError as error:
             yield _line(x=x, done=done + 1, reason=str(error))
     yield _line(end=True)
 
@@ -121,7 +121,7 @@ def _awaited(work: Callable[..., R], *given: Any) -> Generator[str, None, R]:
             if result is not None:
                 return result
             yield "\n"
-    raise LostWork("no result")
+    raise hm.LostWorkerError("no result")
 
 
 def _line(**event: Any) -> str:

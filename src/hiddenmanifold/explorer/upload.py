@@ -1,13 +1,14 @@
-"""Uploaded files as samples with labels; nothing in them is ever run."""
+"""Uploaded files as samples with labels, within a budget; nothing in them is ever run."""
 
 from __future__ import annotations
 
 import io
+import tempfile
+import warnings
 import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import hiddenmanifold as hm
 
@@ -15,10 +16,8 @@ MOST_BYTES, MOST_ROWS, MOST_COLUMNS = 20_000_000, 20_000, 1_000
 MOST_UNPACKED = 10 * MOST_BYTES
 MOST_SECONDS = 30.0
 """Budget of the analysis, on one core."""
-LABELS = ("label", "y", "target", "class")
-"""Names of columns that are taken for labels unless one is given; else it is the last."""
 FEWER = "rows drawn at random from a larger table show the same population"
-KINDS = ".csv, .npy or .npz"
+KINDS = (".csv", ".npy", ".npz")
 
 
 @dataclass(frozen=True)
@@ -40,110 +39,50 @@ class Sample:
 
 
 def sample(name: str, content: bytes, label: str = "") -> Sample:
-    """Read a file.
+    """Read a file as `read_table` does.
 
     Parameters
     ----------
     name : str
-        Its name, whose end tells the kind: .csv with names in the first line, .npy with a table,
-        or .npz with a table or with arrays X and y.
+        Its name, whose end tells the kind.
     content : bytes
         The file.
     label : str
-        Name or number of the column of labels; the first of `LABELS`, or the last, if empty.
+        The column of labels; found by itself if empty.
 
     Raises
     ------
     InvalidArgumentError
         If the file cannot be read, or is beyond the budget.
     """
-    if len(content) > MOST_BYTES:
-        size = f"of {len(content) / 1e6:.3g} MB"
-        raise hm.InvalidArgumentError("file", size, f"at most {MOST_BYTES / 1e6:g} MB: {FEWER}")
-    kind = name.lower().rpartition(".")[2]
-    if kind == "csv":
-        return _of_csv(name, content, label)
-    if kind not in ("npy", "npz"):
-        raise hm.InvalidArgumentError("file", name, KINDS)
-    return _of_numpy(name, content, label)
-
-
-def _of_csv(name: str, content: bytes, label: str) -> Sample:
-    import pandas as pd
-
-    try:
-        table = pd.read_csv(io.BytesIO(content), nrows=MOST_ROWS + 1)
-    except (ValueError, OverflowError) as error:  # of pandas and of letters
-        allowed = f"a table separated by commas, names in its first line ({_brief(error)})"
-        raise hm.InvalidArgumentError("file", name, allowed) from None
-    _check_shape(*table.shape)
-    columns = [str(column) for column in table.columns]
-    known = [column for column in columns if column.lower() in LABELS]
-    chosen = label or (known or columns)[-1 if not known else 0]
-    if chosen not in columns:
-        raise hm.InvalidArgumentError("label", chosen, f"one of {', '.join(columns[:12])}")
-    lines = [f"table = pd.read_csv({name!r})", f"y = table.pop({chosen!r})"]
-    table.columns = pd.Index(columns)
-    y = table.pop(chosen)
-    numbers = [c for c in table.columns if table[c].dtype.kind in "biuf"]
-    constant = [c for c in numbers if table[c].nunique(dropna=False) <= 1]
-    if constant:
-        lines.append(f"table = table.drop(columns={constant!r})")
-    return Sample(table.drop(columns=constant), y, chosen, "\n".join(lines))
-
-
-def _of_numpy(name: str, content: bytes, label: str) -> Sample:
-    try:
-        if name.lower().endswith("z"):
-            unpacked = sum(one.file_size for one in zipfile.ZipFile(io.BytesIO(content)).infolist())
-            if unpacked > MOST_UNPACKED:
-                size = f"of {unpacked / 1e6:.3g} MB unpacked"
-                allowed = f"at most {MOST_UNPACKED / 1e6:g} MB: {FEWER}"
-                raise hm.InvalidArgumentError("file", size, allowed)
-        loaded = np.load(io.BytesIO(content), allow_pickle=False)  # which would run code
-        arrays: dict[str, Any] = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile) as error:
-        allowed = f"a file of NumPy with numbers or words ({_brief(error)})"
-        raise hm.InvalidArgumentError("file", name, allowed) from None
-    lines = [f"file = np.load({name!r})"]
-    if {"X", "y"} <= set(arrays):
-        X, y = arrays["X"], arrays["y"]
-        chosen = "y"
-        lines.append('X, y = file["X"], file["y"]')
-    else:
-        key, table = next(iter(arrays.items()), ("", None))
-        if len(arrays) != 1 or table is None or table.ndim != 2 or table.shape[1] < 2:
-            allowed = "one table (samples, columns), or arrays X and y"
-            raise hm.InvalidArgumentError("file", f"{name} with other arrays", allowed)
-        column = _column(label, table.shape[1])
-        chosen, y, X = f"column {column}", table[:, column], np.delete(table, column, axis=1)
-        lines.append(f"table = file{f'[{key!r}]' if key else ''}")
-        lines.append(f"X, y = np.delete(table, {column}, axis=1), table[:, {column}]")
-    if X.ndim != 2:
-        raise hm.InvalidArgumentError("file", f"X of shape {X.shape}", "a table (samples, columns)")
-    _check_shape(*X.shape)
-    if X.dtype.kind in "biuf" and (still := np.ptp(X, axis=0) == 0).any():
-        X = X[:, ~still]
-        lines.append("X = X[:, np.ptp(X, axis=0) > 0]")
-    return Sample(X, y, chosen, "\n".join([*lines, "table = X"]))
-
-
-def _column(text: str, columns: int) -> int:
-    if not text:
-        return columns - 1
-    if not text.isascii() or not text.isdigit() or int(text) >= columns:
-        allowed = f"the number of a column, from 0 to {columns - 1}"
-        raise hm.InvalidArgumentError("label", text, allowed)
-    return int(text)
-
-
-def _check_shape(rows: int, columns: int) -> None:
+    kind = Path(name).suffix.lower()
+    if kind not in KINDS:
+        raise hm.InvalidArgumentError("file", name, " or ".join(KINDS))
+    _check_size(kind, content)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the columns that are left out are not counted, either
+        path = Path(folder, f"file{kind}")
+        path.write_bytes(content)
+        try:
+            X, y = hm.read_table(path, label or None)
+        except hm.InvalidArgumentError as error:
+            value = name if error.argument == "path" else error.value
+            raise hm.InvalidArgumentError(error.argument, value, error.allowed) from None
+    rows, columns = X.shape
     if rows > MOST_ROWS or columns > MOST_COLUMNS:
         allowed = f"at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: {FEWER}"
-        more = "more than " * (rows > MOST_ROWS)
-        shape = f"of {more}{min(rows, MOST_ROWS)} rows and {columns} columns"
-        raise hm.InvalidArgumentError("file", shape, allowed)
+        raise hm.InvalidArgumentError("file", f"of {rows} rows and {columns} columns", allowed)
+    asked = f", {label!r}" if label else ""
+    chosen = str(getattr(y, "name", "")) or label or "y"
+    return Sample(X, y, chosen, f"X, y = hm.read_table({name!r}{asked})")
 
 
-def _brief(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:120]
+def _check_size(kind: str, content: bytes) -> None:
+    """Refuse a file that is too large, or would be when it is unpacked."""
+    size, most, state = len(content), MOST_BYTES, ""
+    if kind == ".npz" and size <= most and zipfile.is_zipfile(io.BytesIO(content)):
+        parts = zipfile.ZipFile(io.BytesIO(content)).infolist()
+        size, most, state = sum(part.file_size for part in parts), MOST_UNPACKED, " unpacked"
+    if size > most:
+        allowed = f"at most {most / 1e6:g} MB: {FEWER}"
+        raise hm.InvalidArgumentError("file", f"of {size / 1e6:.3g} MB{state}", allowed)

@@ -11,36 +11,57 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from hiddenmanifold.cli.values import number
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ENDINGS = (".csv", ".tsv", ".npy", ".npz", ".parquet")
+LABELS = ("label", "y", "target", "class")
+"""Names of columns, or arrays, that are taken for labels unless one is given; else the last."""
 MOST = 8
 """Names that a sentence lists."""
 
 
-def read(path: Path, label: str) -> tuple[pd.DataFrame, Any]:
-    """Features and labels of a file.
+def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame, Any]:
+    r"""Features and labels of a file, for `Data`; columns that do not vary are left out.
+
+    Nothing in a file is ever run: arrays of objects are refused.
 
     Parameters
     ----------
-    path : Path
-        Text with one row per line, with or without a line of names; what `numpy.save` and
-        `numpy.savez` write; or parquet.
-    label : str
+    path : str or Path
+        Text with one row per line, with or without a line of names (.csv, .tsv); what `numpy.save`
+        and `numpy.savez` write (.npy, .npz); or .parquet.
+    label : str, optional
         The column of labels, by its name or its number from 0; or the array of them, if there are
-        several. Of several arrays, X or the only other one has the features.
+        several. By default the first that is named label, y, target or class, or the last one. Of
+        several arrays, X or the only other one has the features.
+
+    Returns
+    -------
+    pandas.DataFrame, sequence
+        The features, and the labels.
 
     Raises
     ------
     InvalidArgumentError
         If the file cannot be read, or has no such column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import hiddenmanifold as hm
+    >>> path = Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("area,rooms,price\n50,2,1.2\n70,3,1.5\n")
+    >>> X, y = hm.read_table(path, "price")
+    >>> list(X.columns), y.tolist()
+    (['area', 'rooms'], [1.2, 1.5])
     """
+    path = Path(path)
     if path.suffix.lower() not in ENDINGS:
-        raise InvalidArgumentError("FILE", str(path), f"named with an ending: {', '.join(ENDINGS)}")
+        raise InvalidArgumentError("path", str(path), f"named with an ending: {', '.join(ENDINGS)}")
     try:
         found = _arrays(path) if path.suffix.lower().startswith(".np") else _table(path)
     except OSError as error:
@@ -52,7 +73,7 @@ def read(path: Path, label: str) -> tuple[pd.DataFrame, Any]:
     else:
         X, y = _split(found, label)
         return _without_constants(X), y
-    raise InvalidArgumentError("FILE", str(path), reason)
+    raise InvalidArgumentError("path", str(path), reason)
 
 
 def _cause(error: Exception) -> str:
@@ -82,10 +103,10 @@ def _table(path: Path) -> pd.DataFrame:
 
 def _is_number(text: str) -> bool:
     try:
-        number(text.strip().strip('"'))
+        float(text.strip().strip('"'))
     except ValueError:
         return False
-    return True
+    return "_" not in text  # which groups digits in Python alone
 
 
 def _arrays(path: Path) -> pd.DataFrame | dict[str, Any]:
@@ -106,19 +127,22 @@ def _arrays(path: Path) -> pd.DataFrame | dict[str, Any]:
     raise ValueError("it has no table, an array of two dimensions")
 
 
-def _split(found: pd.DataFrame | dict[str, Any], label: str) -> tuple[pd.DataFrame, Any]:
+def _split(found: pd.DataFrame | dict[str, Any], label: str | None) -> tuple[pd.DataFrame, Any]:
     import pandas as pd
 
+    if label is None:
+        names = [str(name) for name in found]
+        label = next((name for name in names if name.lower() in LABELS), names[-1])
     if not isinstance(found, dict):
         at = _column([str(name) for name in found.columns], label)
         return found.iloc[:, np.arange(found.shape[1]) != at], found.iloc[:, at]
     if label not in found:
-        raise InvalidArgumentError("--label", label, _among("an array of the file", found, label))
+        raise InvalidArgumentError("label", label, _among("an array of the file", found, label))
     others = [name for name in found if name != label]
     name = "X" if "X" in others else others[0]
     if (len(others) > 1 and name != "X") or found[name].ndim != 2:
         raise InvalidArgumentError(
-            "FILE",
+            "path",
             f"of arrays {_listed(found)}",
             f"of {label} and a table X of features, an array of two dimensions",
         )
@@ -133,7 +157,7 @@ def _column(names: list[str], label: str) -> int:
         return range(len(names))[int(label)]
     except (ValueError, IndexError):
         allowed = _among(f"the name or number (0 to {len(names) - 1}) of a column", names, label)
-        raise InvalidArgumentError("--label", label, allowed) from None
+        raise InvalidArgumentError("label", label, allowed) from None
 
 
 def _without_constants(X: pd.DataFrame) -> pd.DataFrame:
