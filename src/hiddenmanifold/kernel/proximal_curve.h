@@ -214,10 +214,12 @@ INLINE double clip(double x, double low, double high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* The s in [low, high] with s + V rho'(s) = u. */
-static double root(const Loss *loss, double u, double V, double low, double high, double tolerance)
+/* The s in [low, high] with s + V rho'(s) = u, from a guess. */
+INLINE double root(const Loss *loss, double u, double V, double low, double high, double s,
+                   double tolerance)
 {
-    double s = clip(u, low, high), close = fmax(tolerance, ROUNDING * fabs(u));
+    double close = fmax(tolerance, ROUNDING * fabs(u));
+    s = clip(s, low, high);
     uint64_t width = numbers(low, high);
     int seen_low = 0, seen_high = 0;
     for (int turn = 1; high > low; turn++) {
@@ -406,8 +408,13 @@ INLINE double proximal(const Loss *loss, double u, double V, double tolerance, p
     double high = piece < last ? loss->knot[piece] : u - V * loss->above[last - 1];
     if (!(high > low))
         return low;
+    double guess = u;
+    if (piece && piece < last) {
+        double from = low + V * loss->above[j], to = high + V * loss->below[piece];
+        guess = low + (high - low) * (u - from) / (to - from);
+    }
     if (loss->scale > 0.0)
-        return root(loss, u, V, low, high, tolerance);
+        return root(loss, u, V, low, high, guess, tolerance);
     const double *cell = cell_of(loss, 0.5 * (low + high)); /* a parabola */
     return clip(cell[1] + (u - cell[1] - V * cell[3]) / (1.0 + V * cell[5]), low, high);
 }
@@ -543,7 +550,7 @@ INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule 
     double margin = fabs(high - low) + 1e-15 * fabs(high); /* the ends are known to rounding */
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double zeta = start + width * rule->x[i], u = p->mean + p->deviation * zeta;
-        double s = root(loss, u, V, low - margin, high + margin, 0.0);
+        double s = root(loss, u, V, low - margin, high + margin, first + length * rule->x[i], 0.0);
         Values v = loss_at(loss, s, 1);
         double mass = width * rule->w[i], bend = mass * v.curvature / (1.0 + V * v.curvature);
         add_node(n, -zeta, v.h, mass, bend, v.rho);
