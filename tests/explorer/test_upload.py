@@ -138,6 +138,18 @@ def test_where_nothing_can_be_said_beyond_the_sample_nothing_is_drawn(table):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "rare", "dots"), [(300, 40, 4), (200, 11, 0)])
+def test_a_rare_class_is_measured_if_half_of_the_rows_show_enough_of_it(rows, rare, dots):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(rows) < rare, "fraud", "fine")
+    table = pd.DataFrame(rng.normal(size=(rows, 3)) + (y == "fraud")[:, None]).assign(y=y)
+    found = learning.learned("a.csv", as_csv(table), "", 0.1)
+    measured = [trace for trace in found["data"] if "left out" in trace.get("name", "")]
+    assert [len(trace["x"]) for trace in measured] == [dots] * bool(dots)
+    assert ("hm.compare" in found["python"]) == bool(dots)
+
+
 def test_an_upload_is_answered_in_lines():
     client = server.application().test_client()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hiddenmanifold as hm
+from hiddenmanifold.data.holdout import FEWEST_TESTS
 from hiddenmanifold.explorer.drawing import axis, numbers
 from hiddenmanifold.explorer.upload import Sample, sample
 from hiddenmanifold.plotting.style import COLOURS
@@ -18,8 +19,6 @@ REACH, POINTS = 8.0, 25
 """The curve goes from 1/8 to 8 times the samples at hand."""
 CUTS = 8
 """Times that the sample is cut at random to measure fits on rows that they never saw."""
-FEWEST, TESTED = 50, 20
-"""Rows that a prediction and a test need at least."""
 
 
 def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any]:
@@ -29,8 +28,7 @@ def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any
     last = data.N * (REACH if data.usable else 1.0)
     sizes = np.geomspace(max(3.0, data.N / REACH), last, POINTS)
     curve = hm.learning_curve(data, n=sizes, on_refusal="keep")
-    counts = _counts(data.N)
-    measured = hm.compare(data, sizes=counts, seeds=CUTS) if counts else None
+    counts, measured = _measured(data)
     return {
         "data": _traces(curve, measured, data.N),
         "layout": _layout(curve, data.N),
@@ -40,11 +38,18 @@ def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any
     }
 
 
-def _counts(N: int) -> list[int]:
-    """Numbers of samples at which fits are measured; none if too few rows are left to test them."""
-    most = min(N // 2, N - max(FEWEST, N // 4) - TESTED)
+def _measured(data: hm.Data) -> tuple[list[int], xr.Dataset | None]:
+    """Numbers of samples of which fits are measured, and what is; none if too few rows are left."""
+    N = data.N
+    most = min(N // 2, N - data.own_rows - FEWEST_TESTS)
     least = max(3, round(N / REACH))
-    return sorted({round(n) for n in np.geomspace(least, most, 4)}) if most > least else []
+    if most <= least:
+        return [], None
+    counts = sorted({round(n) for n in np.geomspace(least, most, 4)})
+    try:
+        return counts, hm.compare(data, sizes=counts, seeds=CUTS)
+    except hm.InvalidArgumentError:  # half of the rows show too little of a rare class
+        return [], None
 
 
 def _sentence(own: Sample, data: hm.Data, gain: float) -> str:
