@@ -42,6 +42,7 @@ def test_files_of_all_kinds_are_the_same_sample(table):
     X, y = table.drop(columns="y").to_numpy(), table.y.to_numpy()
     files = {
         "a.csv": as_csv(table[["y", *table.columns[:-1]]]),  # by its name, not by its place
+        "b.csv": table.to_csv(index=False, sep=";").encode(),
         "a.npy": as_npy(table.to_numpy()),
         "a.npz": as_npz(X=X, y=y),
         "A.NPZ": as_npz(any=table.to_numpy()),
@@ -50,6 +51,7 @@ def test_files_of_all_kinds_are_the_same_sample(table):
         own = upload.sample(name, content)
         np.testing.assert_allclose(np.asarray(own.X), X, rtol=1e-14)
         np.testing.assert_allclose(np.asarray(own.y), y, rtol=1e-14)
+    assert "pd.read_csv('b.csv', sep=';')" in upload.sample("b.csv", files["b.csv"]).program
     first = upload.sample("a.npy", files["a.npy"], "0")
     np.testing.assert_array_equal(first.y, X[:, 0])
     named = upload.sample("a.csv", files["a.csv"], "x2")

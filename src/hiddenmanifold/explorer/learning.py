@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hiddenmanifold as hm
-from hiddenmanifold.data.holdout import FEWEST_TESTS
 from hiddenmanifold.explorer.drawing import axis, numbers
 from hiddenmanifold.explorer.upload import Sample, sample
 from hiddenmanifold.plotting.style import COLOURS
@@ -19,6 +18,8 @@ REACH, POINTS = 8.0, 25
 """The curve goes from 1/8 to 8 times the samples at hand."""
 CUTS = 8
 """Times that the sample is cut at random to measure fits on rows that they never saw."""
+TESTED = 20
+"""Rows that a test needs at least."""
 
 
 def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any
     return {
         "data": _traces(curve, measured, data.N),
         "layout": _layout(curve, data.N),
-        **_mark(data.N),
+        **_mark(data.N, "left" if last > data.N else "right"),
         "sentence": _sentence(own, data, gain),
         "python": _program(own, sizes, counts, gain),
     }
@@ -41,7 +42,7 @@ def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any
 def _measured(data: hm.Data) -> tuple[list[int], xr.Dataset | None]:
     """Numbers of samples of which fits are measured, and what is; none if too few rows are left."""
     N = data.N
-    most = min(N // 2, N - data.own_rows - FEWEST_TESTS)
+    most = min(N // 2, N - data.own_rows - TESTED)
     least = max(3, round(N / REACH))
     if most <= least:
         return [], None
@@ -113,13 +114,17 @@ def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
     }
 
 
-def _mark(N: int) -> dict[str, Any]:
-    """The line at the samples at hand."""
+def _mark(N: int, anchor: str) -> dict[str, Any]:
+    """The line at the samples at hand, and its words, which begin or end there."""
     line = {"color": "#7f7f7f", "width": 1.5, "dash": "dashdot"}
     place = {"yref": "paper", "y0": 0, "y1": 1, "x0": N, "x1": N}
-    words = {"text": f" at hand: {N}", "showarrow": False, "font": {"size": 12, "color": "#7f7f7f"}}
+    words = {
+        "text": f" at hand: {N} ",
+        "showarrow": False,
+        "font": {"size": 12, "color": "#7f7f7f"},
+    }
     where = {"x": float(np.log10(N)), "y": 0.98, "yref": "paper"}
-    sides = {"xanchor": "left", "yanchor": "top"}
+    sides = {"xanchor": anchor, "yanchor": "top"}
     return {
         "shapes": [{"type": "line", "line": line, **place}],
         "annotations": [{**words, **where, **sides}],

@@ -71,10 +71,12 @@ def sample(name: str, content: bytes, label: str = "") -> Sample:
 def _of_csv(name: str, content: bytes, label: str) -> Sample:
     import pandas as pd
 
+    first = content.partition(b"\n")[0]
+    separator = max(",;\t", key=lambda letter: first.count(letter.encode()))
     try:
-        table = pd.read_csv(io.BytesIO(content), nrows=MOST_ROWS + 1)
+        table = pd.read_csv(io.BytesIO(content), sep=separator, nrows=MOST_ROWS + 1)
     except (ValueError, OverflowError) as error:  # of pandas and of letters
-        allowed = f"a table separated by commas, names in its first line ({_brief(error)})"
+        allowed = f"a table with names in its first line ({_brief(error)})"
         raise hm.InvalidArgumentError("file", name, allowed) from None
     _check_shape(*table.shape)
     columns = [str(column) for column in table.columns]
@@ -82,7 +84,8 @@ def _of_csv(name: str, content: bytes, label: str) -> Sample:
     chosen = label or (known or columns)[-1 if not known else 0]
     if chosen not in columns:
         raise hm.InvalidArgumentError("label", chosen, f"one of {', '.join(columns[:12])}")
-    lines = [f"table = pd.read_csv({name!r})", f"y = table.pop({chosen!r})"]
+    separated = "" if separator == "," else f", sep={separator!r}"
+    lines = [f"table = pd.read_csv({name!r}{separated})", f"y = table.pop({chosen!r})"]
     table.columns = pd.Index(columns)
     y = table.pop(chosen)
     numbers = [c for c in table.columns if table[c].dtype.kind in "biuf"]
