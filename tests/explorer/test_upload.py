@@ -134,6 +134,7 @@ def test_where_nothing_can_be_said_beyond_the_sample_nothing_is_drawn(table):
     twice = pd.concat([table, table])
     found = learning.learned("a.csv", as_csv(twice), "", 0.1)
     assert max(found["data"][2]["x"]) == pytest.approx(2 * N)
+    assert found["annotations"][0]["xanchor"] == "right"  # the axis ends there
     assert (
         "Nothing is predicted beyond these samples: rows are there more than once"
         in (found["sentence"])

@@ -128,7 +128,9 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
         raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
     missing = _missing(array)
     if missing:
-        raise InvalidArgumentError("y", f"with {missing} labels missing or infinite", "complete")
+        raise InvalidArgumentError(
+            "y", f"with {missing} labels missing or infinite", "complete: drop those rows"
+        )
     numbers = array.dtype.kind in "biuf"
     try:
         values, counts = np.unique(array, return_counts=True)
