@@ -40,6 +40,7 @@ html_title = "hiddenmanifold"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+toc_object_entries_show_parents = "hide"  # names that fit beside the page
 html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",

@@ -1,6 +1,7 @@
 """How many samples a target needs, and predictions held against rows they never saw."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -52,6 +53,22 @@ def test_noise_is_not_lowered_by_samples(noisy):
     assert (plan.n, plan.n_low, plan.n_high) == (math.inf, math.inf, math.inf)
     assert "out of reach of more samples alone" in plan.sentence
     assert plan.regularisation == noisy.best_regularisation
+
+
+def test_a_plan_s_errors_have_three_digits_and_no_powers_of_ten():
+    X, y = linear(200, 0.5)
+    sentence = hm.plan(hm.Data(X, 100 * y), target_gain=0.5).sentence
+    found = re.findall(r"\d[\d.e+]*", sentence.partition(" with the N")[0])
+    assert [float(text) for text in found] == [float(f"{float(text):.3g}") for text in found]
+    assert len(found) == 3
+    assert all(text.isdigit() and len(text) == 4 for text in found)
+
+
+def test_a_plan_says_what_guessing_the_larger_class_gives():
+    rng = np.random.default_rng(4)
+    y = np.where(np.arange(200) < 30, "fraud", "fine")
+    data = hm.Data(rng.normal(size=(200, 3)) + (y == "fraud")[:, None], y)
+    assert "with 8N; always guessing fine gives 0.15." in hm.plan(data, target_gain=0.1).sentence
 
 
 def test_crossings():
@@ -139,7 +156,8 @@ def test_a_rare_class_is_seen_by_every_cut():
     y = np.where(np.arange(300) < 30, 1, -1)
     X = rng.normal(size=(300, 5)) + y[:, None]
     data = hm.Data(X, y)
-    assert hm.compare(data, seeds=3).attrs["rows"] == 150
+    assert hm.compare(data, seeds=3).attrs["rows"] == data.own_rows == 150
+    assert hm.Data(X[:100], np.arange(100.0)).own_rows == 50
     with pytest.raises(InvalidArgumentError, match=r"rows.*more: .* 10 of each class"):
         hm.compare(data, rows=60, seeds=3)
 

@@ -45,6 +45,8 @@ def test_the_task_is_guessed_and_said():
     [
         (spoilt(X, (3, 4), np.nan), Y, "1 entries missing or infinite, in columns 4"),
         (spoilt(X, (slice(None), 2), 7.0), Y, "1 constant columns: 2"),
+        (pd.DataFrame(X).assign(age=[np.nan, *Y[1:]]), Y, "1 entries missing .* columns age"),
+        (pd.DataFrame(X).assign(one=1), Y, r"columns: one' .* X\.loc\[:, X\.nunique"),
         (pd.DataFrame(X).assign(town="Paris"), Y, "columns that are no numbers: town"),
         (pd.DataFrame(X).assign(day=pd.Timestamp("2020")), Y, "no numbers: day"),
         (spoilt(X, (0, 0), "many"), Y, "a table of numbers"),

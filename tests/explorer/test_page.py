@@ -212,7 +212,7 @@ def test_a_file_is_learned_from(watched):
     upload = page.page.locator("#upload input")
     said = "document.querySelector('#learning-told').innerText"
     upload.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"?"})
-    page.until(f"{said}.includes('it must be .csv, .npy or .npz')")
+    page.until(f"{said}.includes('it must be .csv or .npy or .npz')")
     upload.set_input_files({"name": "a.npz", "mimeType": "", "buffer": file.getvalue()})
     page.until("document.querySelector('#learning-sentence').innerText.includes('lower by 10 %')")
     graph = "document.querySelector('#learning-graph .js-plotly-plot').data"

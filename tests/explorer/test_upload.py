@@ -42,6 +42,7 @@ def test_files_of_all_kinds_are_the_same_sample(table):
     X, y = table.drop(columns="y").to_numpy(), table.y.to_numpy()
     files = {
         "a.csv": as_csv(table[["y", *table.columns[:-1]]]),  # by its name, not by its place
+        "b.csv": table.to_csv(index=False, sep=";").encode(),
         "a.npy": as_npy(table.to_numpy()),
         "a.npz": as_npz(X=X, y=y),
         "A.NPZ": as_npz(any=table.to_numpy()),
@@ -133,10 +134,23 @@ def test_where_nothing_can_be_said_beyond_the_sample_nothing_is_drawn(table):
     twice = pd.concat([table, table])
     found = learning.learned("a.csv", as_csv(twice), "", 0.1)
     assert max(found["data"][2]["x"]) == pytest.approx(2 * N)
+    assert found["annotations"][0]["xanchor"] == "right"  # the axis ends there
     assert (
         "Nothing is predicted beyond these samples: rows are there more than once"
         in (found["sentence"])
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "rare", "dots"), [(300, 40, 4), (200, 11, 0)])
+def test_a_rare_class_is_measured_if_half_of_the_rows_show_enough_of_it(rows, rare, dots):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(rows) < rare, "fraud", "fine")
+    table = pd.DataFrame(rng.normal(size=(rows, 3)) + (y == "fraud")[:, None]).assign(y=y)
+    found = learning.learned("a.csv", as_csv(table), "", 0.1)
+    measured = [trace for trace in found["data"] if "left out" in trace.get("name", "")]
+    assert [len(trace["x"]) for trace in measured] == [dots] * bool(dots)
+    assert ("hm.compare" in found["python"]) == bool(dots)
 
 
 def test_an_upload_is_answered_in_lines():

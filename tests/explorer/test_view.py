@@ -151,6 +151,13 @@ def test_the_threshold_is_where_labels_can_just_be_fitted_whatever_the_axis(x, h
     assert max(sides) > 1e-4
 
 
+@pytest.mark.parametrize(("high", "anchor"), [(5, "left"), (0.4, "right")])
+def test_words_at_the_threshold_stay_within_the_axes(high, anchor):
+    (note,) = drawing.references(view(f"points=9&low=0.05&high={high}"))["annotations"]
+    assert note["text"].strip() == "separable at p/n = 0.368"
+    assert note["xanchor"] == anchor
+
+
 def test_sentences_say_what_is_seen():
     assert words.sentence(view("points=30&regularisation=0")).startswith(
         "Peak at p/n = 0.368, where the data become separable; the best λ, 0.3"

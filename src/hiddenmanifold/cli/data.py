@@ -118,28 +118,29 @@ class QuestionOptions:
             allowed = f"{error.allowed}; or 'loo'"
             raise InvalidArgumentError(error.argument, error.value, allowed) from None
 
-    def sizes(self, N: int, most: float) -> Array:
+    def sizes(self, sample: Data, most: float) -> Array:
         """Numbers of samples to predict for, those that are measured among them."""
         from hiddenmanifold.cli.values import values
         from hiddenmanifold.data.curves import MULTIPLES
 
+        N = sample.N
         asked = np.round(np.array(MULTIPLES) * N) if self.n is None else values("--n", self.n)
-        every = np.unique([*np.atleast_1d(asked), *self._held(N), N])
+        every = np.unique([*np.atleast_1d(asked), *self._held(sample), N])
         return every[every <= most]
 
-    def _held(self, N: int) -> list[int]:
+    def _held(self, sample: Data) -> list[int]:
         """Numbers of samples that are fitted, of which others are left to test the fits."""
         from hiddenmanifold.data.holdout import FEWEST_TESTS
-        from hiddenmanifold.data.reading import FEWEST_ROWS
 
-        most = N - max(FEWEST_ROWS, N // 4) - FEWEST_TESTS
+        N = sample.N
+        most = N - sample.own_rows - FEWEST_TESTS
         return [n for n in (N // 8, N // 4, N // 2) if self.seeds and FEWEST <= n <= most]
 
     def held_out(self, sample: Data, **given: Any) -> xr.Dataset | None:
         """What is measured on rows held out, if there are enough of them."""
         from hiddenmanifold.data.holdout import held_out
 
-        sizes = self._held(sample.N)
+        sizes = self._held(sample)
         if not sizes:
             return None
         check_count("--seeds", self.seeds, 2)
@@ -194,7 +195,7 @@ def data(
         typer.echo(f"{sample.diagnosis}\n")
     refused = not (sample.usable or question.keep)
     curve = partial(learning_curve, sample, regularisation=lam, on_refusal="keep", **of_loss)
-    ds = curve(n=question.sizes(sample.N, sample.N if refused else np.inf))
+    ds = curve(n=question.sizes(sample, sample.N if refused else np.inf))
     held = question.held_out(sample, regularisation=ds.regularisation.values, **of_loss)
     ds = _with_measured(ds, held)
     deliver(ds, replace(output, plot=None))

@@ -52,8 +52,7 @@ def held_out(
     seeds : int
         Random cuts.
     rows : int
-        Rows that the prediction sees; by default a quarter, at least 50, and more if a class is
-        rare.
+        Rows that the prediction sees; by default `data.own_rows`.
     seed : int
         Root of all randomness.
 
@@ -69,7 +68,7 @@ def held_out(
     import xarray as xr
 
     seeds, seed = check_count("seeds", seeds, 2), check_count("seed", seed, 0)
-    rows = _own_rows(data) if rows is None else check_count("rows", rows, FEWEST_ROWS)
+    rows = data.own_rows if rows is None else check_count("rows", rows, FEWEST_ROWS)
     loss = accepted(data, loss)
     loo = isinstance(regularisation, str) and regularisation == "loo"
     lam = data.best_for(loss) if loo else regularisation
@@ -107,12 +106,6 @@ def held_out(
             "root_seed": seed,
         },
     )
-
-
-def _own_rows(data: Data) -> int:
-    """Rows that a prediction should see: enough of each class, if half of the rows are enough."""
-    rare = min(np.unique(data.y, return_counts=True)[1]) / data.N if data.classes else 1.0
-    return max(FEWEST_ROWS, data.N // 4, min(data.N // 2, int(2 * FEWEST_OF_A_CLASS / rare)))
 
 
 def _sizes(data: Data, sizes: Any, rows: int) -> Array:

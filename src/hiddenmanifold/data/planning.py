@@ -155,13 +155,19 @@ _LIMITS = {
 
 def _outlook(data: Data, curve: xr.Dataset) -> str:
     kind = "mean square error" if data.task is Task.REGRESSION else "misclassification"
-    now, *later = (
-        f"{float(at.generalisation_error):.4g} "
-        f"({float(at.generalisation_error_low):.4g} to {float(at.generalisation_error_high):.4g})"
-        for at in (curve.isel(n=i) for i in range(curve.sizes["n"]))
-    )
+    names = (f"generalisation_error{end}" for end in ("", "_low", "_high"))
+    columns = ([_digits(value) for value in curve[name].values] for name in names)
+    now, *later = (f"{mean} ({low} to {high})" for mean, low, high in zip(*columns, strict=True))
     times = ", ".join(f"{text} with {m}N" for text, m in zip(later, (2, 4, 8), strict=True))
-    return f"The {kind} is {now} with the N = {data.N} samples at hand, and would be {times}."
+    guess = ""
+    if data.classes:  # what a rare class makes look good
+        share = float((data.y > 0).mean())
+        guess = (
+            f"; always guessing {data.classes[share > 0.5]} gives {_digits(min(share, 1 - share))}"
+        )
+    return (
+        f"The {kind} is {now} with the N = {data.N} samples at hand, and would be {times}{guess}."
+    )
 
 
 def _answer(n: float, low: float, high: float, goal: float, *, relative: bool) -> str:
@@ -176,6 +182,11 @@ def _answer(n: float, low: float, high: float, goal: float, *, relative: bool) -
             "the upper end is not determined."
         )
     return f"{aim} needs about {_count(n)} samples ({_count(low)} to {_count(high)})."
+
+
+def _digits(error: float) -> str:
+    """An error to three digits, of which its interval leaves one or two."""
+    return f"{float(f'{error:.3g}'):g}"
 
 
 def _count(n: float) -> str:

@@ -80,23 +80,30 @@ def features(X: Any) -> Array:
     if array.ndim != 2 or 0 in array.shape:
         raise InvalidArgumentError("X", f"of shape {array.shape}", "a table (samples, features)")
     check_size(*array.shape)
+    _check_columns(array, getattr(X, "columns", None))
+    return array
+
+
+def _check_columns(array: Array, names: Any) -> None:
+    """Raise unless every column, named or numbered, is complete and varies."""
+    named = np.arange(array.shape[1]) if names is None else np.asarray(names)
     bad = ~np.isfinite(array)
     if bad.any():
         raise InvalidArgumentError(
             "X",
             f"with {int(bad.sum())} entries missing or infinite, in columns "
-            f"{_listed(np.flatnonzero(bad.any(0)))}",
+            f"{_listed(named[bad.any(0)])}",
             "complete: drop or fill in what is missing",
         )
-    constant = np.flatnonzero(np.ptp(array, axis=0) == 0)
-    if constant.size:
+    constant = np.ptp(array, axis=0) == 0
+    if constant.any():
+        those = "X[:, np.ptp(X, axis=0) > 0]" if names is None else "X.loc[:, X.nunique() > 1]"
         raise InvalidArgumentError(
             "X",
-            f"with {constant.size} constant columns: {_listed(constant)}",
+            f"with {constant.sum()} constant columns: {_listed(named[constant])}",
             "without them: they say nothing, but would count in the p of f = x·w/√p; "
-            "X[:, np.ptp(X, axis=0) > 0] leaves them out",
+            f"{those} leaves them out",
         )
-    return array
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -121,7 +128,9 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
         raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
     missing = _missing(array)
     if missing:
-        raise InvalidArgumentError("y", f"with {missing} labels missing or infinite", "complete")
+        raise InvalidArgumentError(
+            "y", f"with {missing} labels missing or infinite", "complete: drop those rows"
+        )
     numbers = array.dtype.kind in "biuf"
     try:
         values, counts = np.unique(array, return_counts=True)
@@ -171,6 +180,6 @@ def _missing(array: Any) -> int:
     return 0
 
 
-def _listed(numbers: Any, most: int = 8) -> str:
-    text = ", ".join(str(number) for number in numbers[:most])
-    return text + (", …" if len(numbers) > most else "")
+def _listed(names: Any, most: int = 8) -> str:
+    text = ", ".join(str(name) for name in names[:most])
+    return text + (", …" if len(names) > most else "")

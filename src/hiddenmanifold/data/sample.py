@@ -16,7 +16,7 @@ from hiddenmanifold.data.forecast import SQUARE, Forecast
 from hiddenmanifold.data.leave_one_out import Ridge
 from hiddenmanifold.data.left_out import best, left_out
 from hiddenmanifold.data.pipelines import objective
-from hiddenmanifold.data.reading import GROUPS, SPLITS, Cost
+from hiddenmanifold.data.reading import FEWEST_OF_A_CLASS, FEWEST_ROWS, GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
@@ -172,6 +172,15 @@ class Data:
     def p(self) -> int:
         """Number of features."""
         return int(self.X.shape[1])
+
+    @property
+    def own_rows(self) -> int:
+        """Rows from which `compare` predicts by default.
+
+        A quarter, at least 50, and up to a half if a class is so rare.
+        """
+        rare = np.unique(self.y, return_counts=True)[1].min() / self.N if self.classes else 1.0
+        return max(FEWEST_ROWS, self.N // 4, min(self.N // 2, int(2 * FEWEST_OF_A_CLASS / rare)))
 
     def scaled(self, X: Any) -> Array:
         """Other features in the frozen units of this sample."""

@@ -318,8 +318,8 @@ def _add_threshold(view: View, drawn: dict[str, Any]) -> None:
             "y": 0.98,
             "yref": "paper",
             "yanchor": "top",
-            "xanchor": "left",
-            "text": f" separable at {short(view.x.name)} = {place:.3g}",
+            "xanchor": "left" if place < np.median(view.x.values) else "right",  # in sight
+            "text": f" separable at {short(view.x.name)} = {place:.3g} ",
             "showarrow": False,
             "font": {"size": 12, "color": GREY},
         }

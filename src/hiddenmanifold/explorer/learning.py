@@ -18,8 +18,8 @@ REACH, POINTS = 8.0, 25
 """The curve goes from 1/8 to 8 times the samples at hand."""
 CUTS = 8
 """Times that the sample is cut at random to measure fits on rows that they never saw."""
-FEWEST, TESTED = 50, 20
-"""Rows that a prediction and a test need at least."""
+TESTED = 20
+"""Rows that a test needs at least."""
 
 
 def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any]:
@@ -29,22 +29,28 @@ def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any
     last = data.N * (REACH if data.usable else 1.0)
     sizes = np.geomspace(max(3.0, data.N / REACH), last, POINTS)
     curve = hm.learning_curve(data, n=sizes, on_refusal="keep")
-    counts = _counts(data.N)
-    measured = hm.compare(data, sizes=counts, seeds=CUTS) if counts else None
+    counts, measured = _measured(data)
     return {
         "data": _traces(curve, measured, data.N),
         "layout": _layout(curve, data.N),
-        **_mark(data.N),
+        **_mark(data.N, "left" if last > data.N else "right"),
         "sentence": _sentence(own, data, gain),
         "python": _program(own, sizes, counts, gain),
     }
 
 
-def _counts(N: int) -> list[int]:
-    """Numbers of samples at which fits are measured; none if too few rows are left to test them."""
-    most = min(N // 2, N - max(FEWEST, N // 4) - TESTED)
+def _measured(data: hm.Data) -> tuple[list[int], xr.Dataset | None]:
+    """Numbers of samples of which fits are measured, and what is; none if too few rows are left."""
+    N = data.N
+    most = min(N // 2, N - data.own_rows - TESTED)
     least = max(3, round(N / REACH))
-    return sorted({round(n) for n in np.geomspace(least, most, 4)}) if most > least else []
+    if most <= least:
+        return [], None
+    counts = sorted({round(n) for n in np.geomspace(least, most, 4)})
+    try:
+        return counts, hm.compare(data, sizes=counts, seeds=CUTS)
+    except hm.InvalidArgumentError:  # half of the rows show too little of a rare class
+        return [], None
 
 
 def _sentence(own: Sample, data: hm.Data, gain: float) -> str:
@@ -108,13 +114,17 @@ def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
     }
 
 
-def _mark(N: int) -> dict[str, Any]:
-    """The line at the samples at hand."""
+def _mark(N: int, anchor: str) -> dict[str, Any]:
+    """The line at the samples at hand, and its words, which begin or end there."""
     line = {"color": "#7f7f7f", "width": 1.5, "dash": "dashdot"}
     place = {"yref": "paper", "y0": 0, "y1": 1, "x0": N, "x1": N}
-    words = {"text": f" at hand: {N}", "showarrow": False, "font": {"size": 12, "color": "#7f7f7f"}}
+    words = {
+        "text": f" at hand: {N} ",
+        "showarrow": False,
+        "font": {"size": 12, "color": "#7f7f7f"},
+    }
     where = {"x": float(np.log10(N)), "y": 0.98, "yref": "paper"}
-    sides = {"xanchor": "left", "yanchor": "top"}
+    sides = {"xanchor": anchor, "yanchor": "top"}
     return {
         "shapes": [{"type": "line", "line": line, **place}],
         "annotations": [{**words, **where, **sides}],

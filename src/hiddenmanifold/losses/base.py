@@ -16,6 +16,8 @@ from hiddenmanifold.numerics.roots import increasing_root
 
 ROUNDING = np.finfo(float).eps
 """Relative accuracy to which a field is known."""
+STEP = 1e-4
+"""Step of the differences that check derivatives, in units of the length over which they bend."""
 Compiled = tuple[Array, Array, Array, float, float, float]
 """Knots (5, knots), the table and bins of `cells`, where the bins begin, how dense, and scale."""
 
@@ -203,37 +205,40 @@ def check_loss(loss: Loss) -> None:
         Naming the function that is wrong, and where.
     """
     width = loss.scale or max((abs(kink) for kink in loss.kinks), default=1.0) or 1.0
-    step = 1e-4 * width
     s = width * np.linspace(-30.0, 30.0, 2401)
-    s = s[np.abs(s[:, None] - np.array([*loss.kinks, np.inf])).min(1) > 2 * step]
+    s = s[np.abs(s[:, None] - np.array([*loss.kinks, np.inf])).min(1) > 2 * STEP * width]
     value, slope, bend = (
         sampled(name, getattr(loss, name), s, loss.spoken)
         for name in ("value", "derivative", "second_derivative")
     )
-    if bend.min() < 0 or np.diff(slope).min() < -1e-12 * (1.0 + np.abs(slope).max()):
-        raise InvalidArgumentError(
-            "second_derivative",
-            f"{bend.min():g} at {loss.spoken(s[np.argmin(bend)])}",
-            "non-negative everywhere: the theory needs a convex loss, whose slope never falls",
-        )
-    for name, of, derivative in (
-        ("derivative", "value", slope),
-        ("second_derivative", "derivative", bend),
-    ):
-        function = getattr(loss, of)
-        error = np.abs((function(s + step) - function(s - step)) / (2 * step) - derivative)
-        allowed = 1e-4 * (1.0 + np.abs(derivative)) / min(1.0, width)
-        if (error > allowed).any():
-            worst = s[np.argmax(error - allowed)]
-            raise InvalidArgumentError(
-                name,
-                f"off by {error.max():.3g} at {loss.spoken(worst)}",
-                f"the derivative of {of} (declare kinks, if there are any)",
-            )
+    convex = "the theory needs a convex loss, whose slope never falls"
+    if bend.min() < 0:
+        where = f"{bend.min():g} at {loss.spoken(s[np.argmin(bend)])}"
+        raise InvalidArgumentError("second_derivative", where, f"non-negative everywhere: {convex}")
+    _check_match(loss, "derivative", "value", s, slope, width=width)
+    _check_match(loss, "second_derivative", "derivative", s, bend, width=width)
+    rise = np.diff(slope)
+    if rise.min() < -1e-12 * (1.0 + np.abs(slope).max()):
+        where = f"falling by {-rise.min():.3g} near {loss.spoken(s[np.argmin(rise)])}"
+        raise InvalidArgumentError("derivative", where, f"rising or constant: {convex}")
     if loss.quadratic and not np.allclose(slope, s, rtol=1e-12, atol=0.0):
         raise InvalidArgumentError("quadratic", True, "False: the derivative is not the shortfall")
     pieces = np.searchsorted(loss.kinks, s)
     if loss.scale is None and any(np.ptp(bend[pieces == k]) > 1e-9 for k in np.unique(pieces)):
         raise InvalidArgumentError(
             "scale", None, "a length: the second derivative is not constant between the kinks"
+        )
+
+
+def _check_match(loss: Loss, name: str, of: str, s: Array, given: Array, *, width: float) -> None:
+    """Raise unless differences of one function are the values of the other."""
+    function, step = getattr(loss, of), STEP * width
+    error = np.abs((function(s + step) - function(s - step)) / (2 * step) - given)
+    allowed = 1e-4 * (1.0 + np.abs(given)) / min(1.0, width)
+    if (error > allowed).any():
+        worst = s[np.argmax(error - allowed)]
+        raise InvalidArgumentError(
+            name,
+            f"off by {error.max():.3g} at {loss.spoken(worst)}",
+            f"the derivative of {of} (declare kinks, if there are any)",
         )
