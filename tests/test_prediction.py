@@ -660,6 +660,23 @@ def test_teacher_that_always_prefers_one_label_has_an_answer(loss, level):
     assert 0.0 <= float(ds.clean_error) < 0.5
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.6])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_weights_that_a_corner_of_the_loss_holds_at_zero_guess_like_a_coin(threshold, intercept):
+    # that of the perceptron vanishes at w = 0, and so does the penalty: there is no better w
+    corner = CustomLoss(
+        lambda m: np.maximum(-m, 0.0),
+        lambda m: np.where(m < 0.0, -1.0, 0.0),
+        np.zeros_like,
+        kinks=(0.0,),
+    )
+    teacher = Sign(threshold=threshold)
+    found = at(model(teacher=teacher, loss=corner, intercept=intercept), p_over_n=0.05)
+    assert float(found.training_loss) == pytest.approx(0.0, abs=1e-40)
+    for name in ("generalisation_error", "clean_error", "training_error"):
+        assert float(found[name]) == pytest.approx(0.5, abs=1e-12), name
+
+
 UNDECLARED = {
     "absolute": (
         lambda r: np.abs(r - 0.3123),
