@@ -11,7 +11,9 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 from scipy.special import expit
+from scipy.stats import norm
 
 import hiddenmanifold as hm
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Model, Status, predict
@@ -675,6 +677,31 @@ def test_weights_that_a_corner_of_the_loss_holds_at_zero_guess_like_a_coin(thres
     assert float(found.training_loss) == pytest.approx(0.0, abs=1e-40)
     for name in ("generalisation_error", "clean_error", "training_error"):
         assert float(found[name]) == pytest.approx(0.5, abs=1e-12), name
+
+
+def test_half_of_the_samples_that_a_corner_of_the_loss_holds_at_zero_are_wrong():
+    corner = CustomLoss(
+        lambda m: np.maximum(-2.0 * m, -m),
+        lambda m: np.where(m < 0.0, -2.0, -1.0),
+        np.zeros_like,
+        kinks=(0.0,),
+    )
+    found = at(model(loss=corner), regularisation=3.0)
+    V, Q, M = (float(found[name]) for name in ("V", "Q", "M"))
+
+    def below(margin):
+        """Part of new samples of the sign rule with a margin below this."""
+        slope = M / np.sqrt(Q * (Q - M**2))
+
+        def law(u):
+            return 2.0 * norm.pdf(u, scale=np.sqrt(Q)) * norm.cdf(slope * u)
+
+        return quad(law, -9.0 * np.sqrt(Q), margin, epsabs=1e-13, epsrel=1e-12)[0]
+
+    # the fit moves margins up by V to 2V, and those between to zero
+    expected = 0.5 * (below(-V) + below(-2.0 * V))
+    assert below(-V) - below(-2.0 * V) > 0.01
+    assert float(found.training_error) == pytest.approx(expected, abs=1e-10)
 
 
 UNDECLARED = {

@@ -175,8 +175,7 @@ class BinaryChannel(Channel):
         """Law of a solution's predictions; one that is zero everywhere guesses like a coin."""
         k, V0, deviation, b = self._standardised(x)
         law = {"V": np.exp(x[:, 0]), "deviation": deviation, "k": k, "V0": V0, "intercept": b}
-        s, left, right, _ = self.loss.knots
-        if ((s == self.loss.anchor) & (right > left)).any() and self.resting_intercept == 0.0:
+        if len(self.loss.slopes_at_zero) > 1 and self.resting_intercept == 0.0:
             zero = deviation < CONSTANT  # held by the corner: of w no direction is left
             law |= {name: np.where(zero, 0.0, law[name]) for name in ("V", "k", "intercept")}
             law["V0"] = np.where(zero, self.teacher.rho, V0)
