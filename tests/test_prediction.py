@@ -653,6 +653,19 @@ def test_samples_of_a_rule_given_as_a_function_can_all_be_fitted():
     assert float(found.training_error) == 0.0
 
 
+@pytest.mark.parametrize("kinks", [(), (0.0,)])
+@pytest.mark.parametrize("at_zero", [0.0, 0.5, 1.0])
+def test_what_a_rule_says_exactly_where_it_jumps_does_not_matter(at_zero, kinks):
+    # the hinge hardly holds the intercept: a rule that is not known to be symmetric loses it
+    teacher = CustomTeacher(lambda nu: np.heaviside(nu, at_zero), kinks=kinks)
+    arguments = {"regularisation": 10.0, "p_over_n": 1.0}
+    found, right = (
+        at(model(activation="relu", teacher=rule, loss="hinge"), **arguments)
+        for rule in (teacher, "sign")
+    )
+    assert_same_numbers(found, right)
+
+
 @pytest.mark.parametrize("level", [0.3, 0.7])
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_teacher_that_always_prefers_one_label_has_an_answer(loss, level):
