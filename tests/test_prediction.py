@@ -11,7 +11,9 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 from scipy.special import expit
+from scipy.stats import norm
 
 import hiddenmanifold as hm
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Model, Status, predict
@@ -651,6 +653,19 @@ def test_samples_of_a_rule_given_as_a_function_can_all_be_fitted():
     assert float(found.training_error) == 0.0
 
 
+@pytest.mark.parametrize("kinks", [(), (0.0,)])
+@pytest.mark.parametrize("at_zero", [0.0, 0.5, 1.0])
+def test_what_a_rule_says_exactly_where_it_jumps_does_not_matter(at_zero, kinks):
+    # the hinge hardly holds the intercept: a rule that is not known to be symmetric loses it
+    teacher = CustomTeacher(lambda nu: np.heaviside(nu, at_zero), kinks=kinks)
+    arguments = {"regularisation": 10.0, "p_over_n": 1.0}
+    found, right = (
+        at(model(activation="relu", teacher=rule, loss="hinge"), **arguments)
+        for rule in (teacher, "sign")
+    )
+    assert_same_numbers(found, right)
+
+
 @pytest.mark.parametrize("level", [0.3, 0.7])
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_teacher_that_always_prefers_one_label_has_an_answer(loss, level):
@@ -658,6 +673,48 @@ def test_teacher_that_always_prefers_one_label_has_an_answer(loss, level):
     ds = at(model(teacher=teacher, loss=loss, intercept=True))
     assert 0.2 < float(ds.generalisation_error) < 0.5
     assert 0.0 <= float(ds.clean_error) < 0.5
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.6])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_weights_that_a_corner_of_the_loss_holds_at_zero_guess_like_a_coin(threshold, intercept):
+    # that of the perceptron vanishes at w = 0, and so does the penalty: there is no better w
+    corner = CustomLoss(
+        lambda m: np.maximum(-m, 0.0),
+        lambda m: np.where(m < 0.0, -1.0, 0.0),
+        np.zeros_like,
+        kinks=(0.0,),
+    )
+    teacher = Sign(threshold=threshold)
+    found = at(model(teacher=teacher, loss=corner, intercept=intercept), p_over_n=0.05)
+    assert float(found.training_loss) == pytest.approx(0.0, abs=1e-40)
+    for name in ("generalisation_error", "clean_error", "training_error"):
+        assert float(found[name]) == pytest.approx(0.5, abs=1e-12), name
+
+
+def test_half_of_the_samples_that_a_corner_of_the_loss_holds_at_zero_are_wrong():
+    corner = CustomLoss(
+        lambda m: np.maximum(-2.0 * m, -m),
+        lambda m: np.where(m < 0.0, -2.0, -1.0),
+        np.zeros_like,
+        kinks=(0.0,),
+    )
+    found = at(model(loss=corner), regularisation=3.0)
+    V, Q, M = (float(found[name]) for name in ("V", "Q", "M"))
+
+    def below(margin):
+        """Part of new samples of the sign rule with a margin below this."""
+        slope = M / np.sqrt(Q * (Q - M**2))
+
+        def law(u):
+            return 2.0 * norm.pdf(u, scale=np.sqrt(Q)) * norm.cdf(slope * u)
+
+        return quad(law, -9.0 * np.sqrt(Q), margin, epsabs=1e-13, epsrel=1e-12)[0]
+
+    # the fit moves margins up by V to 2V, and those between to zero
+    expected = 0.5 * (below(-V) + below(-2.0 * V))
+    assert below(-V) - below(-2.0 * V) > 0.01
+    assert float(found.training_error) == pytest.approx(expected, abs=1e-10)
 
 
 UNDECLARED = {
@@ -690,7 +747,7 @@ UNDECLARED = {
 def test_undeclared_kink_of_a_loss_gives_no_wrong_number(case):
     *functions, of, teacher = UNDECLARED[case]
     kink = 0.0123 if case == "hinge" else 0.3123
-    points = {"p_over_n": [0.5, 2.0], "regularisation": [0.1, 1.0]}
+    points = {"p_over_n": [0.5, 2.0], "regularisation": 0.1}
     undeclared = model(teacher=teacher, loss=CustomLoss(*functions, of=of))
     found = at(undeclared, **points, on_failure="keep")
     assert np.all(found.status != Status.CONVERGED)

@@ -89,6 +89,15 @@ class Loss:
         return s, below, above, self.second_derivative(s)
 
     @cached_property
+    def slopes_at_zero(self) -> Array:
+        r""":math:`\rho'` at a prediction of zero, on the wrong side; if it jumps, on both."""
+        s, below, above, _ = self.knots
+        at = (s == self.anchor) & (above > below)
+        if at.any():
+            return np.append(above[at], below[at])
+        return self.derivative(np.array([np.nextafter(self.anchor, np.inf)]))
+
+    @cached_property
     def rest(self) -> tuple[float, float]:
         """Interval of shortfalls at which the loss is least, of length zero if there is but one.
 

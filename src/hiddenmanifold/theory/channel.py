@@ -28,7 +28,7 @@ from hiddenmanifold.theory.averages import Label, RealLabel, label_averages
 from hiddenmanifold.theory.best_constant import best_constant
 from hiddenmanifold.theory.observables import test_error, training_error
 from hiddenmanifold.theory.proximal_curve import Field
-from hiddenmanifold.theory.scores import Scores
+from hiddenmanifold.theory.scores import CONSTANT, Scores
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.overlaps import Overlaps
@@ -171,8 +171,19 @@ class BinaryChannel(Channel):
         k, V0 = np.sqrt(rho) * np.tanh(x[:, 2]), rho / np.cosh(x[:, 2]) ** 2
         return k, V0, np.exp(0.5 * x[:, 1]), self.intercept(x)
 
-    def test_errors(self, x: Array) -> Columns:
+    def _law(self, x: Array) -> dict[str, Array]:
+        """Law of a solution's predictions; one that is zero everywhere guesses like a coin."""
         k, V0, deviation, b = self._standardised(x)
+        law = {"V": np.exp(x[:, 0]), "deviation": deviation, "k": k, "V0": V0, "intercept": b}
+        if len(self.loss.slopes_at_zero) > 1 and self.resting_intercept == 0.0:
+            zero = deviation < CONSTANT  # held by the corner: of w no direction is left
+            law |= {name: np.where(zero, 0.0, law[name]) for name in ("V", "k", "intercept")}
+            law["V0"] = np.where(zero, self.teacher.rho, V0)
+        return law
+
+    def test_errors(self, x: Array) -> Columns:
+        law = self._law(x)
+        k, V0, deviation, b = (law[name] for name in ("k", "V0", "deviation", "intercept"))
         error, clean = test_error(self.teacher, k, V0, b / deviation), self.teacher.clean
         return {
             "generalisation_error": error,
@@ -182,10 +193,7 @@ class BinaryChannel(Channel):
         }
 
     def errors(self, x: Array, overlaps: Overlaps) -> Columns:
-        k, V0, deviation, b = self._standardised(x)
-        training = training_error(
-            self.teacher, self.loss, V=np.exp(x[:, 0]), deviation=deviation, k=k, V0=V0, intercept=b
-        )
+        training = training_error(self.teacher, self.loss, **self._law(x))
         return {**self.test_errors(x), "training_error": training}
 
     def scores(self, x: Array) -> Scores:

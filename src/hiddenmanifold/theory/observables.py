@@ -78,10 +78,14 @@ def training_error(
     V0: Array,
     intercept: Array,
 ) -> Array:
-    """Fraction of training samples on the wrong side: those with proximal margin below zero."""
-    anchor = np.array([np.nextafter(loss.anchor, np.inf)])
-    push = V * float(loss.derivative(anchor)[0])
-    if teacher.symmetric and not np.any(intercept):
-        return 2 * misclassified(teacher, k, V0, {1: -push / deviation})
-    cuts = {y: (-push - y * intercept) / deviation for y in (1, -1)}
-    return misclassified(teacher, k, V0, cuts)
+    """Fraction of training samples with a proximal margin below zero, and half of those at it."""
+    found = []
+    for slope in loss.slopes_at_zero:
+        push = V * float(slope)
+        if teacher.symmetric and not np.any(intercept):
+            found.append(2 * misclassified(teacher, k, V0, {1: -push / deviation}))
+        else:
+            cuts = {y: (-push - y * intercept) / deviation for y in (1, -1)}
+            found.append(misclassified(teacher, k, V0, cuts))
+    share: Array = np.mean(found, axis=0)
+    return share
