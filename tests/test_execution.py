@@ -298,6 +298,16 @@ def test_a_broken_executor_says_so(name):
     assert isinstance(caught.value.__cause__, BrokenProcessPool)
 
 
+def test_a_scheduler_that_no_longer_answers_is_gone():
+    class Silent(Broken):
+        @property
+        def _client(self):
+            raise OSError("Timed out trying to connect after 30 s")
+
+    with pytest.raises(LostWorkerError, match="the scheduler of the cluster is gone"):
+        CALLS["predict"](MODEL, executor=Silent())
+
+
 @pytest.mark.parametrize("kind", LAMBDAS)
 def test_that_an_executor_was_shut_down_is_no_fault_of_a_lambda(kind):
     pool = ThreadPoolExecutor(1)

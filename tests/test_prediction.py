@@ -622,8 +622,7 @@ def test_same_call_gives_the_same_bits():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("slope", [1.0, 20.0])
+@pytest.mark.parametrize(("slope", "intercept"), [(1.0, True), (20.0, False)])
 @pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
 def test_teacher_given_as_a_function_agrees_with_the_built_in_one(loss, slope, intercept):
     def probability(nu):

@@ -12,7 +12,7 @@ from seeds import some_slow
 SMALL = 1e-12
 
 
-@pytest.mark.parametrize("seed", some_slow(84))
+@pytest.mark.parametrize("seed", some_slow(60))
 def test_random_points_converge_with_a_certificate(seed):
     rng = np.random.default_rng(seed)
     model, where = random_model(rng), random_points(rng, 12)

@@ -61,7 +61,7 @@ def some_fields(seed, rho, count=200):
     return np.sqrt(rho) * rng.uniform(-9.0, 9.0, count), rho * tables.RATIO**-depth
 
 
-@pytest.mark.parametrize("seed", some_slow(4))
+@pytest.mark.parametrize("seed", some_slow(2))
 @pytest.mark.parametrize("y", [1, -1])
 def test_polynomials_are_the_averages_of_the_rule(seed, y):
     rule = random_rule(seed)
@@ -157,7 +157,7 @@ def over_predictions(rule, y, cut, k, V0):
     return panels.sum(rule.label_law(y, k[at] * panels.nodes, V0[at])[0])
 
 
-@pytest.mark.parametrize("seed", some_slow(3))
+@pytest.mark.parametrize("seed", some_slow(2))
 @pytest.mark.parametrize("y", [1, -1])
 def test_part_of_a_label_below_a_cut_is_the_integral_over_predictions(seed, y):
     rule, rng = random_rule(seed), np.random.default_rng(seed)

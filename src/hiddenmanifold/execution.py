@@ -239,7 +239,7 @@ def _explain(error: Exception, jobs: Jobs, executor: Executor) -> None:
     # those of Dask, which is not imported here: a worker that died again and again, a scheduler
     # that is gone
     lost = ("KilledWorker", "CommClosedError", "FutureCancelledError", "ClosedClientError")
-    broken = isinstance(error, BrokenExecutor | CancelledError | TimeoutError)
+    broken = isinstance(error, BrokenExecutor | CancelledError | OSError)
     if broken or type(error).__name__ in lost:
         raise LostWorkerError(
             f"the executor broke: {error} It may have run out of memory, its processes cannot "
