@@ -12,9 +12,9 @@ from hiddenmanifold import kernel
 from hiddenmanifold.errors import CERTIFICATES
 from hiddenmanifold.numerics.panels import Panels, fanned
 from hiddenmanifold.teachers import Custom, Sign, Steps, tables
-from seeds import some_slow
 
 compiled = pytest.mark.skipif(kernel.engine() == "numpy", reason="the kernel is not built")
+pytestmark = pytest.mark.slow
 
 
 def random_rule(seed):
@@ -61,7 +61,7 @@ def some_fields(seed, rho, count=200):
     return np.sqrt(rho) * rng.uniform(-9.0, 9.0, count), rho * tables.RATIO**-depth
 
 
-@pytest.mark.parametrize("seed", some_slow(2))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("y", [1, -1])
 def test_polynomials_are_the_averages_of_the_rule(seed, y):
     rule = random_rule(seed)
@@ -92,7 +92,6 @@ def test_polynomials_of_jumps_are_probits(rule, closed, y):
 
 
 @compiled
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 @pytest.mark.parametrize("seed", range(2))
 def test_predictions_are_those_of_numpy(seed, loss, monkeypatch):
@@ -157,7 +156,7 @@ def over_predictions(rule, y, cut, k, V0):
     return panels.sum(rule.label_law(y, k[at] * panels.nodes, V0[at])[0])
 
 
-@pytest.mark.parametrize("seed", some_slow(2))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("y", [1, -1])
 def test_part_of_a_label_below_a_cut_is_the_integral_over_predictions(seed, y):
     rule, rng = random_rule(seed), np.random.default_rng(seed)
