@@ -130,9 +130,8 @@ def _cut(
     """Measured and predicted errors, and predicted deviations, of one random cut."""
     order = np.random.default_rng(key).permutation(data.N)
     own, rest = order[:rows], order[rows:]
-    if data.classes and (few := min((data.y[own] == label).sum() for label in (1, -1))) < (
-        FEWEST_OF_A_CLASS
-    ):
+    few = min((data.y[own] == label).sum() for label in (1, -1))
+    if data.classes and few < FEWEST_OF_A_CLASS:
         raise InvalidArgumentError(
             "rows",
             rows,
