@@ -124,6 +124,8 @@ class Layered(Features):
         def received(at: Array) -> Sums:
             """The sums of what the neurons receive."""
             if level == 1 and self.inputs is None:  # in closed form, in units of neurons
+                if self.layers[0].width is None:  # which are the features
+                    return projection.linear(at / boost, gamma)
                 sums = projection.linear(at * width / boost, gamma / width)
                 return sums.in_units(width)
             return projection.of_kernel(below, at, d=self._size(level - 1, gamma), p=width)
