@@ -110,6 +110,10 @@ class Layered(Features):
         return all(kappa_star == 0.0 for *_, kappa_star in self.kappas)
 
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
+        first, *above = self.layers
+        if not above and self.inputs is None:  # neurons are features: what is below, with p = 1
+            linear = first.projection.linear
+            return activated(lambda at: linear(at / boost, gamma), k, self.kappas[0])
         return self._sums(len(self.layers), k, gamma, np.broadcast_to(boost, k.shape))
 
     def _sums(self, level: int, k: Array, gamma: Array, boost: Array) -> Sums:
@@ -124,8 +128,6 @@ class Layered(Features):
         def received(at: Array) -> Sums:
             """The sums of what the neurons receive."""
             if level == 1 and self.inputs is None:  # in closed form, in units of neurons
-                if self.layers[0].width is None:  # which are the features
-                    return projection.linear(at / boost, gamma)
                 sums = projection.linear(at * width / boost, gamma / width)
                 return sums.in_units(width)
             return projection.of_kernel(below, at, d=self._size(level - 1, gamma), p=width)
