@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 
+import as_it_was
 import explore
 import numpy as np
 import optimal
@@ -15,7 +16,6 @@ import real_data
 import sweeps
 import textbook
 from configurations import custom_loss, random_model, random_points
-from scipy import special
 
 import hiddenmanifold as hm
 import simulation
@@ -31,7 +31,7 @@ def main() -> None:
     import_time()
     engines()
     threads()
-    latency()
+    as_it_was.main()
     rate = figure_3()
     ratio_to_textbook(rate)
     other_losses(rate)
@@ -125,43 +125,21 @@ def threads(grid: int = 100, repeats: int = 4) -> None:
     print(f"{min(alone) / min(together):.2f} times as fast ({kernel.engine()})")
 
 
-def latency(repeats: int = 9) -> None:
-    heading("Latency of one call on one core, ms of CPU time, the least of some")
-
-    def least(call) -> float:
-        call()
-        seconds = []
-        for _ in range(repeats):
-            start = time.process_time()
-            call()
-            seconds.append(time.process_time() - start)
-        return 1e3 * min(seconds)
-
-    def curve(points: int, chosen: hm.Model, lam=1e-2) -> float:
-        axis = np.linspace(0.1, 3, points) if points > 1 else 1.3
-        ratios = {"n_over_d": 3.0, "p_over_n": axis, "regularisation": lam, "workers": 1}
-        return least(lambda: hm.predict(chosen, **ratios))
-
-    for points in (1, 100, 200):
-        print(f"predict, {points} points: {curve(points, model()):.1f}")
-    print(f"best lambda, 100 points: {curve(100, model(), 'optimal'):.1f}")
-    threshold = least(lambda: hm.separability_threshold(model(), n_over_d=3.0, workers=1))
-    print(f"separability threshold: {threshold:.1f}")
-    built_in = curve(100, model(teacher="logistic"))
-    custom = curve(100, model(teacher=hm.teachers.Custom(special.expit)))
-    print(f"logistic rule as a function, 100 points: {custom:.1f} ", end="")
-    print(f"({custom / built_in:.1f} × the built-in's time)")
-
-
 def import_time() -> None:
-    heading("Import")
-    code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
-    for name in ("numpy", "hiddenmanifold", "hiddenmanifold.prediction"):
-        runs = [
-            float(subprocess.check_output([sys.executable, "-c", code.format(name)]))
-            for _ in range(5)
-        ]
-        print(f"import {name}: {min(runs):.2f} s")
+    heading("Import, and the first prediction of a process")
+    ingredients = "activation='sign', projection='gaussian', teacher='sign', loss='logistic'"
+    point = "n_over_d=3.0, p_over_n=1.0, regularisation=1e-4"
+    statements = {
+        **{f"import {name}": f"import {name}" for name in ("numpy", "xarray", "hiddenmanifold")},
+        "first prediction, imports included": (
+            f"import hiddenmanifold as hm; hm.predict(hm.Model({ingredients}), {point})"
+        ),
+    }
+    code = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
+    for name, statement in statements.items():
+        command = [sys.executable, "-c", code.format(statement)]
+        runs = [float(subprocess.check_output(command)) for _ in range(5)]
+        print(f"{name}: {min(runs):.2f} s", flush=True)
 
 
 def figure_3() -> float:

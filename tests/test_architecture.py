@@ -14,6 +14,8 @@ from types import FunctionType
 
 import pytest
 
+from hiddenmanifold import kernel
+
 PACKAGE = "hiddenmanifold"
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / PACKAGE
@@ -248,18 +250,31 @@ def test_graph_and_longest_chain_of_a_small_tree(tmp_path):
         longest_chain(tmp_path)
 
 
-def heavy_after(statement: str) -> set[str]:
-    """Heavy libraries that a fresh interpreter has loaded after one statement."""
-    script = f"import sys\n{statement}\nprint(*sys.modules)"
+def loaded_after(*statements: str) -> set[str]:
+    """Modules that a fresh interpreter has loaded after some statements."""
+    script = "\n".join(["import sys", *statements, "print(*sys.modules)"])
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
-    return HEAVY.intersection(done.stdout.split())
+    return set(done.stdout.split())
 
 
 def test_import_loads_nothing_heavy():
-    assert heavy_after("import matplotlib") == {"matplotlib"}  # the probe sees what is there
-    assert heavy_after(f"import {PACKAGE}") == set()
+    # the probe sees what is there
+    assert HEAVY.intersection(loaded_after("import matplotlib")) == {"matplotlib"}
+    assert not HEAVY.intersection(loaded_after(f"import {PACKAGE}"))
+
+
+def test_the_first_prediction_waits_for_xarray_alone():
+    """Dask, which xarray would ask, and scipy.special take as long again."""
+    ingredients = "activation='sign', projection='gaussian', teacher='sign', loss='logistic'"
+    grid = "n_over_d=3.0, p_over_n=[1.0, 2.0], regularisation=0.1"
+    loaded = loaded_after(
+        "import hiddenmanifold as hm", f"hm.predict(hm.Model({ingredients}), {grid})"
+    )
+    assert "xarray" in loaded
+    assert "dask.base" not in loaded
+    assert "scipy.special" not in loaded or kernel.engine() == "numpy"
 
 
 def undocumented(name: str, thing: object) -> Iterator[str]:

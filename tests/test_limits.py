@@ -114,6 +114,7 @@ def sur_candes(kappa, strength, start):
     return found.x
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize(
     ("kappa", "strength", "start"),
     [
@@ -133,6 +134,7 @@ def test_unpenalised_logistic_regression_is_that_of_sur_and_candes(kappa, streng
     np.testing.assert_allclose(ds.V, lam, rtol=1e-7)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_the_published_point_of_sur_and_candes():
     """kappa = 0.2, gamma^2 = 5: alpha* = 1.4994, sigma* = 4.7436 and lambda* = 3.0269.
 
@@ -147,6 +149,7 @@ def test_the_published_point_of_sur_and_candes():
     assert abs(float(ds.V) - 3.0269) < 6e-5
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_fisher_information_rules_with_many_samples():
     rho = 2.0
     model = iid(hm.teachers.Logistic(rho=rho), "logistic")
@@ -235,6 +238,7 @@ def test_the_unit_of_the_field_is_for_the_teacher_alone(rho):
 # --- the ends of the axes ------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_finds_the_best_direction_from_many_samples(loss, projection):
@@ -264,6 +268,7 @@ def envelope(loss, V):
     return min(found.fun, *(objective(loss.anchor - kink) for kink in (*loss.kinks, 0.0)))
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("lam", [0.05, 2.0])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_few_samples_are_fitted_one_by_one(loss, lam):
@@ -288,6 +293,7 @@ AT_ZERO = {  # value of each loss at prediction 0
 }
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize("loss", AT_ZERO)
 def test_a_huge_penalty_turns_every_loss_into_hebbs_rule(loss, projection):
@@ -410,6 +416,7 @@ def test_latent_ridge_at_its_best_penalty_has_that_error():
     np.testing.assert_allclose(np.arccos(np.sqrt(1 - E / B2)) / np.pi, 0.149796219262, atol=1e-12)
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("lam", [0.01, 1.0])
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_both_kinds_of_features_share_the_kernel_limit(loss, lam):

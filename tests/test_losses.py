@@ -22,6 +22,7 @@ from hiddenmanifold.losses import (
     SmoothedHinge,
     Square,
     SquaredHinge,
+    check_loss,
 )
 
 PROPERTY = settings(max_examples=60)
@@ -89,6 +90,11 @@ def difference(function, s, h):
     return (8 * (function(s + h) - function(s - h)) - function(s + 2 * h) + function(s - 2 * h)) / (
         12 * h
     )
+
+
+@every_loss
+def test_every_loss_passes_the_check_of_others(name):
+    check_loss(LOSSES[name])
 
 
 @every_loss

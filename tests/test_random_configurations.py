@@ -6,6 +6,7 @@ import xarray as xr
 from configurations import random_model, random_points
 
 import hiddenmanifold as hm
+from hiddenmanifold import kernel
 from hiddenmanifold.theory.saddle_point import TOLERANCE
 from seeds import some_slow
 
@@ -54,3 +55,10 @@ def test_slope_of_the_training_loss_in_lambda_is_half_the_norm(seed):
     noise = 1e-9 * loss[2] / step  # of the differences
     assert (np.abs(slope - expected) <= 1e-6 * expected + noise)[fine].all()
     assert fine.sum() >= 6
+
+
+@pytest.mark.parametrize("seed", range(0, 48, 12))
+def test_numpy_alone_obeys_the_same_laws(seed, monkeypatch):
+    monkeypatch.setattr(kernel, "_kernel", None)
+    test_random_points_converge_with_a_certificate(seed)
+    test_slope_of_the_training_loss_in_lambda_is_half_the_norm(seed)

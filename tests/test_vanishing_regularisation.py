@@ -43,6 +43,7 @@ CONTINUOUS = {
 }
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("m", CONTINUOUS.values(), ids=CONTINUOUS)
 def test_the_limit_is_where_small_regularisations_lead(m):
     ratios = {"n_over_d": 2.0, "p_over_n": [0.1, 0.25, 0.7, 1.7, 6.0]}
@@ -74,6 +75,7 @@ def test_a_loss_that_is_least_on_an_interval():
     assert_allclose(limit.Q[:2], near.Q, rtol=1e-7)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_logistic_loss_without_regularisation_before_its_threshold():
     for m in (model(loss="logistic"), model(loss="logistic", teacher=Logistic(slope=1.5))):
         limit = at(m, p_over_n=[0.05, 0.2, 0.33], regularisation=0)
@@ -96,6 +98,7 @@ def test_logistic_loss_approaches_the_largest_margin_like_one_over_the_logarithm
     assert_allclose(scaled[2] / scaled[1], 1.0, atol=0.08)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_infinite_regularisation():
     for m in (model(loss="logistic"), model(teacher=Linear(noise=0.3)), model(loss="hinge")):
         limit = at(m, p_over_n=[0.3, 3.0], regularisation=np.inf)
@@ -151,6 +154,7 @@ def test_ridgeless_regression(p_over_n, noise):
     assert_allclose([ds.generalisation_error, ds.training_loss], expected, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("p_over_n", [0.5, 1.2, 6.0])
 def test_largest_margin(p_over_n):
     m = model(loss="logistic", activation="erf")
@@ -210,6 +214,7 @@ def test_largest_margin(p_over_n):
     assert ds.training_loss == 0
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_unregularised_minimisers_obey_the_equations_without_regularisation():
     """α E1 = 1, α E2 = Q - M²/ρχ, M = ραχ E3, with averages by a quadrature of its own."""
     loss = Huber(0.5)
@@ -238,6 +243,7 @@ def test_unregularised_minimisers_obey_the_equations_without_regularisation():
 # --- what all losses share, and what has no limit ----------------------------------------------
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_regression_losses_share_the_interpolator():
     ridge = at(model(teacher=Linear(noise=0.3)), p_over_n=[1.2, 8.0], regularisation=0)
     cosh = Custom(
@@ -254,6 +260,7 @@ def test_regression_losses_share_the_interpolator():
             assert_allclose(other[name], ridge[name], rtol=1e-12, err_msg=f"{loss} {name}")
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_hinges_share_the_largest_margin():
     hinge = at(model(loss="hinge"), p_over_n=[0.5, 3.0], regularisation=0)
     for loss in ("squared_hinge", SmoothedHinge(2.0)):
@@ -314,6 +321,7 @@ def test_exactly_at_separability_a_sentence_and_no_number():
     assert kept.margin[2] < 1e-4
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_zero_among_other_regularisations():
     lams = [0.0, 1e-3, np.inf]
     together = at(model(loss="hinge"), p_over_n=[0.2, 2.0], regularisation=lams)
@@ -361,6 +369,7 @@ def test_kernel_limit_of_the_logistic_loss():
     )
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
 def test_many_features_approach_the_kernel_limit(projection, loss):
@@ -372,6 +381,7 @@ def test_many_features_approach_the_kernel_limit(projection, loss):
     assert ds.q_w[-1] == 0
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_infinite_data_saturates():
     """Hidden-manifold data, d/p = 0.1, erf: the 0.0325 of the text."""
     m = model(activation="erf")
@@ -387,6 +397,7 @@ def test_two_infinite_ratios_are_refused():
         hm.predict(model(), n_over_d=np.inf, p_over_n=np.inf, regularisation=1.0)
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize(
     "loss", ["square", "logistic", "hinge", "squared_hinge", "absolute", "huber"]
 )
@@ -457,12 +468,14 @@ def test_a_threshold_that_cannot_be_computed_is_no_phase():
     assert np.isnan(ds.generalisation_error)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_finite_regularisation_in_the_kernel_limit_keeps_its_finite_numbers():
     ds = at(model(loss="logistic"), p_over_n=np.inf, regularisation=[1e9, 1e-20])
     assert np.isfinite(ds.V).all()
     assert np.all(ds.Q >= ds.M**2)
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("lam", [1e-17, 1e-40, 1e-100])
 def test_smoothed_hinge_goes_to_the_largest_margin_without_a_leap(lam):
     """Once the proximal map lost its roots there, and the training loss came out as 1e15."""

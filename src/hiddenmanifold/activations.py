@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from scipy import special
+import scipy
 
 from .arrays import Array, Integers
 from .errors import InvalidArgumentError
@@ -141,7 +141,7 @@ class Erf(Activation):
     """σ(x) = erf(x)."""
 
     def __call__(self, x: Array) -> Array:
-        out: Array = special.erf(x)
+        out: Array = scipy.special.erf(x)
         return out
 
     @cached_property
@@ -204,7 +204,7 @@ class HardTanh(Activation):
 
     @cached_property
     def kappas(self) -> Kappas:
-        inside = special.erf(np.sqrt(0.5))
+        inside = scipy.special.erf(np.sqrt(0.5))
         second = 1.0 - 2.0 * float(normal_density(np.array(1.0)))
         return 0.0, float(inside), float(np.sqrt(second - inside**2))
 

@@ -18,7 +18,7 @@ from .ingredients import check_unmasked
 from .model import Model
 from .observables import OBSERVABLES
 from .points import HUGE, RATIOS, Points, exponents
-from .results import MEANINGS, dataset
+from .results import MEANINGS, dataset, variable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -299,7 +299,8 @@ def labelled(
         )
     own = (name,) if plain.ndim else ()
     # a copy: what is asked for must not change with the answer
-    array = xr.DataArray(plain.astype(float), dims=own) if given is None else given.astype(float)
+    copy = plain.astype(float)
+    array = xr.DataArray(variable(own, copy)) if given is None else given.copy(data=copy)
     for dim in array.dims:
         if dim in MEANINGS:
             raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")
@@ -331,7 +332,7 @@ def spanned(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
     sizes = {dim: size for array in arrays.values() for dim, size in array.sizes.items()}
     if all(array.sizes.items() <= sizes.items() and not array.coords for array in arrays.values()):
         # nothing to align, which takes a millisecond
-        return xr.DataArray(np.broadcast_to(0.0, tuple(sizes.values())), dims=tuple(sizes))
+        return xr.DataArray(variable(tuple(sizes), np.broadcast_to(0.0, tuple(sizes.values()))))
     try:
         xr.align(*arrays.values(), join="exact")
         return xr.broadcast(*arrays.values(), xr.DataArray(0.0))[0]
@@ -348,7 +349,7 @@ def check_on_failure(on_failure: object) -> None:
 
 def checked(ds: xr.Dataset, on_failure: str) -> xr.Dataset:
     """The dataset, unless a point failed and failures are to be raised."""
-    failed = ds["status"].values != Status.CONVERGED
+    failed = ds.variables["status"].values != Status.CONVERGED
     if on_failure == "keep" or not failed.any():
         return ds
     first = {dim: int(i) for dim, i in zip(ds["status"].dims, np.argwhere(failed)[0], strict=True)}

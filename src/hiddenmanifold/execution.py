@@ -296,6 +296,8 @@ def _processes(jobs: Jobs, count: int) -> Iterator[list[Connection]]:
     Unlike a pool of `concurrent.futures` they need no thread, which would stand in the way of the
     next fork, and stumble over a Ctrl-C.
     """
+    import scipy.special  # noqa: F401  # here once, not in every process of every call
+
     context = get_context("fork")
     processes, ends = [], []
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -87,20 +87,29 @@ def dataset(
     """
     import xarray as xr
 
-    meanings = {**MEANINGS, **meanings}
+    meanings, dims, shape = {**MEANINGS, **meanings}, template.dims, template.shape
     data = {
-        name: (template.dims, values.reshape(template.shape), {"long_name": meanings[name]})
+        name: variable(dims, values.reshape(shape), {"long_name": meanings[name]})
         for name, values in columns.items()
     }
-    coords = explained({**template.coords, **coordinates})
-    ds = xr.Dataset(data, coords=coords, attrs=provenance(model, source))
-    if "status" in ds:
-        ds["status"].attrs.update(
+    if "status" in data:
+        data["status"].attrs.update(
             flag_values=[int(s) for s in Status],
             flag_meanings=" ".join(s.name.lower() for s in Status),
             sentences="; ".join(f"{int(s)}: {s.sentence}" for s in Status),
         )
-    return ds
+    coords = explained({**template.coords, **coordinates})
+    return xr.Dataset(data, coords=coords, attrs=provenance(model, source))
+
+
+def variable(
+    dims: tuple[Hashable, ...], values: NDArray[Any], attrs: Mapping[str, Any] | None = None
+) -> xr.Variable:
+    """An array in memory, with the names of its axes."""
+    import xarray as xr
+
+    # fastpath: else xarray imports dask to ask whether it is one of its arrays, in 0.2 s
+    return xr.Variable(dims, values, attrs, fastpath=True)
 
 
 def with_margins(
@@ -119,13 +128,24 @@ def with_margins(
     return ds.assign_coords(y_f=values)
 
 
-def explained(coordinates: Mapping[Any, xr.DataArray]) -> dict[Any, xr.DataArray]:
+def explained(coordinates: Mapping[Any, xr.DataArray]) -> dict[Any, xr.DataArray | xr.Variable]:
     """Coordinates with their meaning, unless who gave one said what it means."""
     known = {name: {"long_name": COORDINATES[name]} for name in coordinates if name in COORDINATES}
+    attrs = {name: {**known.get(name, {}), **a.attrs} for name, a in coordinates.items()}
     return {
-        name: values.assign_attrs({**known.get(name, {}), **values.attrs})
-        for name, values in coordinates.items()
+        name: a.assign_attrs(attrs[name]) if a.coords else _coordinate(name, a, attrs[name])
+        for name, a in coordinates.items()
     }
+
+
+def _coordinate(name: str, array: xr.DataArray, attrs: Mapping[str, Any]) -> xr.Variable:
+    import pandas as pd
+    import xarray as xr
+
+    if array.dims == (name,):
+        # xarray makes the same index, but imports dask before
+        return xr.IndexVariable(name, pd.Index(array.values), attrs)  # type: ignore[no-untyped-call]
+    return variable(array.dims, array.values, attrs)
 
 
 def provenance(model: Model, source: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,10 +99,12 @@ class Sums:
 
 def white(k: Array, d: Array) -> Sums:
     """White data of dimension d, of which the teacher's field is a projection."""
-    r, s = 1.0 / (1.0 + k * d), k * d / (1.0 + k * d)
+    kd = k * d
+    r, s = 1.0 / (1.0 + kd), kd / (1.0 + kd)
     zero = np.zeros_like(r)
     a, b, c, e = r * r, s * s, r * r * s, r * s * s
-    return Sums(d * a, d * b, d * c, d * e, a, b, c, e, zero, zero, d * c + d * e, c + e, a, d * s)
+    D21, D12 = d * c, d * e
+    return Sums(d * a, d * b, D21, D12, a, b, c, e, zero, zero, D21 + D12, c + e, a, d * s)
 
 
 def discrete(k: Array, w: Array, share: Array, tau: Array) -> Sums:
@@ -158,23 +160,26 @@ def projected(inner: Sums, D02: Array, g: Array, b: Array | float = 0.0) -> Sums
         The stretching is 1 + g, with dg/dlog γ = g (ε - g - 2b), ε = dlog D11/dlog γ.
     """
     f = 1.0 / (1.0 + g)
-    E, C, T1, U1 = inner.D11, inner.T11, inner.T1, inner.U1
+    E, C = inner.D11, inner.T11
+    T1, U1 = inner.T20 + C, inner.T02 + C
     xi, eta, bright = inner.D21 / E, inner.D12 / E, inner.B / E
-    df = -f * f * g * (xi - eta - g - 2.0 * b)
+    ff, fg = f * f, f * g
+    fgE, fgC = fg * E, fg * C
+    df = -ff * g * (xi - eta - g - 2.0 * b)
     return Sums(
-        D20=inner.D20 + f * g * E,
+        D20=inner.D20 + fgE,
         D02=D02,
-        D21=f * (f * f * inner.D21 + f * g * E * (1.0 + f * b)),
-        D12=f * f * (f * inner.D12 + f * g * E * (1.0 - b)),
-        T20=inner.T20 + f * g * C,
-        T02=inner.T02 + f * g * C,
-        T21=f * (f * inner.T21 + f * g * C * (f * (eta + g + b))),
-        T12=f * f * (inner.T12 + f * g * C * (xi - b)),
-        W=f * g * U1 * T1 + f * inner.W,
-        dW=f * (df * (inner.W - U1 * T1) + f * g * C * (T1 - U1) + f * inner.dW),
+        D21=f * (ff * inner.D21 + fgE * (1.0 + f * b)),
+        D12=ff * (f * inner.D12 + fgE * (1.0 - b)),
+        T20=inner.T20 + fgC,
+        T02=inner.T02 + fgC,
+        T21=f * (f * inner.T21 + fgC * (f * (eta + g + b))),
+        T12=ff * (inner.T12 + fgC * (xi - b)),
+        W=fg * U1 * T1 + f * inner.W,
+        dW=f * (df * (inner.W - U1 * T1) + fgC * (T1 - U1) + f * inner.dW),
         B=f * inner.B,
         A=(inner.A - C * bright) + f * C * bright,
-        S=inner.S + f * g * C * bright,
+        S=inner.S + fgC * bright,
         left=np.minimum(inner.left, D02 + f * E),
     )
 
@@ -198,20 +203,22 @@ def activated(
         m = Sums(zero, p * one, zero, zero, zero, one, *[zero] * 8)
     else:
         m = inner((k + noise) / kappa_1**2)
-    E, C, T1, U1 = m.D11, m.T11, m.T1, m.U1
+    E, C = m.D11, m.T11
+    T1, U1, rest = m.T20 + C, m.T02 + C, m.D02 + E
+    phi2, bar2 = phi * phi, bar * bar
     return Sums(
-        D20=bar * bar * p + 2.0 * phi * bar * m.D1 + phi * phi * m.D20,
-        D02=phi * phi * m.D02,
-        D21=phi * (bar * bar * m.rest + 2.0 * phi * bar * E + phi * phi * m.D21),
-        D12=phi * phi * (bar * m.D02 + phi * m.D12),
+        D20=bar2 * p + 2.0 * phi * bar * (m.D20 + E) + phi2 * m.D20,
+        D02=phi2 * m.D02,
+        D21=phi * (bar2 * rest + 2.0 * phi * bar * E + phi2 * m.D21),
+        D12=phi2 * (bar * m.D02 + phi * m.D12),
         T20=bar * T1 + phi * m.T20,
         T02=bar * U1 + phi * m.T02,
         T21=phi * (m.T21 + bar * m.T12),
-        T12=phi * phi * m.T12,
+        T12=phi2 * m.T12,
         W=bar * U1 * T1 + phi * m.W,
         dW=phi * (bar * (m.W - U1 * T1 + C * (T1 - U1)) + phi * m.dW),
         B=phi * m.B,
         A=m.A,
         S=m.S,
-        left=phi * m.rest if kappa_star else m.left,
+        left=phi * rest if kappa_star else m.left,
     )

@@ -110,6 +110,10 @@ class Layered(Features):
         return all(kappa_star == 0.0 for *_, kappa_star in self.kappas)
 
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
+        first, *above = self.layers
+        if not above and self.inputs is None:  # neurons are features: what is below, with p = 1
+            linear = first.projection.linear
+            return activated(lambda at: linear(at / boost, gamma), k, self.kappas[0])
         return self._sums(len(self.layers), k, gamma, np.broadcast_to(boost, k.shape))
 
     def _sums(self, level: int, k: Array, gamma: Array, boost: Array) -> Sums:

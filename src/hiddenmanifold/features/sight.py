@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.numerics.panels import gauss_legendre
@@ -90,7 +90,7 @@ class LatentSight(Sight):
 
     def free_entropy(self, log_u: Array) -> Array:
         if self.features.noiseless:
-            linear: Array = special.expit(log_u) - np.logaddexp(0.0, log_u)
+            linear: Array = scipy.special.expit(log_u) - np.logaddexp(0.0, log_u)
             return 0.5 * self.shown * linear
         u = np.exp(log_u)
         known = u * self.boosted(1.0 + u).T1 / (1.0 + u)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.ingredients import Task, check_scale
@@ -41,8 +40,8 @@ class Logistic(Loss):
         return np.logaddexp(0.0, s)
 
     def derivative(self, s: Array) -> Array:
-        slope: Array = special.expit(s)
-        return slope
+        decay = np.exp(-np.abs(s))
+        return np.where(s > 0.0, 1.0, decay) / (1.0 + decay)
 
     def second_derivative(self, s: Array) -> Array:
         decay = np.exp(-np.abs(s))

@@ -15,8 +15,8 @@ Functions = Sequence[Callable[[Array], Array]]
 
 POWERS = 12
 """Coefficients of a polynomial."""
-PER_SCALE = 2
-"""Cells to the length over which the functions bend."""
+PER_SCALE = (2, 4, 8)
+"""Cells to the length over which the functions bend: as few as resolve them."""
 FARTHEST = 480
 """How far cells reach, in units of that length: there, exponentials have become negligible."""
 RESOLVED = 5e-14
@@ -45,6 +45,11 @@ class Cells:
     first: Array
     low: float
     per_bin: float
+
+    @property
+    def resolved(self) -> bool:
+        """Whether all cells but the unbounded ones, to which few points come, have polynomials."""
+        return bool(np.isfinite(self.table[1:-1]).all())
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,21 @@ def cells(functions: Functions, kinks: Sequence[float], scale: float | None, res
     rest : float
         Where the first derivative vanishes, and must have its relative precision.
     """
+    tried = (_cells(functions, kinks, scale, rest, per_scale) for per_scale in PER_SCALE)
+    widest = next(tried)
+    if scale is None or widest.resolved:
+        return widest
+    return next((finer for finer in tried if finer.resolved), widest)
+
+
+def _cells(
+    functions: Functions, kinks: Sequence[float], scale: float | None, rest: float, per_scale: int
+) -> Cells:
+    """The same with so many cells to the scale."""
     corners = np.array(sorted(kinks))
     bins = np.empty(0)
     if scale is not None:  # powers of two, so that nodes are where they are said to be
-        half = 2.0 ** np.floor(np.log2(0.5 * scale / PER_SCALE))
+        half = 2.0 ** np.floor(np.log2(0.5 * scale / per_scale))
         count = int(FARTHEST * scale / (2.0 * half))
         bins = half * np.arange(-2 * count - 1, 2 * count + 2, 2)
     grid = bins[np.abs(bins[:, None] - np.append(corners, np.inf)).min(1) > 1e-3 * (scale or 1.0)]
@@ -91,7 +107,7 @@ def cells(functions: Functions, kinks: Sequence[float], scale: float | None, res
     with np.errstate(all="ignore"):  # what is not finite passes no test
         division = _divided(edges, corners, rest, scale is not None)
         table = _polynomials(functions, division, rest)
-        table[~_passed(functions, division, table)] = np.nan
+        table[~_passed(functions, division, table, per_scale)] = np.nan
     header = np.stack([division.right, division.origin, 1.0 / division.unit], axis=1)
     pairs = table.reshape(len(table), 3, -1, 2)
     slopes, values = (a.reshape(len(table), -1) for a in (pairs[:, :2].swapaxes(1, 2), pairs[:, 2]))
@@ -149,7 +165,7 @@ def _fitted(functions: Functions, left: Array, right: Array, origin: Array) -> A
     return found
 
 
-def _passed(functions: Functions, division: _Division, table: Array) -> Booleans:
+def _passed(functions: Functions, division: _Division, table: Array, per_scale: int) -> Booleans:
     """Whether the polynomials of a cell agree with the functions between their nodes."""
     at = division.samples()
     t = ((at - division.origin[:, None]) / division.unit[:, None])[:, None]
@@ -160,7 +176,7 @@ def _passed(functions: Functions, division: _Division, table: Array) -> Booleans
     size = np.abs(values)
     size = np.where(division.curved[:, None, None], size.max(2, keepdims=True), size)
     # a function that is small because it is least may have lost digits, which do not matter
-    size[:, 2] += (2.0 * PER_SCALE * division.unit[:, None]) ** 2 * size[:, 1]
+    size[:, 2] += (2.0 * per_scale * division.unit[:, None]) ** 2 * size[:, 1]
     close = (np.abs(found - values) <= RESOLVED * size + SMALLEST) & np.isfinite(values)
     passed: Booleans = np.all(close, axis=(1, 2))
     return passed

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.ingredients import Task
@@ -64,7 +64,7 @@ def calibration_error(scored: Scored) -> float:
     V0 = np.array(max(teacher.rho - slope * scored.M, np.finfo(float).tiny))
     x = slope * (scored.f - scored.intercept)
     known = teacher.label_law(1, x, V0)[0] / teacher.evidence(x, V0)
-    return float(np.abs(special.expit(scored.f) - known).mean())
+    return float(np.abs(scipy.special.expit(scored.f) - known).mean())
 
 
 def best_temperature(scored: Scored) -> float:
@@ -78,7 +78,7 @@ def best_temperature(scored: Scored) -> float:
         return 0.0
 
     def slope(log_t: float) -> float:
-        return -float((margin * special.expit(-np.exp(log_t) * margin)).mean())
+        return -float((margin * scipy.special.expit(-np.exp(log_t) * margin)).mean())
 
     low = float(np.log(2.0 * margin.mean() / (margin**2).mean()))  # where the slope is below zero
     high = low + 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
@@ -192,7 +192,7 @@ class Custom(BinaryTeacher):
         def share(some: Integers, halvings: int) -> tuple[Array, Array]:
             panels = Panels.between(edges[some], (SHARE_ORDER, halvings))
             at, p = some[panels.row, None], self.probability(y * unit * panels.nodes)
-            under = special.ndtr((unit * cut[at] - k[at] * panels.nodes) / np.sqrt(V0[at]))
+            under = scipy.special.ndtr((unit * cut[at] - k[at] * panels.nodes) / np.sqrt(V0[at]))
             total = panels.sum((p if y > 0 else 1.0 - p) * under)
             return total, 1e-11 * total
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
@@ -57,7 +57,7 @@ class Mixture(BinaryTeacher):
 
     def probability(self, nu: Array) -> Array:
         r""":math:`P(+|\nu)`."""
-        known: Array = special.expit(2.0 * (nu - self.pivot))
+        known: Array = scipy.special.expit(2.0 * (nu - self.pivot))
         return known
 
     @property
@@ -66,7 +66,7 @@ class Mixture(BinaryTeacher):
 
     @property
     def pivot(self) -> float:
-        return -0.5 * float(special.logit(self.prior))
+        return -0.5 * float(scipy.special.logit(self.prior))
 
     @property
     def clean(self) -> Mixture:
@@ -80,7 +80,7 @@ class Mixture(BinaryTeacher):
         return self.label_law(1, x, V0)[0] + self.label_law(-1, -x, V0)[0]
 
     def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array:
-        share, below = self.prior if y > 0 else 1.0 - self.prior, special.ndtr(cut - k)
+        share, below = self.prior if y > 0 else 1.0 - self.prior, scipy.special.ndtr(cut - k)
         return np.asarray(share * below)
 
     def landmarks(self, y: int, V0: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
@@ -37,7 +37,7 @@ class ProbitSum(BinaryTeacher):
         for weight, threshold, variance in zip(weights, thresholds, variances, strict=True):
             distance = nu - threshold
             out += weight * (
-                special.ndtr(distance / np.sqrt(variance)) if variance else distance > 0
+                scipy.special.ndtr(distance / np.sqrt(variance)) if variance else distance > 0
             )
         return out
 
@@ -62,7 +62,7 @@ class ProbitSum(BinaryTeacher):
             inverse = 1.0 / np.sqrt(V0 + variance)
             t = (x - threshold) * inverse
             slope = (weight * inverse) * normal_density(t)
-            laws.append((weight * special.ndtr(t), slope, -inverse * t * slope))
+            laws.append((weight * scipy.special.ndtr(t), slope, -inverse * t * slope))
         Z, Z1, Z2 = (reduce(np.add, terms) for terms in zip(*laws, strict=True))
         return Z + offset, Z1, Z2
 

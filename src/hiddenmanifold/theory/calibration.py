@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Logistic
@@ -39,7 +39,7 @@ def calibration_error(scores: Scores) -> Array:
             x, V0 = some.k[row, None] * nodes, some.V0[row, None]
             teacher = binary(some.teacher)
             known, total = teacher.label_law(1, x, V0)[0], teacher.evidence(x, V0)
-            return np.asarray(special.expit(f) * total - known)
+            return np.asarray(scipy.special.expit(f) * total - known)
 
         rough = Panels.between(fanned(FAR, marks), (ORDER, halvings))
         roots = _sign_changes(excess, rough)

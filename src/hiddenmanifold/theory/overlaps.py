@@ -57,31 +57,30 @@ def overlaps(features: Features, at: Closing) -> Overlaps:
     """Overlaps that follow from the channel averages."""
     alpha, e1, noise, a, rho = at.alpha, at.e1, at.noise, at.a, at.rho
     s = features.sums(at.k, at.gamma)
+    D11, T11, D20, T20, W = s.D11, s.T11, s.D20, s.T20, s.W
+    T1, ra, raa = T20 + T11, rho * a, rho * a**2
+    responded, squared = alpha * e1, ra**2
     per_sample, zero = 1.0 / (alpha * e1**2), np.zeros_like(e1)
     # minus the derivative by log e1 of N D2, without the factor 2
-    fall = noise * (s.D20 - s.D21)
+    fall = noise * (D20 - s.D21)
 
     def gradient(by_log_e1: Array, by_e2: Array, by_e3: Array) -> Array:
         return np.array([by_log_e1 / e1, by_e2, by_e3]).T
 
     return Overlaps(
-        V=s.D1 / (alpha * e1),
-        Q=noise * s.D20 + rho * a**2 * s.T20,
-        q_w=(noise * s.D11 + rho * a**2 * s.T11) / at.k,
-        M=rho * a * s.T1,
-        deficit=rho * noise * s.D20 + (rho * a) ** 2 * s.W,
-        excess=noise * s.D20 + rho * s.T02,
-        dV=gradient(-s.D20 / (alpha * e1), zero, zero),
-        dQ=gradient(
-            -2.0 * (fall + rho * a**2 * (s.T20 - s.T21)),
-            s.D20 * per_sample,
-            2.0 * rho * a * s.T20 / e1,
-        ),
-        dM=gradient(-rho * a * s.T20, zero, rho * s.T1 / e1),
+        V=(D20 + D11) / responded,
+        Q=noise * D20 + raa * T20,
+        q_w=(noise * D11 + raa * T11) / at.k,
+        M=ra * T1,
+        deficit=rho * noise * D20 + squared * W,
+        excess=noise * D20 + rho * s.T02,
+        dV=gradient(-D20 / responded, zero, zero),
+        dQ=gradient(-2.0 * (fall + raa * (T20 - s.T21)), D20 * per_sample, 2.0 * ra * T20 / e1),
+        dM=gradient(-ra * T20, zero, rho * T1 / e1),
         ddeficit=gradient(
-            -2.0 * rho * fall - (rho * a) ** 2 * (2.0 * s.W + s.dW),
-            rho * s.D20 * per_sample,
-            2.0 * rho**2 * a * s.W / e1,
+            -2.0 * rho * fall - squared * (2.0 * W + s.dW),
+            rho * D20 * per_sample,
+            2.0 * rho**2 * a * W / e1,
         ),
-        dexcess=gradient(-2.0 * (fall + rho * s.T12), s.D20 * per_sample, zero),
+        dexcess=gradient(-2.0 * (fall + rho * s.T12), D20 * per_sample, zero),
     )

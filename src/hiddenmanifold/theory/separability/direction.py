@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
@@ -89,7 +89,7 @@ def rectified(a: Array) -> tuple[Array, Array, Array]:
     \int_0^\infty (s^n/n!)\,\phi(s+x)\,ds`, and :math:`I_n/I_{n-1} = 1/(x + (n+1) I_{n+1}/I_n)`.
     """
     a = np.maximum(a, BENDS[0])
-    density, Phi = normal_density(a), special.ndtr(a)
+    density, Phi = normal_density(a), scipy.special.ndtr(a)
     G, G1 = (1.0 + a * a) * Phi + a * density, 2.0 * (a * Phi + density)
     tail = a < -2.5
     x = -a[tail]
@@ -208,7 +208,7 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
     t0, t = np.zeros((2, points))
     if average.free:  # what balances the labels if nothing is seen
         plus, minus, _ = average.teacher.at_rest
-        t0 += special.ndtri(minus) if plus > minus else -special.ndtri(plus)
+        t0 += scipy.special.ndtri(minus) if plus > minus else -scipy.special.ndtri(plus)
     found, status = np.full((7, points), np.nan), np.full(points, int(Status.QUADRATURE))
 
     def minimum(some: Integers, level: int) -> tuple[Array, Array]:
