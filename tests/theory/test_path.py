@@ -12,7 +12,7 @@ from hiddenmanifold.theory.descent import walk
 from hiddenmanifold.theory.gaps import least
 from hiddenmanifold.theory.optimal import regular
 from hiddenmanifold.theory.path import Nodes, Path, cubic
-from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.saddle_point import SaddlePoint
 
 ALPHA, GAMMA = np.array([0.4, 1.3, 4.0]), np.array([0.5, 0.2, 1.5])
 UNBALANCED = Sign(noise=0.4, threshold=0.6)
@@ -36,7 +36,7 @@ def followed(m, low=1e-6):
     points = Points.of(ALPHA, GAMMA, np.full(len(ALPHA), HUGE))
     problem = SaddlePoint(channel, m.features, points)
     path = Path(problem, lambda x: channel.test_errors(x)["generalisation_error"])
-    nodes, gaps, lost = walk(path, path.start(solve(problem)), np.log(low))
+    nodes, gaps, lost = walk(path, np.log(low))
     assert not lost.any()
     return path, nodes, gaps
 
@@ -84,13 +84,13 @@ def test_cubics_keep_values_and_tangents():
         powers = np.power.outer(t, np.arange(4)).T[..., None]
         x = (c * powers).sum(0)
         dx = (c[1:] * np.arange(1, 4)[:, None, None] * powers[:3]).sum(0)
-        return Nodes(np.arange(5), t, x, dx, t, t, t)
+        return Nodes.of(np.arange(5), t, t, t, t, x, dx)
 
     left, right, between = rng.uniform(-2, -1, 5), rng.uniform(1, 2, 5), rng.uniform(-3, 3, 5)
     assert_allclose(cubic(node(left), node(right), between[:, None])[:, 0], node(between).x)
 
 
-def test_a_search_takes_few_turns(monkeypatch):
+def test_many_points_take_few_turns_each_and_few_points_few_together(monkeypatch):
     turns, close = [], SaddlePoint.close
 
     def counted(self, x, *arguments, **options):
@@ -98,9 +98,11 @@ def test_a_search_takes_few_turns(monkeypatch):
         return close(self, x, *arguments, **options)
 
     monkeypatch.setattr(SaddlePoint, "close", counted)
-    m = model(loss="square")
-    ds = hm.predict(m, n_over_d=3.0, p_over_n=np.geomspace(0.1, 10, 20), regularisation="optimal")
-    assert sum(turns) < 45 * ds.p_over_n.size
+    for points in (3, 250):
+        turns.clear()
+        ratios = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.1, 10, points)}
+        hm.predict(model(loss="square"), regularisation="optimal", workers=1, **ratios)
+        assert len(turns) < 30 if points == 3 else sum(turns) < 40 * points
 
 
 @pytest.mark.parametrize(("c", "bend", "falls"), [(1, 0, 1), (1, 3, 1), (-1, 60, 0), (-1, 90, 0)])

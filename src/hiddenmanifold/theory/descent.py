@@ -1,7 +1,9 @@
 r"""The walk along a path from large λ to small, by steps that keep the guesses good.
 
 Each solution starts on the cubic through the two before and their tangents: a node costs one or
-two Newton turns. How far the guess of a node was off bounds the error of the cubic beside it.
+two Newton turns. How far the guess of a node was off bounds the error of the cubic beside it. Few
+points have several walkers each, which set out from nodes of their own at the same time: a turn of
+few rows costs hardly less than one of many.
 """
 
 from __future__ import annotations
@@ -10,14 +12,11 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.theory.gaps import Gaps
-from hiddenmanifold.theory.path import FAR, Nodes, Path, cubic
+from hiddenmanifold.theory.path import ENOUGH, FAR, ROUGH, Nodes, Path, cubic, doubted
+from hiddenmanifold.theory.saddle_point import approach
 
-ROUGH = 1
-"""Level of quadrature of the walk."""
 AHEAD = 4.0
 """By how much a cubic is better inside its gap than one step ahead, at least."""
-QUADRATURE = 3e-6
-"""Relative error of a function on this level."""
 ASYMPTOTIC = 1e3
 """λ, in units of the larger of 1 and n/p, above which the unknowns keep their tangents."""
 FIRST, SHORTEST, LONGEST = 2.0, 1e-3, 20.0
@@ -26,28 +25,35 @@ SHRINK, GROWTH = 0.3, 2.0
 """Most by which a step is shortened and lengthened after one that went well."""
 CLOSE = 0.03
 """Distance of guess and solution that steps aim at."""
-SETTLED = 0.03
-"""Last Newton step to a node, which is off by its square."""
+TOGETHER, MOST = 200, 6
+"""Walkers that are worth a turn, and the most that a point has."""
+AT_REST = 1e-12
+"""Deviation of the predictions below which the intercept is that of a constant prediction."""
+NEAR, PATIENCE = 0.01, 12
+"""Residual at which Newton's method from afar has come near a node, and its turns at most."""
 
 
 class Walk:
-    """Where each point of a batch stands on its way down, and what it tries next."""
+    """Where each walker stands on its way down, and what it tries next."""
 
-    def __init__(self, path: Path, start: Nodes, low: float) -> None:
-        self.path, self.low, self.nodes = path, low, start
-        self.here, self.before = start[start.point], start[start.point]
-        self.number, self.gap = start.point.copy(), np.full(len(start.t), -1)
-        self.lost = np.zeros(len(start.t), dtype=bool)
+    def __init__(self, path: Path, start: Nodes, goal: Integers, low: float) -> None:
+        """Walkers set out from each node of `start`, to the node `goal` or (-1) to t = low."""
+        everyone = np.arange(len(start.t))
+        self.path, self.nodes = path, start
+        self.goal, self.low = goal, np.where(goal < 0, low, start.t[goal])
+        self.here, self.before = start[everyone], start[everyone]
+        self.number, self.gap = everyone.copy(), np.full(len(start.t), -1)
+        self.lost = np.isinf(start.doubt)
         self.gaps = Gaps(self.number[:0], self.number[:0], start.t[:0])
-        self.target, self.off = np.full((2, len(start.t)), np.nan)
+        self.target, self.off, self.guessed = np.full((3, len(start.t)), np.nan)
         self.guess, self.x = start.x.copy(), start.x.copy()
         easy = np.log(ASYMPTOTIC * np.maximum(1.0, path.problem.points.alpha))
-        self.aim(start.point, np.maximum(FIRST, start.t - easy))
+        self.aim(everyone, np.maximum(FIRST, start.t - easy[start.point]))
 
     def aim(self, some: Integers, step: Array) -> None:
-        """Guess the solutions of some points one step further down."""
+        """Guess the solutions of some walkers one step further down."""
         here, before = self.here[some], self.before[some]
-        self.target[some] = t = np.maximum(here.t - step, self.low)
+        self.target[some] = t = np.maximum(here.t - step, self.low[some])
         straight = here.x + here.dx * (t - here.t)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             curved = cubic(here, before, t[:, None])[:, 0]
@@ -56,44 +62,50 @@ class Walk:
         self.off[some] = np.nan
 
     def turn(self) -> Integers:
-        """One Newton turn of all points that are not there yet; returns them."""
+        """One Newton turn of all walkers that are not there yet; returns them."""
         going = np.flatnonzero((self.here.t > self.low) & ~self.lost)
         if not going.size:
             return going
         t, x = self.target[going], self.x[going]
-        step, size, dx = self.path.turn(going, t, x, ROUGH)
+        step, size, dx = self.path.turn(self.here.point[going], t, x, ROUGH)
         first = np.isnan(self.off[going])
         self.off[going] = np.where(first, size, self.off[going])
         good = size <= np.where(first, FAR, 0.5 * self.off[going])
-        settled = good & (size <= SETTLED)
-        self.x[going] += step
+        settled = good & (size <= ENOUGH[ROUGH])
+        self.x[going] = x + step
+        value, before = self.path.valued(np.array([x + step, x]))
+        self.guessed[going] = np.where(first, before, self.guessed[going])
         some, failed = going[settled], going[~good]
         if some.size:
-            newton = step[settled], size[settled], dx[settled]
-            self.arrive(self.path.reached(some, t[settled], x[settled], newton))
-        shorter = (self.here.t - self.target)[failed] / 3.0
-        self.lost[failed] = shorter < SHORTEST
-        self.aim(failed, shorter)
+            doubt = doubted(value, before, size, ROUGH)
+            columns = t, value, doubt, np.full_like(t, np.nan), x + step, dx
+            self.arrive(some, Nodes.of(self.here.point[going], *columns)[settled])
+        if failed.size:
+            shorter = (self.here.t - self.target)[failed] / 3.0
+            self.lost[failed] = shorter < SHORTEST
+            self.aim(failed, shorter)
         return going
 
-    def arrive(self, nodes: Nodes) -> None:
+    def arrive(self, some: Integers, nodes: Nodes) -> None:
         """Add nodes, with the gaps above them, and go on."""
-        some, before = nodes.point, self.here[nodes.point]
-        nodes.doubt[:] += QUADRATURE * np.abs(nodes.value)
-        error = np.abs(nodes.value - self.path.valued(self.guess[some])) / AHEAD
-        long = np.flatnonzero(before.t - nodes.t > LONGEST)
-        error[long] = np.maximum(error[long], self.swing(nodes[long], before[long]))
-        number = len(self.nodes.t) + np.arange(len(some))
+        before = self.here[some]
+        error, length = np.abs(nodes.value - self.guessed[some]) / AHEAD, before.t - nodes.t
+        long = np.flatnonzero(length > LONGEST)
+        if long.size:
+            error[long] = np.maximum(error[long], self.swing(nodes[long], before[long]))
+        home = (nodes.t == self.low[some]) & (self.goal[some] >= 0)
+        number = np.where(home, self.goal[some], len(self.nodes.t) - 1 + np.cumsum(~home))
         above = self.gap[some]  # whose cubic the guess was
         judged = above[above >= 0]
         self.gaps.error[judged] = np.maximum(self.gaps.error[judged], error[above >= 0])
         self.gap[some] = len(self.gaps.error) + np.arange(len(some))
         self.gaps += Gaps(number, self.number[some], error)
-        self.nodes, self.number[some] = self.nodes + nodes, number
+        self.nodes, self.number[some] = self.nodes + nodes[~home], number
         self.before[some], self.here[some] = before, nodes
-        step = np.where(before.t - nodes.t > LONGEST, FIRST, before.t - nodes.t)
         ratio = (CLOSE / np.maximum(self.off[some], 1e-12)) ** 0.25
-        self.aim(some, step * np.clip(ratio, SHRINK, GROWTH))
+        step = np.where(length > LONGEST, FIRST, length) * np.clip(ratio, SHRINK, GROWTH)
+        on = ~home & (nodes.t > self.low[some])
+        self.aim(some[on], step[on])
 
     def swing(self, nodes: Nodes, before: Nodes) -> Array:
         """How far the cubics of long gaps are from the asymptote above them."""
@@ -104,12 +116,38 @@ class Walk:
         return distance
 
 
-def walk(path: Path, start: Nodes, low: float) -> tuple[Nodes, Gaps, Booleans]:
-    """Nodes from given ones, one for each point, down to t = low, and the gaps between.
+def walk(path: Path, low: float) -> tuple[Nodes, Gaps, Booleans]:
+    """Nodes from the λ of each point down to t = low, and the gaps between.
 
-    Also which points did not get there.
+    The first nodes are those at the λ of the points. Also which points did not get to the end.
     """
-    walk = Walk(path, start, low)
+    start, goal = starts(path, low)
+    walk = Walk(path, start, goal, low)
     while walk.turn().size:
         pass
-    return walk.nodes, walk.gaps, walk.lost
+    lost = np.zeros(len(path.problem.points), dtype=bool)
+    lost[start.point[walk.lost]] = True
+    return walk.nodes, walk.gaps, lost
+
+
+def starts(path: Path, low: float) -> tuple[Nodes, Integers]:
+    """Where walkers set out, the first of all points first, and the nodes they go to (-1: none)."""
+    points, n = path.problem.points, path.problem.channel.overlap_unknowns
+    count = len(points)
+    top, easy = np.log(points.lam), np.log(ASYMPTOTIC * np.maximum(1.0, points.alpha))
+    walkers = np.clip(TOGETHER // count, 1, MOST)
+    t = np.linspace(np.clip(easy, low, top), low, walkers, endpoint=False)
+    t[0] = top
+    point = np.tile(np.arange(count), walkers)
+    near = approach(path.at(point, t.ravel()), NEAR, PATIENCE)
+    nodes, _ = path.solved(point, t.ravel(), near.x, ROUGH)
+    # where predictions do not vary, the intercept in units of their deviation is rounding
+    rests = np.flatnonzero(nodes.x[:count, 1] < 2.0 * np.log(AT_REST))
+    nodes.x[rests, n:], nodes.dx[rests, n:] = 0.0, 0.0
+    nodes = nodes[np.isfinite(nodes.doubt) | (np.arange(len(point)) < count)]
+    order = np.lexsort((-nodes.t, nodes.point))
+    above, below = order[:-1], order[1:]
+    next_one = nodes.point[above] == nodes.point[below]
+    goal = np.full(len(order), -1)
+    goal[above[next_one]] = below[next_one]
+    return nodes, goal

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.theory.path import Nodes, Path, cubic
+from hiddenmanifold.theory.path import FINE, Nodes, Path, cubic
 
 INSIDE = np.arange(1, 8) / 8.0
 """Where in a gap the interpolated function is evaluated, as fractions of its width."""
@@ -57,24 +57,27 @@ class Gaps:
         t = left.t + _least_of_parabola(np.column_stack([left.value, value, right.value])) * width
         # a fall is judged by the curvature of a wide cubic: unless it ends at a rise, go beyond it
         further = np.where((left.slope < 0) & (right.slope > 0), 1.0, BEYOND)
-        for end, sign in ((left, 1.0), (right, -1.0)):
-            reach, promise = self.fall(path, nodes, sign)
+        both, signs = self + self, np.repeat([1.0, -1.0], len(width))
+        falls = np.array(both.fall(path, nodes, signs)).reshape(2, 2, -1)
+        for end, sign, reach, promise in zip((left, right), (1.0, -1.0), *falls, strict=True):
             better = (promise < bound) & (reach > 0)
             bound = np.where(better, promise, bound)
             t = np.where(better, end.t + sign * np.minimum(further * reach, 0.9 * width), t)
         margin = np.minimum(APART, 0.01 * width)
         return bound, np.clip(t, left.t + margin, right.t - margin)
 
-    def fall(self, path: Path, nodes: Nodes, sign: float) -> tuple[Array, Array]:
+    def fall(self, path: Path, nodes: Nodes, sign: Array) -> tuple[Array, Array]:
         """How far the function falls from the left ends up, or (sign -1) from the right ends down.
 
         Also to what; 0 and the value there where it does not.
         """
-        left, right = nodes[self.left], nodes[self.right]
-        end = left if sign > 0 else right
-        found, promise = np.zeros(len(self.left)), end.value.copy()
+        end = nodes[np.where(sign > 0, self.left, self.right)]
+        found, promise = np.zeros(len(sign)), end.value.copy()
         some = np.flatnonzero(sign * end.slope < -GAIN * np.abs(end.value))
-        left, right, end = left[some], right[some], end[some]
+        if not some.size:
+            return found, promise
+        left, right = nodes[self.left[some]], nodes[self.right[some]]
+        end, sign = end[some], sign[some]
         slope, limit = sign * end.slope, right.t - left.t
         reach, best, at_best = INSIDE[0] * limit, end.value, np.zeros(len(some))
         for _ in range(PARABOLAS):
@@ -85,21 +88,20 @@ class Gaps:
                 vertex = -0.5 * slope * reach**2 / (value - end.value - slope * reach)
             inside = (vertex > 0) & (vertex < limit)  # else it still falls faster than a parabola
             reach = np.where(inside, vertex, 0.5 * (reach + limit))
-        found[some] = np.where(inside, reach, at_best) if some.size else ()
+        found[some] = np.where(inside, reach, at_best)
         promise[some] = np.minimum(best, end.value + 0.5 * slope * found[some])
         return found, promise
 
     def divided(self, path: Path, nodes: Nodes, t: Array) -> tuple[Nodes, Gaps]:
         """New nodes at t, and the two gaps out of each; the nodes come after the old ones."""
         left, right = nodes[self.left], nodes[self.right]
-        guess = cubic(left, right, t[:, None])[:, 0]
-        new = path.tight(left.point, t, guess)
+        new, guessed = path.solved(left.point, t, cubic(left, right, t[:, None])[:, 0], FINE)
         share = (t - left.t) / (right.t - left.t)
         with np.errstate(invalid="ignore"):
-            off = np.abs(new.value - path.valued(guess)) / (16.0 * (share * (1.0 - share)) ** 2)
+            off = np.abs(new.value - guessed) / (16.0 * (share * (1.0 - share)) ** 2)
         number = len(nodes.t) + np.arange(len(t))
         lower = Gaps(self.left, number, off * share**4)
-        return new, lower + Gaps(number, self.right, off * (1.0 - share) ** 4)
+        return path.sloped(new), lower + Gaps(number, self.right, off * (1.0 - share) ** 4)
 
 
 def _least_of_parabola(value: Array) -> Array:
@@ -133,7 +135,7 @@ def least(path: Path, nodes: Nodes, gaps: Gaps) -> tuple[Array, Array, Array, Bo
     target = best()[nodes.point]
     close = nodes.value - nodes.doubt <= target + RIVALS * np.abs(target)
     rivals = np.flatnonzero(close & (nodes.doubt > 0))
-    nodes[rivals] = path.tight(nodes.point[rivals], nodes.t[rivals], nodes.x[rivals])
+    nodes[rivals] = path.tight(nodes[rivals])
     lost[nodes.point[np.isinf(nodes.doubt)]] = True
     bound, t = gaps.prospects(path, nodes)
     for turn in range(ROUNDS + 1):
@@ -152,8 +154,9 @@ def least(path: Path, nodes: Nodes, gaps: Gaps) -> tuple[Array, Array, Array, Bo
     order = np.lexsort((nodes.value, nodes.point))
     first = order[np.unique(nodes.point[order], return_index=True)[1]]
     t, value = nodes.t[first], nodes.value[first]
-    for ends, sign in ((gaps.left, 1.0), (gaps.right, -1.0)):
-        beside = gaps[np.isin(ends, first)]  # two at each, one at the ends of the path
-        t[nodes.point[beside.left]] += sign * beside.fall(path, nodes, sign)[0]
+    # two at each, one at the ends of the path
+    up, down = (gaps[np.isin(ends, first)] for ends in (gaps.left, gaps.right))
+    beside, sign = up + down, np.repeat([1.0, -1.0], [len(up.left), len(down.left)])
+    np.add.at(t, nodes.point[beside.left], sign * beside.fall(path, nodes, sign)[0])
     x = nodes.x[first] + nodes.dx[first] * (t - nodes.t[first])[:, None]
     return t, x, value, lost

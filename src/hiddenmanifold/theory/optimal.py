@@ -16,7 +16,6 @@ from itertools import pairwise
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
-from hiddenmanifold.errors import Status
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
@@ -26,7 +25,7 @@ from hiddenmanifold.theory.descent import walk
 from hiddenmanifold.theory.gaps import least
 from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.path import Path
-from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.saddle_point import SaddlePoint
 from hiddenmanifold.theory.scores import Observed
 
 SCAN = np.log(10.0) * np.arange(-7.5, 4.6, 1.5)
@@ -111,24 +110,22 @@ class Descent:
             return known[self.target]
 
         path = Path(problem, objective)
-        outcome = solve(problem)
-        start = path.start(outcome)
-        nodes, gaps, lost = walk(path, start, np.log(self.low))
+        nodes, gaps, lost = walk(path, np.log(self.low))
         order = np.lexsort((nodes.t, nodes.point))
         bottom = path.sloped(nodes[order[np.unique(nodes.point[order], return_index=True)[1]]])
         t, x, error, failed = least(path, nodes, gaps)
         law = bottom.slope * bottom.t  # what is left to rise, if the error goes like 1/log(1/λ)
         remaining = np.maximum(-TAIL * law, 0.5 * law) + bottom.doubt + NEAR * np.abs(error)
         tail = ~(bottom.value - remaining > error)
-        bottom[tail] = path.tight(bottom.point[tail], bottom.t[tail], bottom.x[tail])
+        bottom[tail] = path.tight(bottom[tail])
         return {
             "lam": np.exp(t),
             "x": x,
-            "top": start.value,
+            "top": nodes.value[: len(self.points)],
             "tail": tail,
             "bottom": bottom.value,
             "slope": bottom.slope,
-            "lost": lost | failed | (outcome.status != Status.CONVERGED),
+            "lost": lost | failed,
         }
 
 

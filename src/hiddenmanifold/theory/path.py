@@ -13,46 +13,78 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.numerics.newton import largest, newton_step
-from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint
+from hiddenmanifold.theory.saddle_point import SaddlePoint
 from hiddenmanifold.theory.sensitivity import STEP, tangents
 
-FINE = 2
-"""Level of quadrature of nodes that compete for the least value."""
-AT_REST = 1e-12
-"""Deviation of the predictions below which the intercept is that of a constant prediction."""
+ROUGH, FINE = 1, 2
+"""Levels of quadrature of a first survey, and of nodes that compete for the least value."""
+QUADRATURE = {ROUGH: 3e-6, FINE: 0.0}
+"""Relative error of a function on a level."""
+ENOUGH = {ROUGH: 0.03, FINE: 1e-5}
+"""Last Newton step to a node, which is off by its square."""
 FAR = 0.5
 """Distance of guess and solution from which on Newton's method is not trusted."""
-TIGHT = 1e-5
-"""Last Newton step to a node that competes: it is off by its square."""
 BLOCK = 1024
 """Unknowns of which the objective is computed together: its integrals need memory."""
 TURNS = 6
-"""Newton turns to a node that competes, at most."""
+"""Newton turns to a node, at most."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Solutions at some t of some points, their tangents, and the function with its doubt."""
+    """Solutions at some t of some points, their tangents, and the function with its doubt.
+
+    One table has all of it, so that nodes are taken and joined at little cost: t, value, doubt,
+    slope by t (NaN where it was not asked for), unknowns and tangents.
+    """
 
     point: Integers
-    t: Array
-    x: Array
-    dx: Array
-    value: Array
-    doubt: Array
-    slope: Array
-    """Of the function by t; NaN where it was not asked for."""
+    table: Array
+
+    @classmethod
+    def of(cls, point: Integers, *columns: Array) -> Self:
+        """Nodes out of columns of the table, or several side by side."""
+        return cls(point, np.column_stack(columns))
+
+    @property
+    def t(self) -> Array:
+        """Logarithm of λ."""
+        return self.table[:, 0]
+
+    @property
+    def value(self) -> Array:
+        """The function at the node."""
+        return self.table[:, 1]
+
+    @property
+    def doubt(self) -> Array:
+        """How far it may be off."""
+        return self.table[:, 2]
+
+    @property
+    def slope(self) -> Array:
+        """Its derivative along the path."""
+        return self.table[:, 3]
+
+    @property
+    def x(self) -> Array:
+        """The unknowns."""
+        return self.table[:, 4 : 2 + self.table.shape[1] // 2]
+
+    @property
+    def dx(self) -> Array:
+        """Their derivatives."""
+        return self.table[:, 2 + self.table.shape[1] // 2 :]
 
     def __getitem__(self, some: Integers | Booleans) -> Self:
-        return replace(self, **{name: values[some] for name, values in vars(self).items()})
+        return replace(self, point=self.point[some], table=self.table[some])
 
     def __setitem__(self, some: Integers | Booleans, other: Nodes) -> None:
-        for name, values in vars(self).items():
-            values[some] = getattr(other, name)
+        self.point[some], self.table[some] = other.point, other.table
 
     def __add__(self, other: Nodes) -> Self:
-        pairs = {n: np.concatenate([v, getattr(other, n)]) for n, v in vars(self).items()}
-        return replace(self, **pairs)
+        point, table = (self.point, other.point), (self.table, other.table)
+        return replace(self, point=np.concatenate(point), table=np.concatenate(table))
 
 
 def cubic(left: Nodes, right: Nodes, t: Array) -> Array:
@@ -72,20 +104,14 @@ class Path:
     problem: SaddlePoint
     objective: Callable[[Array], Array]
 
-    def start(self, outcome: Outcome) -> Nodes:
-        """The nodes of solved points at their own λ."""
-        along = tangents(self.problem, outcome.e, outcome.matrix, ("regularisation",))
-        x, dx, n = outcome.x.copy(), along["regularisation"], self.problem.channel.overlap_unknowns
-        # where predictions do not vary, the intercept in units of their deviation is rounding
-        rests = x[:, 1] < 2.0 * np.log(AT_REST)
-        x[rests, n:], dx[rests, n:] = 0.0, 0.0
-        t = np.log(self.problem.points.lam)
-        value, certain = self.valued(x), np.zeros_like(t)
-        return self.sloped(Nodes(np.arange(len(t)), t, x, dx, value, certain, t))
+    def at(self, point: Integers, t: Array) -> SaddlePoint:
+        """The equations of some points at other λ."""
+        points = replace(self.problem.points[point], lam=np.exp(t))
+        return replace(self.problem, points=points)
 
     def turn(self, point: Integers, t: Array, x: Array, level: int) -> tuple[Array, Array, Array]:
         """Newton step from x, its length or the residual if that is longer, and the tangent."""
-        problem = replace(self.problem, points=self.problem.points[point].at(np.exp(t)))
+        problem = self.at(point, t)
         turn = problem.close(x, slice(None), level)
         step = newton_step(turn.matrix, turn.residual)
         along = tangents(problem, turn.hats.e[:, :3], turn.matrix, ("regularisation",), turn.dy)
@@ -98,38 +124,45 @@ class Path:
         with np.errstate(all="ignore"):
             for i in range(0, len(flat), BLOCK):
                 value.flat[i : i + BLOCK] = self.objective(flat[i : i + BLOCK])
-        return np.where(np.isfinite(value), value, np.inf)
+        value[~np.isfinite(value)] = np.inf
+        return value
 
-    def reached(
-        self, point: Integers, t: Array, x: Array, newton: tuple[Array, Array, Array]
-    ) -> Nodes:
-        """The nodes that a Newton turn from x leads to; they are off by its square."""
-        step, size, dx = newton
-        value = self.valued(x + step)
-        doubt = 4.0 * size * np.abs(value - self.valued(x))
-        return Nodes(point, t, x + step, dx, value, doubt, np.full_like(t, np.nan))
+    def solved(self, point: Integers, t: Array, x: Array, level: int) -> tuple[Nodes, Array]:
+        """Nodes by Newton's method from guesses, and the function at those.
+
+        The doubt is infinite where that fails.
+        """
+        last, step, dx, size = x.copy(), np.zeros_like(x), np.zeros_like(x), np.zeros(len(t))
+        going, most = np.arange(len(t)), np.full(len(t), FAR)
+        for _ in range(TURNS):
+            if not going.size:
+                break
+            last[going] += step[going]
+            newton = self.turn(point[going], t[going], last[going], level)
+            step[going], size[going], dx[going] = newton
+            on = (newton[1] > ENOUGH[level]) & (newton[1] <= most[going])
+            going = going[on]
+            most[going] = 0.5 * size[going]
+        value, before, guessed = self.valued(np.array([last + step, last, x]))
+        doubt = np.where(size <= ENOUGH[level], doubted(value, before, size, level), np.inf)
+        return Nodes.of(point, t, value, doubt, np.full_like(t, np.nan), last + step, dx), guessed
+
+    def tight(self, nodes: Nodes) -> Nodes:
+        """The same nodes to all digits, with slopes."""
+        return self.sloped(self.solved(nodes.point, nodes.t, nodes.x, FINE)[0])
 
     def sloped(self, nodes: Nodes) -> Nodes:
         """The same nodes with slopes."""
         length = STEP / np.maximum(1.0, largest(nodes.dx))
-        ends = (self.valued(nodes.x + side * length[:, None] * nodes.dx) for side in (1, -1))
+        shift = length[:, None] * nodes.dx
+        ahead, behind = self.valued(np.array([nodes.x + shift, nodes.x - shift]))
         with np.errstate(invalid="ignore"):
-            return replace(nodes, slope=np.subtract(*ends) / (2.0 * length))
+            nodes.slope[:] = (ahead - behind) / (2.0 * length)
+        return nodes
 
-    def tight(self, point: Integers, t: Array, x: Array) -> Nodes:
-        """Nodes on the fine level, from guesses; the doubt is infinite where that fails."""
-        zero = np.zeros(len(t))
-        nodes = Nodes(point, t, x.copy(), np.zeros_like(x), zero + np.inf, zero + np.inf, zero)
-        going = np.arange(len(t))
-        for _ in range(TURNS):
-            if not going.size:
-                break
-            at = nodes[going]
-            newton = self.turn(at.point, at.t, at.x, FINE)
-            nodes.x[going] += newton[0]
-            done, failed = newton[1] <= TIGHT, newton[1] > FAR
-            if done.any():
-                part = newton[0][done], newton[1][done], newton[2][done]
-                nodes[going[done]] = self.reached(at.point[done], at.t[done], at.x[done], part)
-            going = going[~done & ~failed]
-        return self.sloped(nodes)
+
+def doubted(value: Array, before: Array, size: Array, level: int) -> Array:
+    """How far values may be off after a last Newton turn of given size: by its square."""
+    with np.errstate(invalid="ignore"):
+        doubt: Array = 4.0 * size * np.abs(value - before) + QUADRATURE[level] * np.abs(value)
+    return doubt

@@ -168,11 +168,21 @@ def _from_collapsed(problem: SaddlePoint) -> Solution:
     return _newton(problem, problem.channel.collapsed(len(problem.points.lam)), FINER)
 
 
+def approach(problem: SaddlePoint, tolerance: float, max_iterations: int) -> Solution:
+    """Newton's method from a common start, on the roughest quadrature and only so far."""
+    return _newton(problem, _first_turn(problem), 0, max_iterations, tolerance)
+
+
 def _newton(
-    problem: SaddlePoint, x: Array, level: int = 0, max_iterations: int = MAX_ITERATIONS
+    problem: SaddlePoint,
+    x: Array,
+    level: int = 0,
+    max_iterations: int = MAX_ITERATIONS,
+    tolerance: float | None = None,
 ) -> Solution:
     """Newton's method on one level of quadrature."""
-    tolerance = RESCUE_TOLERANCE if level == FINER else START_TOLERANCE
+    if tolerance is None:
+        tolerance = RESCUE_TOLERANCE if level == FINER else START_TOLERANCE
 
     def system(x: Array, index: Integers) -> tuple[Array, Array]:
         turn = problem.close(x, index, level)
