@@ -20,7 +20,7 @@ ROUGH, FINE = 1, 2
 """Levels of quadrature of a first survey, and of nodes that compete for the least value."""
 QUADRATURE = {ROUGH: 3e-6, FINE: 0.0}
 """Relative error of a function on a level."""
-ENOUGH = {ROUGH: 0.03, FINE: 1e-5}
+ENOUGH = {ROUGH: 0.03, FINE: 1e-6}
 """Last Newton step to a node, which is off by its square."""
 FAR = 0.5
 """Distance of guess and solution from which on Newton's method is not trusted."""
