@@ -21,6 +21,8 @@ ASYMPTOTIC = 1e3
 """λ, in units of the larger of 1 and n/p, above which the unknowns keep their tangents."""
 FIRST, SHORTEST, LONGEST = 2.0, 1e-3, 20.0
 """Step in t to begin with, one at which the walk ends, and one that is no measure of the next."""
+MIDWAY = 0.7
+"""Step in t of walkers that begin where nothing is easy, and no cubic has been judged."""
 SHRINK, GROWTH = 0.3, 2.0
 """Most by which a step is shortened and lengthened after one that went well."""
 CLOSE = 0.03
@@ -48,7 +50,8 @@ class Walk:
         self.target, self.off, self.guessed = np.full((3, len(start.t)), np.nan)
         self.guess, self.x = start.x.copy(), start.x.copy()
         easy = np.log(ASYMPTOTIC * np.maximum(1.0, path.problem.points.alpha))
-        self.aim(everyone, np.maximum(FIRST, start.t - easy[start.point]))
+        down = start.t - easy[start.point]
+        self.aim(everyone, np.where(down >= 0.0, np.maximum(FIRST, down), MIDWAY))
 
     def aim(self, some: Integers, step: Array) -> None:
         """Guess the solutions of some walkers one step further down."""
