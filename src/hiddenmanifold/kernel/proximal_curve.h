@@ -540,7 +540,8 @@ INLINE void panel_over_s(Nodes *n, const Point *p, const Loss *loss, const Rule 
     }
 }
 
-/* A panel that runs over u because s hardly moves: u - mean would lose its digits. */
+/* A panel that runs over u because s hardly moves: u - mean would lose its digits. Newton's method
+   from the line between the ends is over soon. */
 INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule *rule,
                          ptrdiff_t at)
 {
@@ -550,8 +551,19 @@ INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule 
     double margin = fabs(high - low) + 1e-15 * fabs(high); /* the ends are known to rounding */
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double zeta = start + width * rule->x[i], u = p->mean + p->deviation * zeta;
-        double s = root(loss, u, V, low - margin, high + margin, first + length * rule->x[i], 0.0);
+        double guess = first + length * rule->x[i], s = guess, value = NAN;
         Values v = loss_at(loss, s, 1);
+        for (int turn = 0; turn < 3; turn++) {
+            value = V * v.h - (u - s);
+            if (fabs(value) <= 4.0 * ROUNDING * fabs(u))
+                break;
+            s -= value / (1.0 + V * v.curvature);
+            v = loss_at(loss, s, 1);
+        }
+        if (!(fabs(value) <= 4.0 * ROUNDING * fabs(u))) {
+            s = root(loss, u, V, low - margin, high + margin, guess, 0.0);
+            v = loss_at(loss, s, 1);
+        }
         double mass = width * rule->w[i], bend = mass * v.curvature / (1.0 + V * v.curvature);
         add_node(n, -zeta, v.h, mass, bend, v.rho);
     }

@@ -22,6 +22,8 @@ QUADRATURE = {ROUGH: 3e-6, FINE: 0.0}
 """Relative error of a function on a level."""
 ENOUGH = {ROUGH: 0.03, FINE: 1e-6}
 """Last Newton step to a node, which is off by its square."""
+LUCK = 0.1
+"""Relative change of a function per unit of the unknowns, at least."""
 FAR = 0.5
 """Distance of guess and solution from which on Newton's method is not trusted."""
 BLOCK = 1024
@@ -162,7 +164,11 @@ class Path:
 
 
 def doubted(value: Array, before: Array, size: Array, level: int) -> Array:
-    """How far values may be off after a last Newton turn of given size: by its square."""
+    """How far values may be off after a last Newton turn of given size: by its square.
+
+    That the turn itself hardly changed a value may be luck.
+    """
     with np.errstate(invalid="ignore"):
-        doubt: Array = 4.0 * size * np.abs(value - before) + QUADRATURE[level] * np.abs(value)
+        change = np.maximum(np.abs(value - before), LUCK * size * np.abs(value))
+        doubt: Array = 4.0 * size * change + QUADRATURE[level] * np.abs(value)
     return doubt
