@@ -254,6 +254,38 @@ def test_a_dip_of_a_millionth_beside_the_plateau_is_found():
     assert best.generalisation_error <= scan.generalisation_error.min() * (1 + 1e-10)
 
 
+def test_a_path_that_is_lost_keeps_the_least_that_it_found():
+    """Predictions are constant at large λ, where no walker gets through."""
+    m = hm.Model(
+        activation="sign",
+        projection="orthogonal",
+        teacher=Sign(threshold=0.44165622329255333),
+        loss="hinge",
+        intercept=True,
+    )
+    ratios = {"n_over_d": 3.27227, "p_over_n": 3.41929}
+    best = hm.predict(m, regularisation="optimal", **ratios)
+    near = hm.predict(m, regularisation=np.exp(-1.34), **ratios)
+    assert best.generalisation_error <= near.generalisation_error
+    assert best.optimal_regularisation == pytest.approx(np.exp(-1.3373), rel=1e-3)
+
+
+def test_the_lower_of_two_minima_is_found_that_are_almost_equal():
+    m = hm.Model(
+        activation="tanh",
+        projection="orthogonal",
+        teacher=Sign(flip=0.20570503372631746, threshold=0.970721662724, rho=1.606776203572),
+        loss="smoothed_hinge",
+        intercept=True,
+    )
+    wanted, target = hm.Optimal("calibration_error"), {"observables": "calibration_error"}
+    ratios = {"n_over_d": 9.87581, "p_over_n": 2.83871}
+    best = hm.predict(m, regularisation=wanted, **ratios)
+    both = hm.predict(m, regularisation=[0.04172, 0.1032], **target, **ratios).calibration_error
+    assert 0.9999 < both[1] / both[0] < 1.0
+    assert best.calibration_error <= both[1]
+
+
 def test_a_path_that_is_settled_further_down_is_taken_from_there():
     teacher = hm.teachers.Logistic(slope=3.81, threshold=0.612)
     model = hm.Model(

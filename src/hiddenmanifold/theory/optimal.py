@@ -164,7 +164,7 @@ def optimum(
     points, path = errors.points, _followed(errors, low, high)
     lam, lost, top = path["lam"], path["lost"].astype(bool), path["top"]
     found = predicted(points.at(lam), start=path["x"])
-    error = np.where(lost, np.nan, found[errors.target])
+    error = found[errors.target].copy()
     lost |= np.isnan(error)
     moved = np.zeros(len(points), dtype=bool)
 
@@ -180,10 +180,10 @@ def optimum(
     tail = path["tail"].astype(bool) & ~lost
     if tail.any():
         compete(tail, *scanned(errors[tail], low, EDGES[0]))
-    if lost.any():
-        lam[lost] = np.nan
+    lam[np.isnan(error)] = np.nan
+    if lost.any():  # what was found on the part of the path that could be followed competes
         compete(lost, *scanned(errors[lost], low, high))
-    moved |= lost
+    moved |= np.isnan(lam)
     if moved.any():
         again = predicted(points[moved].at(lam[moved]))
         for name, values in again.items():
@@ -230,8 +230,7 @@ def _descended(errors: ErrorByLambda, low: float, high: float) -> Columns:
         ]
     )
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    found["lam"] = np.clip(np.where(found["lost"], low, found["lam"]), low, high)
-    found["x"][found["lost"]] = np.nan
+    found["lam"] = np.clip(found["lam"], low, high)
     return found
 
 
