@@ -285,6 +285,14 @@ def test_rare_labels_keep_their_digits(threshold):
     assert found.status[0] == hm.Status.CONVERGED
 
 
+@pytest.mark.parametrize("teacher", [teachers.Sign(), teachers.Sign(noise=1e-9)])
+def test_few_steps_lead_to_the_minimum_however_little_is_hidden(teacher, monkeypatch):
+    monkeypatch.setattr(separability, "MAX_ITERATIONS", 8)
+    hidden = np.logspace(-60, 0, 31)
+    found = least(teacher, 1 - hidden, False, hidden)
+    assert np.all(found.status == hm.Status.CONVERGED)
+
+
 def test_symmetric_rules_ask_for_no_intercept():
     chi = np.array([0.2, 0.7])
     free, fixed = (least(teachers.Logistic(slope=3.0), chi, f) for f in (True, False))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.numerics.minima import Function, Samples, hidden_turns, refined_minima
 from hiddenmanifold.numerics.roots import increasing_root
 
@@ -15,7 +16,9 @@ ROUNDING = 1e-12
 STILL = 1e-9
 """Slope, relative to the value, that counts as none."""
 CLOSE = 1e-8
-"""Relative distance from the target that a crossing may have."""
+"""Relative distance from the target that a crossing may have, before the last step to it."""
+EVEN = 3.0
+"""How much steeper or flatter than on average a curve may be at the ends of an interpolation."""
 
 
 def with_turns(curve: Function, scan: Samples) -> Samples:
@@ -43,13 +46,13 @@ def _flipped(samples: Samples) -> Samples:
 
 
 def descents(
-    curve: Function, samples: Samples, target: Array
+    curve: Function, samples: Samples, target: Array, close: float = CLOSE
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """The t from which on each curve stays at its target or below, and the first where it is.
 
     Minus infinity if it is there from the first sample on, plus infinity if it never is. Each comes
     with the value there (of the first sample, or of the last); both are NaN where a sample that
-    matters is.
+    matters is, or where no value was found that is as `close` to the target, relative to it.
     """
     samples = samples.ordered()
     most = (target * (1.0 + ROUNDING))[samples.point]
@@ -57,9 +60,9 @@ def descents(
     above, below = ~(samples.value <= most), ~(samples.value > most)  # NaN may be either
     np.maximum.at(lasting, samples.point[above], order[above] + 1)
     np.minimum.at(first, samples.point[below], order[below])
-    for_good = _crossing(curve, samples, target, lasting)
+    for_good = _crossing(curve, samples, target, close, lasting)
     again = np.where(first == lasting, _ends(samples, len(target))[0], first)  # is known by now
-    at_first = _crossing(curve, samples, target, again)
+    at_first = _crossing(curve, samples, target, close, again)
     t, value = (np.where(first == lasting, *both) for both in zip(for_good, at_first, strict=True))
     return for_good, (t, value)
 
@@ -71,7 +74,7 @@ def _ends(samples: Samples, points: int) -> tuple[Integers, Integers]:
 
 
 def _crossing(
-    curve: Function, samples: Samples, target: Array, after: Integers
+    curve: Function, samples: Samples, target: Array, close: float, after: Integers
 ) -> tuple[Array, Array]:
     """Where each curve comes down between the sample `after` and the one before it, and to what."""
     start, end = _ends(samples, len(target))
@@ -79,16 +82,53 @@ def _crossing(
     t = np.where(after == start, -np.inf, np.inf)
     value = samples.value[right]
     inside = (after > start) & (after < end)
+    missed = np.isnan(samples.value[left]) | (inside & np.isnan(value))
+    some = np.flatnonzero(inside & ~missed)
+    if some.size:
+        between = samples[left[some]], samples[right[some]]
+        t[some], value[some], missed[some] = _descent(curve, *between, target[some], close)
+    return np.where(missed, np.nan, t), np.where(missed, np.nan, value)
 
-    some = np.flatnonzero(inside & ~np.isnan(samples.value[left] + value))
+
+def _descent(
+    curve: Function, left: Samples, right: Samples, target: Array, close: float
+) -> tuple[Array, Array, Booleans]:
+    """Where curves come down between two samples each, to what, and which were missed.
+
+    The place is known to the square of the last step, and so is the value there.
+    """
+    last = np.full((3, len(target)), np.nan)
 
     def fallen(t: Array, which: Integers) -> tuple[Array, Array]:
-        value, slope = curve(some[which], t)
-        return target[some[which]] - value, -slope
+        here = Samples.of(curve, left.point[which], t)
+        last[:, which] = t, here.value, here.slope
+        short = target[which] - here.value
+        place = _interpolated([left[which], here, right[which]], target[which])
+        return short, np.where(np.isnan(place), -here.slope, short / (t - place))
 
-    if some.size:
-        bracket = samples.t[left[some]], samples.t[right[some]]
-        t[some] = increasing_root(fallen, bracket, 0.01 * CLOSE * target[some])
-        value[some] = curve(some, t[some])[0]
-    missed = np.isnan(samples.value[left]) | (inside & ~(np.abs(value - target) <= CLOSE * target))
-    return np.where(missed, np.nan, t), np.where(missed, np.nan, value)
+    with np.errstate(all="ignore"):
+        start = _interpolated([left, right], target)
+        start = np.where(np.isnan(start), 0.5 * (left.t + right.t), start)
+        t = increasing_root(fallen, (left.t, right.t), close * target, start)
+        at, value, slope = last
+        beside = value + np.where(t == at, 0.0, slope * (t - at))
+    return t, beside, ~(np.abs(value - target) <= close * target)
+
+
+def _interpolated(nodes: Sequence[Samples], target: Array) -> Array:
+    """Where curves through some nodes, with their slopes, come down to a target; NaN if unknown.
+
+    Interpolated is t as a function of the logarithm of the curve: errors fall like powers. It is
+    not trusted if a curve is much steeper or flatter at the outer nodes than between.
+    """
+    t, value, slope = np.array([[n.t, n.value, n.slope] for n in nodes]).swapaxes(0, 1)
+    z, tangent = np.log(value / target), value / slope
+    bend = tangent[[0, -1]] * (z[-1] - z[0]) / (t[-1] - t[0])
+    even = ((bend > 1.0 / EVEN) & (bend < EVEN)).all(0)
+    twice, place = np.repeat(z, 2, axis=0), np.repeat(t, 2, axis=0)
+    for k in range(1, len(twice)):  # Neville's rule at zero, for nodes that count twice
+        a, b = twice[:-k], twice[k:]
+        place = (b * place[:-1] - a * place[1:]) / (b - a)
+        if k == 1:
+            place[::2] = t - tangent * z
+    return np.where(even & np.isfinite(place[0]), place[0], np.nan)

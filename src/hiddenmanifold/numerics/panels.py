@@ -69,8 +69,8 @@ class Panels:
         return cls(len(edges), row, nodes, width * w * normal_density(nodes))
 
     def sum(self, values: Array) -> Array:
-        """Integral of `values` (panels, nodes) over the normal law, in each row."""
-        return sum_by_row(np.einsum("ij,ij->i", self.weights, values), self.row, self.rows)
+        """Integral of `values` (..., panels, nodes) over the normal law, in each row."""
+        return sum_by_row(np.einsum("ij,...ij->...i", self.weights, values), self.row, self.rows)
 
 
 def refine(function: Function, shape: tuple[int, ...], levels: Iterable[int]) -> Array:

@@ -2,60 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.roots import increasing_root
+from hiddenmanifold.numerics.crossings import descents
+from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory.optimal import ErrorByLambda, optimum
 
-SCAN = np.log(10.0) * np.arange(-3.0, 10.0)
+MANY = np.log(10.0) * np.arange(0.0, 10.0)
 """Values of log(p/n) between which the number is sought."""
+FEW = np.log(10.0) * np.arange(-3.0, 0.0)
+"""Those that are tried only where all of them are enough."""
+END = np.log(HUGE)
+"""The log(p/n) that stands for infinitely many features."""
+CLOSE = 1e-7
+"""How far from the excess that is sought that of a crossing may be, relative to it."""
+
+
+@dataclass(frozen=True)
+class BestError:
+    """The error at optimal λ as a function of t = log(p/n), with n/d held fixed."""
+
+    model: Model
+    delta: Array
+    crew: Crew
+
+    def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
+        """The error and its slope by t, which an optimal λ does not change."""
+        alpha = np.exp(-t)
+        points = Points.of(alpha, alpha / self.delta[point], np.full_like(t, np.nan), t >= END)
+        errors = ErrorByLambda(self.model, points, "generalisation_error", self.crew)
+        found = optimum(errors, 0.0, np.inf, slopes=("p",))[1]
+        return found["generalisation_error"], found["generalisation_error_by_log_p"]
+
+    def scan(self, point: Integers, t: Array) -> Samples:
+        """Samples of some points, at all t each."""
+        return Samples.of(self, np.tile(point, len(t)), np.repeat(t, len(point)))
 
 
 def fewest_features(
     model: Model, n_over_d: Array, within: float, crew: Crew
 ) -> tuple[Columns, Booleans]:
     """Fewest p/n with an error `within` of the kernel limit, both errors, and what was missed."""
-    infinite = np.full(len(n_over_d), np.log(HUGE))
-    limit = _best(model, infinite, n_over_d, crew)[0]
-    target, close = limit + np.log1p(within), min(1e-10, 1e-4 * within)
+    errors, points = BestError(model, n_over_d, crew), np.arange(len(n_over_d))
+    scan = errors.scan(points, np.append(MANY, END))
+    limit, samples = scan[scan.t == END].value, scan[scan.t < END]
+    above = ~(samples.value <= (1.0 + within) * limit[samples.point])
+    samples += errors.scan(np.setdiff1d(points, samples.point[above]), FEW)
 
-    def reached(t: Array, index: Integers) -> tuple[Array, Array]:
-        error, slope = _best(model, t, n_over_d[index], crew)
-        return target[index] - error, -slope
+    def excess(point: Integers, error: Array, slope: Array) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return error / limit[point] - 1.0, slope / limit[point]
 
-    bracket = _bracket(model, n_over_d, target, crew)
-    t = increasing_root(reached, bracket, close)
-    error = _best(model, t, n_over_d, crew)[0]
+    def curve_of_excess(point: Integers, t: Array) -> tuple[Array, Array]:
+        return excess(point, *errors(point, t))
+
+    value, slope = excess(samples.point, samples.value, samples.slope)
+    samples = Samples(samples.point, samples.t, value, slope)
+    noise = min(1e-10, 1e-4 * within) * (1.0 + within) / within
+    close = float(np.clip(CLOSE, noise, 100.0 * noise))
+    (t, value), _ = descents(curve_of_excess, samples, np.full_like(limit, within), close)
     columns: Columns = {
-        "p_over_n": np.where(t > SCAN[0], np.exp(t), 0.0),
-        "generalisation_error": np.exp(error),
-        "kernel_limit": np.exp(limit),
+        "p_over_n": np.exp(np.minimum(t, MANY[-1])),
+        "generalisation_error": limit * (1.0 + value),
+        "kernel_limit": limit,
     }
-    return columns, ~((np.abs(error - target) <= 1e2 * close) | (t == SCAN[0]))
-
-
-def _best(model: Model, t: Array, delta: Array, crew: Crew) -> tuple[Array, Array]:
-    """Logarithm of the error at optimal λ and p/n = exp(t), and its slope by t.
-
-    At an optimum the error does not depend on λ, so the slope is that at fixed λ.
-    """
-    alpha = np.exp(-t)
-    points = Points.of(alpha, alpha / delta, np.full_like(alpha, np.nan), t >= np.log(HUGE))
-    errors = ErrorByLambda(model, points, "generalisation_error", crew)
-    found = optimum(errors, 0.0, np.inf, slopes=("p",))[1]
-    error = found["generalisation_error"]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(error), found["generalisation_error_by_log_p"] / error
-
-
-def _bracket(model: Model, delta: Array, target: Array, crew: Crew) -> tuple[Array, Array]:
-    """The last interval of the scan in which the error comes down to its target."""
-    t, points = np.repeat(SCAN, len(delta)), np.tile(delta, len(SCAN))
-    above = ~(_best(model, t, points, crew)[0].reshape(len(SCAN), -1) <= target)
-    last = np.where(above.any(0), len(SCAN) - 1 - np.argmax(above[::-1], axis=0), -1)
-    low, high = np.maximum(last, 0), np.minimum(last + 1, len(SCAN) - 1)
-    return SCAN[low], SCAN[high]
+    return columns, ~((t < np.inf) | (np.abs(value - within) <= close * within))

@@ -25,8 +25,8 @@ AROUND = np.append(0.0, np.multiply.outer([-1, 1], [1e-5, 1e-4, 1e-3, 3e-3, 0.01
 """Tried too, from the threshold on: for small λ the peak is near it, and may be narrow."""
 CORNER = np.array([-1e-3, 1e-3])
 """Tried on both sides of a corner, which curves of orthogonal features have at p = d."""
-BESIDE = 1e-3
-"""How far on either side of a threshold, in log(p/n), the error must be lower for a peak."""
+BESIDE = np.array([-1e-2, -1e-3, 1e-3, 1e-2])
+"""Where on either side of a threshold, in log(p/n), the error must be lower for a peak."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,13 @@ def highest(curve: ErrorByFeatures, threshold: Array) -> tuple[Array, Array, Boo
     Also whether a part of the curve could not be solved, so that a peak may have been missed.
     """
     points = np.arange(len(curve.ratio))
-
-    def scanned(t: Array) -> Samples:
-        """Samples at each of t (values, points), where it is finite."""
-        value, point = np.nonzero(np.isfinite(t))
-        return Samples.of(curve, point, t[value, point])
-
-    scan = scanned(np.add.outer(SCAN, 0.0 * curve.ratio)) + scanned(np.add.outer(AROUND, threshold))
+    tried = [np.add.outer(SCAN, 0.0 * curve.ratio), np.add.outer(AROUND, threshold)]
     if curve.held == "n_over_d":
         corner = curve.model.features.corner or 1.0
-        scan += scanned(np.add.outer(CORNER, -np.log(corner * curve.ratio)))
-    scan = scan.ordered()
+        tried.append(np.add.outer(CORNER, -np.log(corner * curve.ratio)))
+    t = np.concatenate(tried)
+    value, point = np.nonzero(np.isfinite(t))
+    scan = Samples.of(curve, point, t[value, point]).ordered()
     scan = (scan + hidden_turns(curve, scan)).ordered()
     peaks = refined_minima(curve, *scan.pairs())
     place, height = np.full((2, len(points)), np.nan)
@@ -114,10 +110,12 @@ def at_threshold(curve: ErrorByFeatures, place: Array, separating: bool) -> tupl
         )
     peak = np.zeros(len(place), dtype=bool)
     peak[points], unsolved = True, np.zeros(len(place), dtype=bool)
-    for side in (-BESIDE, BESIDE):  # the error must rise towards the threshold, and end below it
-        far, near = (curve.error(points, place[points] + s) for s in (10.0 * side, side))
+    t = np.add.outer(BESIDE, place[points])
+    error = curve.error(np.tile(points, len(BESIDE)), t.ravel()).reshape(t.shape)
+    # the error must rise towards the threshold, and end below it
+    for far, near in (error[:2], error[:1:-1]):
         peak[points] &= (far < near) & (near < height[points])
-        unsolved[points] |= np.isnan(far) | np.isnan(near)
+    unsolved[points] = np.isnan(error).any(0)
     return np.where(peak, height, np.nan), unsolved
 
 

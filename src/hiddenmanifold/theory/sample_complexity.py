@@ -18,8 +18,10 @@ from hiddenmanifold.theory.optimal import ErrorByLambda, optimum
 from hiddenmanifold.theory.peak import AROUND, ErrorByFeatures, at_threshold, threshold
 
 ERROR = "generalisation_error"
-DECADES = np.log(10.0) * np.array([*np.arange(-4.0, 5.1), 7.0, 9.0, 12.0])
-"""Values of log(n/p) that are tried at the best λ, where errors vary slowly."""
+DECADES = np.log(10.0) * np.arange(-4.0, 13.0)
+"""Values of log(n/p) that are tried at the best λ, where errors vary slowly.
+
+No further apart: the cubic through two samples of what falls like 1/n would turn between."""
 SCAN = np.union1d(DECADES, np.log(10.0) * np.arange(-3.0, 4.0, 0.25))
 """Those that are tried at a fixed λ."""
 APART = 1e-7
@@ -108,7 +110,8 @@ def _at_fixed_lambda(curve: ErrorBySamples) -> Samples:
     scan = np.sort(np.concatenate([np.add.outer(SCAN, 0.0 * gamma), *near]), axis=0)
     scan[1:][np.diff(scan, axis=0) < APART] = np.nan
     scan[zero & (np.abs(scan - place) < BESIDE)] = np.nan
-    samples = with_turns(curve, curve.scan(scan)) + curve.scan(np.full((1, len(gamma)), END))
+    found = curve.scan(np.append(scan, np.full((1, len(gamma)), END), axis=0))
+    samples = with_turns(curve, found[found.t < END]) + found[found.t == END]
     height = np.full_like(place, np.nan)
     if zero.any():
         height[zero] = at_threshold(features[zero], -place[zero], separating)[0]

@@ -121,8 +121,8 @@ def least(
     # a symmetric rule asks for no intercept
     average = _Average(teacher, chi, hidden, free_intercept and not teacher.symmetric)
     t0, t, sums, status = _minimise(average)
-    value, length = sums[0], np.hypot(1.0, t)
-    alignment, bias, elasticity = -np.sqrt(chi) * t / length, -t0 / length, sums[-1] / value
+    value, length = sums[1], np.hypot(1.0, t)
+    alignment, bias, elasticity = -np.sqrt(chi) * t / length, -t0 / length, sums[2] / value
     accuracy, gone = average.accuracy(t), (hidden == 0.0) & (value < GONE)
     value[gone] = 0.0
     for unknown in (t, t0):
@@ -160,10 +160,10 @@ class _Average:
             self._sums(*(column[i : i + BLOCK] for column in columns), level=level)
             for i in range(0, len(index), BLOCK)
         ]
-        return np.concatenate([np.empty((7, 0)), *parts], axis=1)
+        return np.concatenate([np.empty((11, 0)), *parts], axis=1)
 
     def _sums(self, chi: Array, hidden: Array, t0: Array, t: Array, *, level: int) -> Array:
-        """Value; slopes and curvatures in (s, t); centre; slope in the log-odds; (7, points).
+        """Centre, value, slope in the log-odds; pulls on s and on t, see `_balance`; (11, points).
 
         s = t0 + t centre: around the mean X of the curvature, the centre, the two unknowns do not
         mix. This keeps the digits when only X near one value matters.
@@ -171,25 +171,29 @@ class _Average:
         teacher, rows = self.teacher, len(t)
         k, V0 = np.sqrt(teacher.rho * chi), teacher.rho * hidden
         both = not teacher.symmetric  # else one label stands for both
-        totals, nodes = np.zeros((5, rows)), []
+        totals, on_s, nodes = np.zeros((3, rows)), np.zeros((2, 2, rows)), []
         for y in (1, -1) if both else (1,):
             panels = Panels.between(self._edges(y, t0, t, k, V0), RULES[level])
             row, u = panels.row, panels.nodes  # X along the label
             Z, Z1, _ = teacher.label_law(y, k[row, None] * u, V0[row, None])
             G, G1, G2 = rectified(t[row, None] * u + y * t0[row, None])
-            tilt, bend, X = y * Z * G1, Z * G2, y * u
-            totals += [panels.sum(q) for q in (Z * G, tilt, bend, bend * X, Z1 * G1)]
-            nodes.append((panels, X, tilt, bend))
-        share = 1.0 if both else 2.0
-        value, slope_s, curvature_s, first, by_k = share * totals
-        centre = first / curvature_s if self.free else np.zeros(rows)
-        around = np.zeros((2, rows))
+            tilt, bend = Z * G1, Z * G2
+            found = panels.sum(np.array([Z * G, Z1 * G1, y * bend * u, tilt, bend]))
+            totals += found[:3]
+            on_s[:, (1 - y) // 2] = found[3:]
+            nodes.append((panels, y * u, y * tilt, bend))
+        value, by_k, first = totals
+        centre = first / on_s[1].sum(0) if self.free else np.zeros(rows)
+        on_t = np.zeros((2, 2, rows))
         for panels, X, tilt, bend in nodes:
-            deviation = X - centre[panels.row, None]
-            around += [panels.sum(tilt * deviation), panels.sum(bend * deviation**2)]
-        around *= share
+            away = X - centre[panels.row, None]
+            pull, stiffness = tilt * away, bend * away**2
+            up = pull > 0
+            parts = np.array([pull * up, -pull * ~up, stiffness * up, stiffness * ~up])
+            on_t += panels.sum(parts).reshape(on_t.shape)
         by_odds = -0.5 * hidden * k * t * by_k  # by r = √χ, an average of both changes as E[∂∂]
-        return np.array([value, slope_s, around[0], curvature_s, around[1], centre, by_odds])
+        extensive = [value, by_odds, *on_s.reshape(4, rows), *on_t.reshape(4, rows)]
+        return np.array([centre, *np.multiply(1.0 if both else 2.0, extensive)])
 
     def _edges(self, y: int, t0: Array, t: Array, k: Array, V0: Array) -> Array:
         """Panel boundaries: of the normal law, and where the label law or the average bends."""
@@ -209,11 +213,11 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
     if average.free:  # what balances the labels if nothing is seen
         plus, minus, _ = average.teacher.at_rest
         t0 += scipy.special.ndtri(minus) if plus > minus else -scipy.special.ndtri(plus)
-    found, status = np.full((7, points), np.nan), np.full(points, int(Status.QUADRATURE))
+    found, status = np.full((11, points), np.nan), np.full(points, int(Status.QUADRATURE))
 
     def minimum(some: Integers, level: int) -> tuple[Array, Array]:
         t0[some], t[some], found[:, some], done = _newton(average, some, t0[some], t[some], level)
-        value = found[0, some]
+        value = found[1, some]
         status[some[~done]] = Status.MAX_ITERATIONS
         status[some[~np.isfinite(value)]] = Status.NON_FINITE
         return np.where(done, value, np.nan), average.accuracy(t[some]) * value
@@ -225,24 +229,38 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
 def _newton(
     average: _Average, index: Integers, t0: Array, t: Array, level: int
 ) -> tuple[Array, Array, Array, Booleans]:
-    """Damped Newton's method on one level of fineness, from (t0, t) at the points `index`."""
+    """Damped Newton's method on one level of fineness, from (t0, t) at the points `index`.
+
+    Where almost all is seen t is huge and the average falls like 1/t: so steps are in arsinh(t).
+    """
     t0, t, sums = t0.copy(), t.copy(), average.sums(index, t0, t, level)
     done, damping = np.zeros(len(t), dtype=bool), np.ones(len(t))
     for _ in range(MAX_ITERATIONS):
-        value, slope_s, slope_t, curvature_s, curvature_t, centre, _ = sums
-        step_s = -slope_s / curvature_s if average.free else np.zeros_like(t)
-        step_t = -slope_t / curvature_t
-        decrement = -(step_s * slope_s + step_t * slope_t)
+        centre, value = sums[:2]
+        step_t, decrement = _balance(*sums[7:])
+        step_s = np.zeros_like(t)
+        if average.free:
+            step_s, more = _balance(*sums[3:7])
+            decrement = decrement + more
         done = decrement <= average.accuracy(t) ** 2 * value
         going = np.flatnonzero(~done & np.isfinite(decrement) & (damping >= SMALLEST_DAMPING))
         if not going.size:
             break
-        shift_t = damping[going] * step_t[going]
-        trial_t = t[going] + shift_t
-        trial_t0 = t0[going] + damping[going] * step_s[going] - shift_t * centre[going]
+        far = damping[going] * step_t[going] / np.hypot(1.0, t[going])
+        trial_t = np.sinh(np.arcsinh(t[going]) + far)
+        shift_s = damping[going] * step_s[going]
+        trial_t0 = t0[going] + shift_s - (trial_t - t[going]) * centre[going]
         trial = average.sums(index[going], trial_t0, trial_t, level)
-        lower = trial[0] <= value[going] * (1.0 + average.accuracy(trial_t))
+        lower = trial[1] <= value[going] * (1.0 + average.accuracy(trial_t))
         kept = going[lower]
         t0[kept], t[kept], sums[:, kept] = trial_t0[lower], trial_t[lower], trial[:, lower]
         damping[going] = np.where(lower, 1.0, 0.25 * damping[going])
     return t0, t, sums, done
+
+
+def _balance(up: Array, down: Array, stiff_up: Array, stiff_down: Array) -> tuple[Array, Array]:
+    """The step to where two pulls are equal, by their logarithms, and twice what Newton's gains."""
+    with np.errstate(all="ignore"):
+        newton = (down - up) / (stiff_up + stiff_down)
+        step = np.log(down / up) / (stiff_up / up + stiff_down / down)
+        return np.where(np.isfinite(step), step, newton), newton * (down - up)

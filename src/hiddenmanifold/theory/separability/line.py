@@ -25,10 +25,14 @@ LOWEST = -200.0
 """The least log(d/p) that is tried: some features hide a part of the field at any d/p."""
 TOLERANCE = 1e-13
 """Distance from a root, in logarithms of ratios, at which the last Newton step is taken."""
+SETTLED = 1e-12
+"""Distance from log-odds that are sought at which the last Newton step is taken."""
 ACCEPTED = 1e-10
 """Distance from a root, beyond rounding, above which a point did not converge."""
 STEP = 1e-4
-"""Half the distance, in log-odds, over which log(d/p) is differenced."""
+"""Half the distance, in log(d/p) and in units of it, over which log-odds are differenced."""
+NEAREST = 1e-6
+"""The least such unit."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +73,14 @@ class Line:
         high = self._odds(np.log(np.maximum(2.0 * self.features.focus, 1.0 / (delta * half))))
 
         def product(odds: Array, index: Integers) -> tuple[Array, Array]:
-            found = self._least(odds)
-            below, gamma, above = self._log_gamma(np.array([odds - STEP, odds, odds + STEP]))
-            excess = np.log(found.value) + gamma - target[index]
-            return excess, found.elasticity + (above - below) / (2.0 * STEP)
+            found, (log_gamma, slope) = self._least(odds), self._log_gamma(odds)
+            return np.log(found.value) + log_gamma - target[index], found.elasticity + slope
 
         target = -np.log(delta)
         bracket = low, np.where(never, low, high)
         odds = increasing_root(product, bracket, TOLERANCE)
         found = self._least(odds)
-        distance = np.log(found.value) + self._log_gamma(odds) - target
+        distance = np.log(found.value) + self._log_gamma(odds)[0] - target
         good = np.abs(distance) <= ACCEPTED + found.accuracy
         return np.where(never, np.inf, found.value), good | never
 
@@ -98,7 +100,7 @@ class Line:
         odds = increasing_root(excess, (-ends, ends), TOLERANCE)
         found = self._least(odds)
         good = np.abs(np.log(found.value) - target) <= ACCEPTED + found.accuracy
-        n_over_d = np.exp(-target - self._log_gamma(odds))
+        n_over_d = np.exp(-target - self._log_gamma(odds)[0])
         n_over_d = np.where(always, 0.0, np.where(never, np.inf, n_over_d))
         return n_over_d, good | always | never
 
@@ -111,22 +113,26 @@ class Line:
         visible = self.features.visible(np.exp(log_gamma))
         return np.log(visible.hidden) - np.log(visible.fraction)
 
-    def _log_gamma(self, odds: Array) -> Array:
-        r"""Logarithm of the d/p at which the log-odds are those given; -inf if there is none.
+    def _log_gamma(self, odds: Array) -> tuple[Array, Array]:
+        r"""Logarithm of the d/p at which the log-odds are those given, and its slope by them.
 
-        Never is more seen than :math:`\chi = \min(1, 1/\gamma)`, times the features' focus.
+        Minus infinity if there is none. Never is more seen than :math:`\chi = \min(1, 1/\gamma)`,
+        times the features' focus.
         """
         high = np.logaddexp(0.0, odds) + np.log(self.features.focus)
-        low = np.full_like(odds, LOWEST)
-
-        sought = odds.ravel()
+        low, rise = np.full_like(odds, LOWEST), np.full_like(odds, np.nan)
 
         def excess(log_gamma: Array, index: Integers) -> tuple[Array, Array]:
-            # no slope: near d = p the log-odds of almost linear features are too steep for Newton
-            return self._odds(log_gamma) - sought[index], np.full_like(log_gamma, np.nan)
+            # of almost linear features the log-odds are steep near d = p, and those of linear jump
+            step = STEP * np.clip(np.abs(log_gamma), NEAREST, 1.0)
+            around = np.concatenate([log_gamma - step, log_gamma, log_gamma + step])
+            below, here, above = self._odds(around).reshape(3, -1)
+            slope = (above - below) / (2.0 * step)
+            rise[index] = np.where(np.isfinite(slope), slope, np.nan)
+            return here - odds[index], rise[index]
 
-        found = increasing_root(excess, (low, high))
-        return np.where(found < LOWEST + 1.0, -np.inf, found)
+        found = increasing_root(excess, (low, high), SETTLED, high)
+        return np.where(found < LOWEST + 1.0, -np.inf, found), np.nan_to_num(1.0 / rise)
 
 
 @dataclass(frozen=True)
