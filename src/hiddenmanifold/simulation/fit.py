@@ -38,7 +38,8 @@ def fit_path(
         If features or labels are not finite, or no minimum exists.
     """
     for name, values in (("X", X), ("y", y)):
-        if wrong := np.sum(~np.isfinite(values)):
+        # a finite sum needs no second look
+        if not np.isfinite(values.sum()) and (wrong := np.sum(~np.isfinite(values))):
             raise InvalidArgumentError(name, f"with {wrong} non-finite entries", "finite")
     if not has_minimum(loss, task, y, intercept=intercept):
         raise InvalidArgumentError(
