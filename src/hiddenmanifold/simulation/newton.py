@@ -76,7 +76,7 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
     A step needs few digits: single precision has them, unless the last step disappointed.
     """
     loss, state = space.loss, space.state(lam, x, b, space.fields(x))
-    first, last, iterative, precise = 0.0, np.inf, True, False
+    last, iterative, precise = np.inf, True, False
     for _ in range(MAX_ITERATIONS):
         if space.data.free:
             b = space.data.best_intercept(loss, state.fields, state.b)
@@ -84,14 +84,14 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
         bend = loss.second_derivative(state.s)
         g = space.gradient(lam, state.x, loss.derivative(state.s))
         size = space.dot(g, g)  # below zero, by rounding, only if the Gram matrix is singular
-        first = first or size
         gap, aim = size / (2 * lam), max(TARGET * state.objective, 0.0)
         poor = gap > 0.5 * last
         if gap <= aim or (poor and precise and gap <= GOOD * state.objective):
             break
-        last, step = gap, None
-        if iterative:  # no more digits than the certificate asks for
-            accuracy = max(min(0.3, (size / first) ** 0.25), 0.3 * np.sqrt(aim / gap))
+        fall, step = gap / last or 1.0, None
+        last = gap
+        if iterative:  # as the last step fell, but no more digits than the certificate asks for
+            accuracy = max(min(0.5, 0.9 * fall**0.75), 0.3 * np.sqrt(aim / gap))
             step = _conjugate_gradients(space if poor else space.single, lam, g, bend, accuracy)
             iterative = step is not None
         precise = poor or not iterative
