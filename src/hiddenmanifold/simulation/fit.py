@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 
 import numpy as np
@@ -18,6 +19,8 @@ from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certif
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
+LARGE = 256
+"""From this size on, single precision and its refinement cost less than double."""
 ONLY_SQUARE = (
     "positive: at zero only the square loss is fitted (by the shortest least squares solution); "
     "a small one, such as 1e-8, comes close"
@@ -114,9 +117,10 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
 def _by_gram(A: Array, r: Array, lams: Array) -> list[Array | None]:
     """Weights for each λ by the smaller Gram matrix, None where it is numerically singular."""
     wide = A.shape[1] > A.shape[0]
-    gram, target = (A @ A.T, r) if wide else (A.T @ A, A.T @ r)
+    left, target = (A, r) if wide else (A.T, A.T @ r)
+    gram = cache(lambda kind: (half := left.astype(kind, copy=False)) @ half.T)
     if len(lams) > FEW:
-        values, vectors = np.linalg.eigh(gram)
+        values, vectors = np.linalg.eigh(gram(np.float64))
         rotated = vectors.T @ target
 
     def solution(lam: float) -> Array | None:
@@ -125,13 +129,39 @@ def _by_gram(A: Array, r: Array, lams: Array) -> list[Array | None]:
         if len(lams) > FEW:
             x: Array = vectors @ (rotated / (np.maximum(values, 0.0) + lam))
             return x
-        try:
-            return solver(gram.copy(), lam)(target)
-        except linalg.LinAlgError:
-            return None
+        for kind in (np.float32, np.float64) if len(target) >= LARGE else (np.float64,):
+            try:
+                solve = solver(gram(kind).copy(), lam)
+            except linalg.LinAlgError:
+                continue
+            found = solve(target) if kind is np.float64 else _refined(solve, left, target, lam)
+            if found is not None:
+                return found
+        return None
 
-    found = [solution(lam) for lam in lams]
+    found = [solution(lam) for lam in lams.tolist()]
     return [A.T @ x if wide and x is not None else x for x in found]
+
+
+def _refined(
+    solve: Callable[[Array], Array], left: Array, target: Array, lam: float
+) -> Array | None:
+    """Solution of (LLᵀ + λ)x = target to rounding, by a solver in single precision.
+
+    Conjugate gradients that this preconditions; None if it leaves them more than a few steps.
+    """
+    x, r, p, last = np.zeros_like(target), target, np.zeros_like(target), np.inf
+    enough = EPS * np.linalg.norm(target)
+    for _ in range(12):
+        if (unit := float(np.linalg.norm(r))) <= enough:
+            return x
+        z = unit * solve((r / unit).astype(np.float32)).astype(float)
+        product = float(r @ z)
+        p, last = z + product / last * p, product
+        q = left @ (left.T @ p) + lam * p
+        step = product / float(p @ q)
+        x, r = x + step * p, r - step * q
+    return None
 
 
 def _by_svd(

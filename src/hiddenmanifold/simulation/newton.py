@@ -44,7 +44,7 @@ def _down(space: Space, lam: float, start: tuple[Array, float]) -> Fit:
     """The fit by way of larger λ, in small steps: few kinks are crossed in each."""
     (x, b), above = start, max(1.0, 10 * lam)
     rungs = 1 + int(np.ceil((np.log(above) - np.log(lam)) / np.log(3)))
-    for rung in np.geomspace(above, lam, rungs):
+    for rung in np.geomspace(above, lam, rungs).tolist():
         x, b = _newton(space, rung, x, b)
     return certified(space.loss, space.data, lam, space.weights(x), b)
 
@@ -76,7 +76,7 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
     A step needs few digits: single precision has them, unless the last step disappointed.
     """
     loss, state = space.loss, space.state(lam, x, b, space.fields(x))
-    last, iterative, precise = np.inf, True, False
+    last, accuracy, iterative, precise = np.inf, 0.5, True, False
     for _ in range(MAX_ITERATIONS):
         if space.data.free:
             b = space.data.best_intercept(loss, state.fields, state.b)
@@ -88,11 +88,12 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
         poor = gap > 0.5 * last
         if gap <= aim or (poor and precise and gap <= GOOD * state.objective):
             break
-        fall, step = gap / last or 1.0, None
-        last = gap
-        if iterative:  # as the last step fell, but no more digits than the certificate asks for
-            accuracy = max(min(0.5, 0.9 * fall**0.75), 0.3 * np.sqrt(aim / gap))
-            step = _conjugate_gradients(space if poor else space.single, lam, g, bend, accuracy)
+        if np.isfinite(last):
+            accuracy = 0.1 * accuracy if poor else min(accuracy, (gap / last) ** 0.75)
+        last, step = gap, None
+        if iterative:  # no more digits than the certificate asks for
+            enough = max(accuracy, 0.3 * np.sqrt(aim / gap))
+            step = _conjugate_gradients(space if poor else space.single, lam, g, bend, enough)
             iterative = step is not None
         precise = poor or not iterative
         try:
@@ -135,7 +136,7 @@ def _conjugate_gradients(
     p, p_b, p_fields = r, r_b, fields
     rr = space.dot(r, r, fields)
     stop = accuracy**2 * rr
-    for _ in range(min(data.B.shape) // 8 + 10):
+    for _ in range(min(data.B.shape) // 6 + 10):
         pull = bend * (p_fields + p_b * data.v)
         q, q_b = space.gradient(lam, p, -pull), float(data.v @ pull) if data.free else 0.0
         curvature = space.dot(q, p, p_fields) + q_b * p_b
@@ -220,7 +221,16 @@ class Wide(Space):
     def hessian_solver(self, lam: float, bend: Array) -> Callable[[Array], Array]:
         B, root = self.matrix, np.sqrt(bend)
         solve = solver((root[:, None] * self.data.gram) * root, lam)
-        return lambda r: (r - B.T @ (root * solve(root * (B @ r)))) / lam
+
+        def rough(r: Array) -> Array:
+            x: Array = (r - B.T @ (root * solve(root * (B @ r)))) / lam
+            return x
+
+        def refined(r: Array) -> Array:  # what cancels is put right
+            x = rough(r)
+            return x + rough(r - lam * x - B.T @ (bend * (B @ x)))
+
+        return refined
 
 
 @dataclass(frozen=True)
