@@ -41,8 +41,7 @@ def fit_path(
         If features or labels are not finite, or no minimum exists.
     """
     for name, values in (("X", X), ("y", y)):
-        # a finite sum needs no second look
-        if not np.isfinite(values.sum()) and (wrong := np.sum(~np.isfinite(values))):
+        if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
             raise InvalidArgumentError(name, f"with {wrong} non-finite entries", "finite")
     if not has_minimum(loss, task, y, intercept=intercept):
         raise InvalidArgumentError(
@@ -69,7 +68,8 @@ def numbers_needed(loss: Loss, n: int, p: int) -> float:
         return 3 * n * p + 2 * size**2 + size * (n + p)  # a decomposition, beside its factors
     if loss.has_jumps and n**2 <= LARGEST_GRAM:
         size = n
-    return 2 * n * p + 4 * size**2 + 2 * n * p * (p > n)  # an orthonormal basis of the samples
+    # half a copy in single precision, and for p > n an orthonormal basis of the samples
+    return 2.5 * n * p + 4 * size**2 + 2 * n * p * (p > n)
 
 
 def has_minimum(loss: Loss, task: Task, y: Array, *, intercept: bool) -> bool:
@@ -101,8 +101,10 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     if data.free:
         centre, mean = A.mean(0), float(r.mean())
         A, r = A - centre, r - mean
+    with np.errstate(over="ignore", invalid="ignore"):  # scales beyond single precision
+        found = _by_gram(A, r, lams)
     fits, ridge = [], None
-    for lam, weights in zip(lams, _by_gram(A, r, lams), strict=True):
+    for lam, weights in zip(lams, found, strict=True):
         fit = None
         if weights is not None:
             fit = certified(loss, data, lam, weights, mean - float(centre @ weights))
@@ -159,8 +161,10 @@ def _refined(
         product = float(r @ z)
         p, last = z + product / last * p, product
         q = left @ (left.T @ p) + lam * p
-        step = product / float(p @ q)
-        x, r = x + step * p, r - step * q
+        curvature = float(p @ q)
+        if not (product > 0 and curvature > 0):
+            break
+        x, r = x + product / curvature * p, r - product / curvature * q
     return None
 
 

@@ -68,13 +68,12 @@ def _active_set(data: Shortfalls, box: Box, lam: float) -> Fit | None:
     """
     n, p = data.B.shape
     low, high = box
-    scale = lam * n / np.einsum("ij,ij->", data.B, data.B)
-    h, b = np.full(n, 0.5 * (low + high)), 0.0
-    solved, last = None, None
+    scale = lam * n / np.vdot(data.B, data.B)
+    h, b, solved, last = np.full(n, 0.5 * (low + high)), 0.0, None, None
     for _ in range(30):
         guess = h + scale * (data.t - data.through_weights(h) / lam - b * data.v)
         active = np.where(guess <= low, low, np.where(guess >= high, high, np.nan))
-        if solved and last is not None and np.array_equal(active, last, equal_nan=True):
+        if last is not None and np.array_equal(active, last, equal_nan=True):
             return _settled(data, box, lam, solved)
         if np.isnan(active).sum() > p:
             return None
@@ -123,18 +122,19 @@ def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
     return _with_border(v, data.free, lambda r: linalg.cho_solve(factor, r, check_finite=False))
 
 
-def _settled(data: Shortfalls, box: Box, lam: float, solved: Solved) -> Fit:
+def _settled(data: Shortfalls, box: Box, lam: float, solved: Solved | None) -> Fit | None:
     """The fit with given samples on given bounds, and the free ones exactly on the kink.
 
     Rounding of the dual variables is magnified by 1/λ in the weights, hence the last corrections,
     the smallest that do it.
     """
+    if solved is None:
+        return None
     h, b, free, solve = solved
-    w = data.B.T @ h / lam
-    B, v = data.B[free], data.v[free]
+    w, change = data.B.T @ h / lam, np.zeros_like(h)
     for _ in range(2 if free.size else 0):
-        change, shift = solve(data.t[free] - B @ w - b * v, 0.0)
-        w, b = w + B.T @ change, b + shift
+        change[free], shift = solve(data(w, b)[free], 0.0)
+        w, b = w + data.B.T @ change, b + shift
     return _with_gap(data, box, lam, (h, b), w)
 
 
@@ -180,8 +180,7 @@ def _interior_point(data: Shortfalls, box: Box, lam: float, inverse: Inverse) ->
         active = np.where(to_low < lower, low, np.where(to_high < upper, high, np.nan))
         solvable = np.isnan(active).sum() <= data.B.shape[1] + data.free
         if found.optimality < (0.1 if solvable else 1e-4):
-            solved = _on_bounds(data, lam, active)
-            settled = _settled(data, box, lam, solved) if solved else found
+            settled = _settled(data, box, lam, _on_bounds(data, lam, active)) or found
             found = min(found, settled, key=attrgetter("optimality"))
         stalled = found.optimality > 0.5 * best.optimality and best.optimality < GOOD
         best = min(best, found, key=attrgetter("optimality"))

@@ -88,7 +88,7 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
         poor = gap > 0.5 * last
         if gap <= aim or (poor and precise and gap <= GOOD * state.objective):
             break
-        if np.isfinite(last):
+        if np.isfinite(last):  # a step gains no more than its accuracy: as Newton's own gain grows
             accuracy = 0.1 * accuracy if poor else min(accuracy, (gap / last) ** 0.75)
         last, step = gap, None
         if iterative:  # no more digits than the certificate asks for
