@@ -14,7 +14,8 @@ import hiddenmanifold as hm
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import REGISTRY, Custom, Huber, SmoothedHinge
 from hiddenmanifold.results import ACCEPTED
-from hiddenmanifold.simulation import interior_point
+from hiddenmanifold.simulation import fit as fit_module
+from hiddenmanifold.simulation import interior_point, newton
 from hiddenmanifold.simulation.fit import fit_path
 from hiddenmanifold.simulation.newton import newton_path
 from hiddenmanifold.simulation.problem import GOOD, Shortfalls, certified
@@ -600,3 +601,102 @@ def test_other_losses_without_regularisation_are_refused_with_advice():
     X, y = problem(CLASSIFICATION, 20, 10)
     with pytest.raises(hm.InvalidArgumentError, match="positive.*square loss.*1e-8"):
         fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([1.0, 0.0]))
+
+
+def test_a_single_wide_fit_needs_no_gram_matrix(monkeypatch):
+    X, y = problem(CLASSIFICATION, 100, 300, seed=17)
+    (expected,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
+    monkeypatch.setattr(Shortfalls, "gram", property(lambda _: pytest.fail("BBᵀ was made")))
+    (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
+    assert fit.optimality <= newton.TARGET
+    assert (fit.w == expected.w).all()
+
+
+@both
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "huber"])
+def test_wide_newton_steps_by_cholesky_are_those_of_the_weights(name, intercept):
+    X, y = problem(CLASSIFICATION, 30, 50, seed=18)
+    loss, lam = made(name), 1e-3
+    data = Shortfalls.of(loss, CLASSIFICATION, X, y, intercept=intercept)
+    rng = np.random.default_rng(0)
+    g, bend = data.B.T @ rng.standard_normal(30), rng.random(30)
+    step, shift = newton.Wide(loss, data, data.B).newton_step(lam, g, bend)
+    design = np.column_stack([data.B, data.v]) if intercept else data.B
+    hessian = design.T @ (bend[:, None] * design) + np.diag([lam] * 50 + [0.0] * intercept)
+    exact = np.linalg.solve(hessian, -np.append(g, [0.0] * intercept))
+    np.testing.assert_allclose(step, exact[:50], atol=1e-9 * np.abs(exact).max())
+    assert shift == pytest.approx(exact[50] if intercept else 0.0, rel=1e-7)
+
+
+def test_newton_steps_are_single_and_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
+    X, y = problem(CLASSIFICATION, 60, 40, seed=19)
+    kinds, inner = [], newton._conjugate_gradients
+
+    def recorded(space, *arguments):
+        kinds.append(space.matrix.dtype)
+        return inner(space, *arguments)
+
+    monkeypatch.setattr(newton, "_conjugate_gradients", recorded)
+    (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
+    assert set(kinds) == {np.dtype("float32")}
+    assert fit.optimality <= newton.TARGET
+
+    def useless(space, lam, g, *arguments):
+        single = space.matrix.dtype == np.float32
+        return (g, 0.0) if single else recorded(space, lam, g, *arguments)  # a step uphill
+
+    kinds.clear()
+    monkeypatch.setattr(newton, "_conjugate_gradients", useless)
+    (again,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
+    assert set(kinds) == {np.dtype("float64")}
+    assert again.optimality <= newton.TARGET
+    np.testing.assert_allclose(again.w, fit.w, atol=1e-8 * np.abs(fit.w).max())
+
+
+@both
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+@pytest.mark.parametrize(("n", "p"), [(300, 270), (270, 300)])
+@pytest.mark.parametrize("name", ["logistic", "huber", "square"])
+def test_scales_beyond_single_precision_are_fitted(name, n, p, scale, intercept):
+    X, y = problem(CLASSIFICATION, n, p, seed=20)
+    (fit,) = fit_path(made(name), CLASSIFICATION, X, y, np.array([0.1]), intercept=intercept)
+    lams = np.array([0.1 * scale**2])
+    (scaled,) = fit_path(made(name), CLASSIFICATION, scale * X, y, lams, intercept=intercept)
+    assert scaled.optimality <= GOOD
+    assert scaled.objective == pytest.approx(fit.objective, rel=1e-9)
+    np.testing.assert_allclose(scaled.w * scale, fit.w, atol=1e-4 * np.abs(fit.w).max())
+
+
+@both
+@pytest.mark.parametrize(("n", "p"), [(400, 300), (300, 400)])
+def test_large_ridge_fits_are_refined_to_rounding_from_single_precision(
+    monkeypatch, n, p, intercept
+):
+    kinds, inner = [], fit_module.solver
+
+    def recorded(matrix, ridge):
+        kinds.append(matrix.dtype.name)
+        return inner(matrix, ridge)
+
+    monkeypatch.setattr(fit_module, "solver", recorded)
+    X, y = problem(REGRESSION, n, p, seed=21)
+    lam, A = 1e-3, X / np.sqrt(p)
+    (fit,) = fit_path(made("square"), REGRESSION, X, y, np.array([lam]), intercept=intercept)
+    assert kinds == ["float32"]
+    A, r = (A - A.mean(0), y - y.mean()) if intercept else (A, y)
+    exact = np.linalg.solve(A.T @ A + lam * np.eye(p), A.T @ r)
+    np.testing.assert_allclose(fit.w, exact, atol=1e-9 * np.abs(exact).max())
+    assert fit.optimality <= 1e-17
+    kinds.clear()
+    X[:, 150:], lam = X[:, :1] * 1e3, 1e-6  # of low rank: no digits are left in single precision
+    (fit,) = fit_path(made("square"), REGRESSION, X, y, np.array([lam]), intercept=intercept)
+    assert kinds == ["float32", "float64"]
+    assert fit.optimality <= GOOD
+
+
+def test_a_solver_that_is_no_preconditioner_is_given_up():
+    left = np.diag(np.logspace(0, 6, 50))
+    target = np.random.default_rng(0).standard_normal(50)
+    assert fit_module._refined(lambda r: r, left, target, 1.0) is None
+    exact = fit_module._refined(lambda r: r / (np.diag(left) ** 2 + 1.0), left, target, 1.0)
+    np.testing.assert_allclose(exact, target / (np.diag(left) ** 2 + 1.0), rtol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 
 import numpy as np
@@ -18,6 +19,8 @@ from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certif
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
+LARGE = 256
+"""From this size on, single precision and its refinement cost less than double."""
 ONLY_SQUARE = (
     "positive: at zero only the square loss is fitted (by the shortest least squares solution); "
     "a small one, such as 1e-8, comes close"
@@ -38,7 +41,7 @@ def fit_path(
         If features or labels are not finite, or no minimum exists.
     """
     for name, values in (("X", X), ("y", y)):
-        if wrong := np.sum(~np.isfinite(values)):
+        if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
             raise InvalidArgumentError(name, f"with {wrong} non-finite entries", "finite")
     if not has_minimum(loss, task, y, intercept=intercept):
         raise InvalidArgumentError(
@@ -65,7 +68,8 @@ def numbers_needed(loss: Loss, n: int, p: int) -> float:
         return 3 * n * p + 2 * size**2 + size * (n + p)  # a decomposition, beside its factors
     if loss.has_jumps and n**2 <= LARGEST_GRAM:
         size = n
-    return 2 * n * p + 4 * size**2 + 2 * n * p * (p > n)  # an orthonormal basis of the samples
+    # half a copy in single precision, and for p > n an orthonormal basis of the samples
+    return 2.5 * n * p + 4 * size**2 + 2 * n * p * (p > n)
 
 
 def has_minimum(loss: Loss, task: Task, y: Array, *, intercept: bool) -> bool:
@@ -97,8 +101,10 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     if data.free:
         centre, mean = A.mean(0), float(r.mean())
         A, r = A - centre, r - mean
+    with np.errstate(over="ignore", invalid="ignore"):  # scales beyond single precision
+        found = _by_gram(A, r, lams)
     fits, ridge = [], None
-    for lam, weights in zip(lams, _by_gram(A, r, lams), strict=True):
+    for lam, weights in zip(lams, found, strict=True):
         fit = None
         if weights is not None:
             fit = certified(loss, data, lam, weights, mean - float(centre @ weights))
@@ -113,9 +119,10 @@ def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
 def _by_gram(A: Array, r: Array, lams: Array) -> list[Array | None]:
     """Weights for each λ by the smaller Gram matrix, None where it is numerically singular."""
     wide = A.shape[1] > A.shape[0]
-    gram, target = (A @ A.T, r) if wide else (A.T @ A, A.T @ r)
+    left, target = (A, r) if wide else (A.T, A.T @ r)
+    gram = cache(lambda kind: (half := left.astype(kind, copy=False)) @ half.T)
     if len(lams) > FEW:
-        values, vectors = np.linalg.eigh(gram)
+        values, vectors = np.linalg.eigh(gram(np.float64))
         rotated = vectors.T @ target
 
     def solution(lam: float) -> Array | None:
@@ -124,13 +131,41 @@ def _by_gram(A: Array, r: Array, lams: Array) -> list[Array | None]:
         if len(lams) > FEW:
             x: Array = vectors @ (rotated / (np.maximum(values, 0.0) + lam))
             return x
-        try:
-            return solver(gram.copy(), lam)(target)
-        except linalg.LinAlgError:
-            return None
+        for kind in (np.float32, np.float64) if len(target) >= LARGE else (np.float64,):
+            try:
+                solve = solver(gram(kind).copy(), lam)
+            except linalg.LinAlgError:
+                continue
+            found = solve(target) if kind is np.float64 else _refined(solve, left, target, lam)
+            if found is not None:
+                return found
+        return None
 
-    found = [solution(lam) for lam in lams]
+    found = [solution(lam) for lam in lams.tolist()]
     return [A.T @ x if wide and x is not None else x for x in found]
+
+
+def _refined(
+    solve: Callable[[Array], Array], left: Array, target: Array, lam: float
+) -> Array | None:
+    """Solution of (LLᵀ + λ)x = target to rounding, by a solver in single precision.
+
+    Conjugate gradients that this preconditions; None if it leaves them more than a few steps.
+    """
+    x, r, p, last = np.zeros_like(target), target, np.zeros_like(target), np.inf
+    enough = EPS * np.linalg.norm(target)
+    for _ in range(12):
+        if (unit := float(np.linalg.norm(r))) <= enough:
+            return x
+        z = unit * solve((r / unit).astype(np.float32)).astype(float)
+        product = float(r @ z)
+        p, last = z + product / last * p, product
+        q = left @ (left.T @ p) + lam * p
+        curvature = float(p @ q)
+        if not (product > 0 and curvature > 0):
+            break
+        x, r = x + product / curvature * p, r - product / curvature * q
+    return None
 
 
 def _by_svd(

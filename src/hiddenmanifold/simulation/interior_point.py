@@ -20,6 +20,8 @@ Inverse = Callable[[Shortfalls, Array, float], Callable[[Array], Array]]
 """From the data, Θ and λ to x ↦ (BBᵀ/λ + Θ)⁻¹x."""
 Bordered = Callable[[Array, float], tuple[Array, float]]
 """From r and q to the x and β with Kx + βv = r, v·x = q."""
+Solved = tuple[Array, float, Integers, Bordered]
+"""Dual variables and intercept, given which are on which bound; the free ones, their solver."""
 
 MAX_ITERATIONS = 60
 LARGEST_GRAM = 2**22
@@ -66,13 +68,13 @@ def _active_set(data: Shortfalls, box: Box, lam: float) -> Fit | None:
     """
     n, p = data.B.shape
     low, high = box
-    scale = lam * n / np.einsum("ij,ij->", data.B, data.B)
-    h, b, last = np.full(n, 0.5 * (low + high)), 0.0, None
+    scale = lam * n / np.vdot(data.B, data.B)
+    h, b, solved, last = np.full(n, 0.5 * (low + high)), 0.0, None, None
     for _ in range(30):
         guess = h + scale * (data.t - data.through_weights(h) / lam - b * data.v)
         active = np.where(guess <= low, low, np.where(guess >= high, high, np.nan))
         if last is not None and np.array_equal(active, last, equal_nan=True):
-            return _settled(data, box, lam, active)
+            return _settled(data, box, lam, solved)
         if np.isnan(active).sum() > p:
             return None
         solved = _on_bounds(data, lam, active)
@@ -82,12 +84,10 @@ def _active_set(data: Shortfalls, box: Box, lam: float) -> Fit | None:
     return None
 
 
-def _on_bounds(
-    data: Shortfalls, lam: float, active: Array
-) -> tuple[Array, float, Integers, Bordered] | None:
-    """Dual variables and intercept, given which are on which bound; the free ones, their solver.
+def _on_bounds(data: Shortfalls, lam: float, active: Array) -> Solved | None:
+    """Solve with given samples on given bounds, and on none those that are NaN.
 
-    On no bound are those that are NaN; if there is none, nothing determines a free intercept.
+    If there is none of these, nothing determines a free intercept.
     """
     free = np.flatnonzero(np.isnan(active))
     if data.free and not free.size:
@@ -107,7 +107,7 @@ def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
     try:
         if len(free) > data.B.shape[1]:
             raise linalg.LinAlgError  # rank-deficient, though rounding may hide it
-        factor = linalg.cho_factor(matrix, check_finite=False)
+        factor = linalg.cho_factor(matrix.T, check_finite=False)
     except linalg.LinAlgError:
         border = v[:, None] if data.free else np.zeros((len(v), 0))
         corner = np.zeros((border.shape[1], border.shape[1]))
@@ -122,21 +122,19 @@ def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
     return _with_border(v, data.free, lambda r: linalg.cho_solve(factor, r, check_finite=False))
 
 
-def _settled(data: Shortfalls, box: Box, lam: float, active: Array) -> Fit | None:
+def _settled(data: Shortfalls, box: Box, lam: float, solved: Solved | None) -> Fit | None:
     """The fit with given samples on given bounds, and the free ones exactly on the kink.
 
     Rounding of the dual variables is magnified by 1/λ in the weights, hence the last corrections,
     the smallest that do it.
     """
-    solved = _on_bounds(data, lam, active)
     if solved is None:
         return None
     h, b, free, solve = solved
-    w = data.B.T @ h / lam
-    B, v = data.B[free], data.v[free]
+    w, change = data.B.T @ h / lam, np.zeros_like(h)
     for _ in range(2 if free.size else 0):
-        change, shift = solve(data.t[free] - B @ w - b * v, 0.0)
-        w, b = w + B.T @ change, b + shift
+        change[free], shift = solve(data(w, b)[free], 0.0)
+        w, b = w + data.B.T @ change, b + shift
     return _with_gap(data, box, lam, (h, b), w)
 
 
@@ -182,7 +180,7 @@ def _interior_point(data: Shortfalls, box: Box, lam: float, inverse: Inverse) ->
         active = np.where(to_low < lower, low, np.where(to_high < upper, high, np.nan))
         solvable = np.isnan(active).sum() <= data.B.shape[1] + data.free
         if found.optimality < (0.1 if solvable else 1e-4):
-            settled = _settled(data, box, lam, active) or found
+            settled = _settled(data, box, lam, _on_bounds(data, lam, active)) or found
             found = min(found, settled, key=attrgetter("optimality"))
         stalled = found.optimality > 0.5 * best.optimality and best.optimality < GOOD
         best = min(best, found, key=attrgetter("optimality"))

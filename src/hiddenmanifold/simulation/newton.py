@@ -1,9 +1,12 @@
-"""Smooth losses: Newton's method in min(n, p) dimensions."""
+"""Smooth losses: Newton's method, with steps in single precision and gradients in double."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
+from typing import Self
 
 import numpy as np
 from scipy import linalg
@@ -19,11 +22,13 @@ TARGET = 1e-7 * GOOD
 
 
 def newton_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
-    """Newton's method in min(n, p) dimensions, warm-started along decreasing λ."""
+    """Newton's method, warm-started along decreasing λ."""
     n, p = data.B.shape
-    space = (Dual if p > n else Space)(loss, data)
-    x, b, fits = np.zeros(min(n, p)), 0.0, []
-    for lam in lams:
+    space = Space(loss, data, data.B)
+    if p > n:  # BBᵀ costs as much as some dozens of products with B: too much for a single λ
+        space = Dual(loss, data, data.gram) if len(lams) > 1 else Wide(loss, data, data.B)
+    x, b, fits = np.zeros(space.matrix.shape[1]), 0.0, []
+    for lam in lams.tolist():
         start = x, b
         with np.errstate(over="ignore", invalid="ignore"):  # a λ of next to nothing
             x, b = _newton(space, lam, x, b)
@@ -39,7 +44,7 @@ def _down(space: Space, lam: float, start: tuple[Array, float]) -> Fit:
     """The fit by way of larger λ, in small steps: few kinks are crossed in each."""
     (x, b), above = start, max(1.0, 10 * lam)
     rungs = 1 + int(np.ceil((np.log(above) - np.log(lam)) / np.log(3)))
-    for rung in np.geomspace(above, lam, rungs):
+    for rung in np.geomspace(above, lam, rungs).tolist():
         x, b = _newton(space, rung, x, b)
     return certified(space.loss, space.data, lam, space.weights(x), b)
 
@@ -66,9 +71,12 @@ class State:
 
 
 def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]:
-    """Minimise at one λ: steps by conjugate gradients while these are cheap, then by Cholesky."""
+    """Minimise at one λ: steps by conjugate gradients while these are cheap, then by Cholesky.
+
+    A step needs few digits: single precision has them, unless the last step disappointed.
+    """
     loss, state = space.loss, space.state(lam, x, b, space.fields(x))
-    first, last, iterative = 0.0, np.inf, True
+    last, accuracy, iterative, precise = np.inf, 0.5, True, False
     for _ in range(MAX_ITERATIONS):
         if space.data.free:
             b = space.data.best_intercept(loss, state.fields, state.b)
@@ -76,24 +84,26 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
         bend = loss.second_derivative(state.s)
         g = space.gradient(lam, state.x, loss.derivative(state.s))
         size = space.dot(g, g)  # below zero, by rounding, only if the Gram matrix is singular
-        first = first or size
         gap, aim = size / (2 * lam), max(TARGET * state.objective, 0.0)
-        stalled = 0.5 * last < gap <= GOOD * state.objective
-        if gap <= aim or stalled:
+        poor = gap > 0.5 * last
+        if gap <= aim or (poor and precise and gap <= GOOD * state.objective):
             break
+        if np.isfinite(last):  # a step gains no more than its accuracy: as Newton's own gain grows
+            accuracy = 0.1 * accuracy if poor else min(accuracy, (gap / last) ** 0.75)
         last, step = gap, None
         if iterative:  # no more digits than the certificate asks for
-            accuracy = max(min(0.3, (size / first) ** 0.25), 0.3 * np.sqrt(aim / gap))
-            step = _conjugate_gradients(space, lam, g, bend, accuracy)
+            enough = max(accuracy, 0.3 * np.sqrt(aim / gap))
+            step = _conjugate_gradients(space if poor else space.single, lam, g, bend, enough)
             iterative = step is not None
+        precise = poor or not iterative
         try:
             step = step or space.newton_step(lam, g, bend)
         except linalg.LinAlgError:  # rounding has the last word
             break
         lower = _line_search(space, lam, state, g, step)
-        if lower is None:
+        if lower is None and precise:
             break
-        state = lower
+        state = lower or state
     return state.x, state.b
 
 
@@ -118,14 +128,15 @@ def _conjugate_gradients(
     space: Space, lam: float, g: Array, bend: Array, accuracy: float
 ) -> tuple[Array, float] | None:
     """Newton step to a relative accuracy, or None if it takes longer than a factorisation."""
-    data = space.data
-    r, r_b = -g, 0.0
+    data, unit = space.data, float(np.abs(g).max())
+    bend = bend.astype(space.matrix.dtype)
+    r, r_b = (-g / unit).astype(space.matrix.dtype), 0.0
     x, x_b = np.zeros_like(r), 0.0
     fields = space.fields(r)
     p, p_b, p_fields = r, r_b, fields
     rr = space.dot(r, r, fields)
     stop = accuracy**2 * rr
-    for _ in range(min(data.B.shape) // 8 + 10):
+    for _ in range(min(data.B.shape) // 6 + 10):
         pull = bend * (p_fields + p_b * data.v)
         q, q_b = space.gradient(lam, p, -pull), float(data.v @ pull) if data.free else 0.0
         curvature = space.dot(q, p, p_fields) + q_b * p_b
@@ -137,7 +148,7 @@ def _conjugate_gradients(
         fields = space.fields(r)
         new = space.dot(r, r, fields) + r_b**2
         if new <= stop:
-            return x, x_b
+            return unit * x.astype(float), unit * x_b
         if not new < 1e6 * rr:
             return None
         p, p_b = r + new / rr * p, r_b + new / rr * p_b
@@ -148,10 +159,20 @@ def _conjugate_gradients(
 
 @dataclass(frozen=True)
 class Space:
-    """Coordinates x with the inner product of w; here the weights w themselves: p × p systems."""
+    """Coordinates x with the inner product of w; here the weights w themselves: p × p systems.
+
+    The fields of x are `matrix` x.
+    """
 
     loss: Loss
     data: Shortfalls
+    matrix: Array
+
+    @cached_property
+    def single(self) -> Self:
+        """The same in single precision, in which a product reads half as much memory."""
+        data = replace(self.data, v=self.data.v.astype(np.float32))
+        return replace(self, data=data, matrix=self.matrix.astype(np.float32))
 
     def state(self, lam: float, x: Array, b: float, fields: Array) -> State:
         """What is minimised, at given coordinates whose fields are known."""
@@ -161,7 +182,7 @@ class Space:
 
     def fields(self, x: Array) -> Array:
         """B w."""
-        return self.data.B @ x
+        return self.matrix @ x
 
     def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
         """Inner product of the weights of x and y; the fields of y save work if they are known."""
@@ -169,7 +190,7 @@ class Space:
 
     def gradient(self, lam: float, x: Array, h: Array) -> Array:
         """Coordinates of λw - Bᵀh."""
-        return lam * x - self.data.B.T @ h
+        return lam * x - self.matrix.T @ h
 
     def weights(self, x: Array) -> Array:
         """The weights w."""
@@ -177,27 +198,47 @@ class Space:
 
     def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
         """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
-        root = self.data.B * np.sqrt(bend)[:, None]
-        solve = solver(root.T @ root, lam)
+        solve = self.hessian_solver(lam, bend)
         dx = -solve(g)
         if not self.data.free:
             return dx, 0.0
-        side = self.data.B.T @ (bend * self.data.v)  # eliminate b from the bordered system
+        side = self.matrix.T @ (bend * self.data.v)  # eliminate b from the bordered system
         solved = solve(side)
         schur = bend.sum() - side @ solved
         db = float(-(side @ dx) / schur) if schur > 0 else 0.0
         return dx - db * solved, db
 
+    def hessian_solver(self, lam: float, bend: Array) -> Callable[[Array], Array]:
+        """Solver of (λ + Bᵀ diag(bend) B) x = r."""
+        root = self.matrix * np.sqrt(bend)[:, None]
+        return solver(root.T @ root, lam)
+
+
+@dataclass(frozen=True)
+class Wide(Space):
+    """The weights themselves for p > n: n × n systems, by Woodbury's identity."""
+
+    def hessian_solver(self, lam: float, bend: Array) -> Callable[[Array], Array]:
+        B, root = self.matrix, np.sqrt(bend)
+        solve = solver((root[:, None] * self.data.gram) * root, lam)
+
+        def rough(r: Array) -> Array:
+            x: Array = (r - B.T @ (root * solve(root * (B @ r)))) / lam
+            return x
+
+        def refined(r: Array) -> Array:  # what cancels is put right
+            x = rough(r)
+            return x + rough(r - lam * x - B.T @ (bend * (B @ x)))
+
+        return refined
+
 
 @dataclass(frozen=True)
 class Dual(Space):
-    """Coordinates a with w = Bᵀa: n × n systems, for p > n."""
-
-    def fields(self, x: Array) -> Array:
-        return self.data.gram @ x
+    """Coordinates a with w = Bᵀa, whose matrix is BBᵀ: n × n systems, for p > n."""
 
     def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
-        return float(x @ (self.data.gram @ y if fields_of_y is None else fields_of_y))
+        return float(x @ (self.matrix @ y if fields_of_y is None else fields_of_y))
 
     def gradient(self, lam: float, x: Array, h: Array) -> Array:
         return lam * x - h
@@ -206,7 +247,7 @@ class Dual(Space):
         return self.data.B.T @ x
 
     def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
-        K, v, root = self.data.gram, self.data.v, np.sqrt(bend)
+        K, v, root = self.matrix, self.data.v, np.sqrt(bend)
         solve = solver((root[:, None] * K) * root, lam)
         z, db = solve(root * (K @ -g)), 0.0
         if self.data.free:

@@ -118,7 +118,8 @@ class Shortfalls:
 def solver(matrix: Array, ridge: float) -> Callable[[Array], Array]:
     """Solver of (matrix + ridge) x = r by Cholesky's factors, which overwrite the matrix."""
     matrix[np.diag_indices_from(matrix)] += ridge
-    factor = linalg.cho_factor(matrix, check_finite=False, overwrite_a=True)
+    # by columns, as LAPACK wants it: a symmetric matrix need not be copied for that
+    factor = linalg.cho_factor(matrix.T, check_finite=False, overwrite_a=True)
     return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
