@@ -159,22 +159,24 @@ def projected(inner: Sums, D02: Array, g: Array, b: Array | float = 0.0) -> Sums
     """
     f = 1.0 / (1.0 + g)
     E, C, T1, U1 = inner.D11, inner.T11, inner.T1, inner.U1
+    square, part = f * f, f * g
+    part_E, part_C = part * E, part * C
     xi, eta, bright = inner.D21 / E, inner.D12 / E, inner.B / E
-    df = -f * f * g * (xi - eta - g - 2.0 * b)
+    df = -square * g * (xi - eta - g - 2.0 * b)
     return Sums(
-        D20=inner.D20 + f * g * E,
+        D20=inner.D20 + part_E,
         D02=D02,
-        D21=f * (f * f * inner.D21 + f * g * E * (1.0 + f * b)),
-        D12=f * f * (f * inner.D12 + f * g * E * (1.0 - b)),
-        T20=inner.T20 + f * g * C,
-        T02=inner.T02 + f * g * C,
-        T21=f * (f * inner.T21 + f * g * C * (f * (eta + g + b))),
-        T12=f * f * (inner.T12 + f * g * C * (xi - b)),
-        W=f * g * U1 * T1 + f * inner.W,
-        dW=f * (df * (inner.W - U1 * T1) + f * g * C * (T1 - U1) + f * inner.dW),
+        D21=f * (square * inner.D21 + part_E * (1.0 + f * b)),
+        D12=square * (f * inner.D12 + part_E * (1.0 - b)),
+        T20=inner.T20 + part_C,
+        T02=inner.T02 + part_C,
+        T21=f * (f * inner.T21 + part_C * (f * (eta + g + b))),
+        T12=square * (inner.T12 + part_C * (xi - b)),
+        W=part * U1 * T1 + f * inner.W,
+        dW=f * (df * (inner.W - U1 * T1) + part_C * (T1 - U1) + f * inner.dW),
         B=f * inner.B,
         A=(inner.A - C * bright) + f * C * bright,
-        S=inner.S + f * g * C * bright,
+        S=inner.S + part_C * bright,
         left=np.minimum(inner.left, D02 + f * E),
     )
 
@@ -199,15 +201,16 @@ def activated(
     else:
         m = inner((k + noise) / kappa_1**2)
     E, C, T1, U1 = m.D11, m.T11, m.T1, m.U1
+    square, twice, rest = phi * phi, 2.0 * phi * bar, bar * bar
     return Sums(
-        D20=bar * bar * p + 2.0 * phi * bar * m.D1 + phi * phi * m.D20,
-        D02=phi * phi * m.D02,
-        D21=phi * (bar * bar * m.rest + 2.0 * phi * bar * E + phi * phi * m.D21),
-        D12=phi * phi * (bar * m.D02 + phi * m.D12),
+        D20=rest * p + twice * m.D1 + square * m.D20,
+        D02=square * m.D02,
+        D21=phi * (rest * m.rest + twice * E + square * m.D21),
+        D12=square * (bar * m.D02 + phi * m.D12),
         T20=bar * T1 + phi * m.T20,
         T02=bar * U1 + phi * m.T02,
         T21=phi * (m.T21 + bar * m.T12),
-        T12=phi * phi * m.T12,
+        T12=square * m.T12,
         W=bar * U1 * T1 + phi * m.W,
         dW=phi * (bar * (m.W - U1 * T1 + C * (T1 - U1)) + phi * m.dW),
         B=phi * m.B,

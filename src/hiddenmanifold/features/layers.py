@@ -125,7 +125,7 @@ class Layered(Features):
             """The sums of what the neurons receive."""
             if level == 1 and self.inputs is None:  # in closed form, in units of neurons
                 sums = projection.linear(at * width / boost, gamma / width)
-                return sums.in_units(width)
+                return sums if self.layers[0].width is None else sums.in_units(width)
             return projection.of_kernel(below, at, d=self._size(level - 1, gamma), p=width)
 
         return activated(received, k, self.kappas[level - 1], width)
