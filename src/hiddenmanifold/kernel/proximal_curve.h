@@ -131,13 +131,17 @@ typedef struct {
     double scale; /* 0 if rho'' is constant between kinks */
 } Loss;
 
-INLINE const double *cell_of(const Loss *loss, double s)
+INLINE double bin_of(const Loss *loss, double s)
 {
     double at = (s - loss->low) * loss->per_bin, last = (double)(loss->bins - 1);
-    ptrdiff_t bin = at > 0.0 ? (ptrdiff_t)(at < last ? at : last) : 0;
+    return at > 0.0 ? (at < last ? at : last) : 0.0;
+}
+
+INLINE const double *cell_in(const Loss *loss, double bin, double s)
+{
     if (!loss->kinks) /* a cell is a bin */
-        return loss->cells + bin * loss->stride;
-    const double *cell = loss->cells + (ptrdiff_t)loss->first[bin] * loss->stride;
+        return loss->cells + (ptrdiff_t)bin * loss->stride;
+    const double *cell = loss->cells + (ptrdiff_t)loss->first[(ptrdiff_t)bin] * loss->stride;
     while (s > cell[0])
         cell += loss->stride;
     while (cell > loss->cells && s <= cell[-loss->stride])
@@ -173,15 +177,19 @@ INLINE void polynomials(const double *cell, int pairs, double s, int with_loss, 
     v->rho = even + t * odd;
 }
 
-INLINE Values loss_at(const Loss *loss, double s, int with_loss)
+INLINE Values loss_on(const Loss *loss, const double *cell, double s, int with_loss)
 {
-    const double *cell = cell_of(loss, s);
     Values v;
     if (loss->pairs == CURVED) /* as a constant, so that loops are unrolled */
         polynomials(cell, CURVED, s, with_loss, &v);
     else
         polynomials(cell, (int)loss->pairs, s, with_loss, &v);
     return v;
+}
+
+INLINE Values loss_at(const Loss *loss, double s, int with_loss)
+{
+    return loss_on(loss, cell_in(loss, bin_of(loss, s), s), s, with_loss);
 }
 
 /* ------------------------------------------------------------------ roots */
@@ -415,7 +423,7 @@ INLINE double proximal(const Loss *loss, double u, double V, double tolerance, p
     }
     if (loss->scale > 0.0)
         return root(loss, u, V, low, high, guess, tolerance);
-    const double *cell = cell_of(loss, 0.5 * (low + high)); /* a parabola */
+    const double *cell = cell_in(loss, bin_of(loss, 0.5 * (low + high)), 0.5 * (low + high)); /* a parabola */
     return clip(cell[1] + (u - cell[1] - V * cell[3]) / (1.0 + V * cell[5]), low, high);
 }
 
@@ -532,12 +540,25 @@ INLINE void panel_over_s(Nodes *n, const Point *p, const Loss *loss, const Rule 
 {
     double V = p->V, first = p->s[at], length = p->s[at + 1] - first;
     double inverse = 1.0 / p->deviation, step = length / p->deviation;
+    double s[TOGETHER], bin[TOGETHER], h[TOGETHER], curvature[TOGETHER], *rho = n->rho + n->count;
+    for (ptrdiff_t i = 0; i < rule->nodes; i++)
+        s[i] = first + length * rule->x[i], bin[i] = bin_of(loss, s[i]);
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
-        double s = first + length * rule->x[i];
-        Values v = loss_at(loss, s, with_loss);
-        double bend = step * rule->w[i] * v.curvature, mass = step * rule->w[i] + V * bend;
-        add_node(n, (p->mean - s - V * v.h) * inverse, v.h, mass, bend, v.rho);
+        Values v = loss_on(loss, cell_in(loss, bin[i], s[i]), s[i], with_loss);
+        h[i] = v.h;
+        curvature[i] = v.curvature;
+        rho[i] = v.rho;
     }
+    double *xi = n->xi + n->count, *slope = n->h + n->count;
+    double *mass = n->mass + n->count, *bend = n->bend + n->count;
+    for (ptrdiff_t i = 0; i < rule->nodes; i++) {
+        double part = step * rule->w[i];
+        xi[i] = (p->mean - s[i] - V * h[i]) * inverse;
+        slope[i] = h[i];
+        bend[i] = part * curvature[i];
+        mass[i] = part + V * (part * curvature[i]);
+    }
+    n->count += rule->nodes;
 }
 
 /* A panel that runs over u because s hardly moves: u - mean would lose its digits. Newton's method
@@ -575,7 +596,7 @@ INLINE void panel_of_parabola(Nodes *n, const Point *p, const Loss *loss, const 
 {
     double start = p->zeta[at], width = p->zeta[at + 1] - start;
     double first = p->s[at], length = p->s[at + 1] - first;
-    const double *cell = cell_of(loss, first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
+    const double *cell = cell_in(loss, bin_of(loss, first + 0.5 * length), first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
     double bend = width * cell[5] / (1.0 + p->V * cell[5]);
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double t = (first + length * rule->x[i] - cell[1]) * cell[2];

@@ -24,11 +24,12 @@ SMALLEST_DAMPING = 2.0**-5
 
 @dataclass
 class Solution:
-    """Outcome of a batched solve, one entry per point."""
+    """Outcome of a batched solve, one entry per point; ``step`` is the Newton step from x."""
 
     x: Array
     residual: Array
     iterations: Integers
+    step: Array
 
 
 def newton_step(matrix: Array, residual: Array) -> Array:
@@ -82,7 +83,7 @@ def newton(
     base, (r, matrix) = x, system(x, active)
     step, forced = newton_step(matrix, r), np.zeros(len(x), dtype=bool)
     damping = np.ones(len(x))
-    outcome = Solution(x.copy(), largest(r), np.ones(len(x), dtype=np.intp))
+    outcome = Solution(x.copy(), largest(r), np.ones(len(x), dtype=np.intp), step.copy())
     for _ in range(max_iterations - 1):
         going = outcome.residual[active] > tolerance
         if not going.all():
@@ -108,6 +109,7 @@ def newton(
         forced = ~keep & (damping <= SMALLEST_DAMPING)
         step = np.where(k, newton_step(matrix, r), np.where(forced[:, None], r, step))
         damping = np.where(keep | forced, 1.0, 0.5 * damping)
-        outcome.x[active[keep]] = base[keep]
-        outcome.residual[active[keep]] = size[keep]
+        kept = active[keep]
+        outcome.x[kept], outcome.residual[kept] = base[keep], size[keep]
+        outcome.step[kept] = step[keep]
     return outcome

@@ -89,7 +89,11 @@ def label_averages(
         rule, marks = np.array(gauss_legendre(*RULES[level])), label.marks
         for some, law in label.compiled():
             given = law_of_u[:, some], marks[some], law, rule, loss.compiled
-            found[some] = kernel.averages(*given, y=label.y, with_loss=with_loss)
+            part = kernel.averages(*given, y=label.y, with_loss=with_loss)
+            if isinstance(some, slice):  # of all rows
+                found = part
+            else:
+                found[some] = part
     # where the loss or the law is no polynomial
     lost = np.flatnonzero(np.isnan(found[:, 0]) & np.isfinite(law_of_u.sum(0)))
     for first in range(0, len(lost), BLOCK):

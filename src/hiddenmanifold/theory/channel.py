@@ -69,7 +69,7 @@ class Hats:
     norm: Array
 
     @classmethod
-    def of(cls, averages: Array, unknowns: list[int]) -> Hats:
+    def of(cls, averages: Array, unknowns: list[int] | slice) -> Hats:
         """From rows of `label_averages`, of whose derivatives some are by unknowns."""
         de = averages[:, 4:20].reshape(-1, 4, 4)[..., unknowns]
         return cls(averages[:, :4], de, averages[:, 20], averages[:, 21])
@@ -229,8 +229,9 @@ class BinaryChannel(Channel):
             field = Field(V, mean, deviation, k, beta)
             label = Label(self.teacher, y, V0)
             parts.append(label_averages(self.loss, field, label, level, with_loss))
-        found = parts[0] + parts[-1]  # one label may stand for both
-        hats = Hats.of(found, [0, 1, 2, 3][: self.unknowns])
+        found = parts[0]
+        found += parts[-1]  # one label may stand for both
+        hats = Hats.of(found, slice(self.unknowns))
         if len(parts) == 1:
             hats.e[:, 3], hats.de[:, 3] = 0.0, 0.0
         hats.de[..., 2] *= (V0 / np.sqrt(rho))[:, None]

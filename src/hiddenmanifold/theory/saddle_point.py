@@ -15,8 +15,10 @@ from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_ste
 from hiddenmanifold.numerics.special import positive_root
 from hiddenmanifold.points import Limit, Points
 from hiddenmanifold.theory.channel import Channel, Hats
+from hiddenmanifold.theory.neighbours import interpolated
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
 from hiddenmanifold.theory.proximal_curve import RULES
+from hiddenmanifold.theory.sensitivity import PARAMETERS, tangents
 
 ROUNDING = 5e-16
 """Mean of h, relative to its typical size, that is none."""
@@ -28,14 +30,18 @@ HANDOVER = 1e-5
 """Newton step after which the first finer quadrature hands over to the next."""
 ACCURATE = 1e-11
 """Estimated error of the unknowns at which a point is left alone."""
+FIRST = 1
+"""Level of quadrature on which points that have a good start begin."""
 FINER = 2
 """Level of quadrature for hard points; the roughest one jumps where panels come and go."""
-STRIDE = 8
+STRIDE = 16
 """Every how many points of a batch one is solved first, to start the others from."""
-FEW = {"numpy": 4 * STRIDE, "compiled": 16 * STRIDE}
+FEW = {"numpy": 2 * STRIDE, "compiled": 32 * STRIDE}
 """Points that are all solved at once: another round of calls would cost more than it spares."""
 MAX_ITERATIONS = 30
 """Evaluations of the equations in one Newton solve."""
+NEARBY = MAX_ITERATIONS // 2
+"""The same if the start is known to be close."""
 LONGEST_WALK = 2000
 """Evaluations of the equations after which the walk of a point in λ is given up."""
 POLISHING = 5
@@ -129,23 +135,34 @@ def solve(problem: SaddlePoint, start: Array | None = None) -> Outcome:
 
     Or from unknowns `start` that are known to be close.
     """
-    points = len(problem.points.lam)
-    if start is not None:
-        zero = np.zeros(points)
-        return _certified(problem, Solution(start.copy(), zero, zero.astype(int)))
-    some = np.arange(0, points, STRIDE if points > FEW[engine()] else 1)
-    part = replace(problem, points=problem.points[some])
-    found = _newton(part, _first_turn(part))
-    if len(some) < points:  # neighbours in the batch are usually neighbours on a curve
-        good = found.residual <= START_TOLERANCE
-        if good.any():
-            everyone = np.arange(points)
-            columns = [np.interp(everyone, some[good], column) for column in found.x[good].T]
-            start = np.stack(columns, axis=1)
-        else:
-            start = _first_turn(problem)
-        found = _newton(problem, start)
-    return _certified(problem, found)
+    points = len(problem.points)
+    if start is None:
+        some = np.arange(0, points, STRIDE if points > FEW[engine()] else 1)
+        part = replace(problem, points=problem.points[some])
+        found = _newton(part, _first_turn(part))
+        if len(some) == points:
+            return _certified(problem, found)
+        start = _between(part, found, problem.points)
+    return _nearby(problem, start)
+
+
+def _between(problem: SaddlePoint, found: Solution, points: Points) -> Array:
+    """Starts of some points between solutions of others."""
+    good = np.flatnonzero(found.residual <= START_TOLERANCE)
+    if not good.size:
+        return _first_turn(replace(problem, points=points))
+    known, x = replace(problem, points=problem.points[good]), found.x[good]
+    turn = known.close(x, slice(None), FIRST)
+    x = x + newton_step(turn.matrix, turn.residual)
+    along = tangents(known, turn.hats.e[:, :3], turn.matrix, PARAMETERS, turn.dy)
+    return interpolated(known.points, x, along, points)
+
+
+def _nearby(problem: SaddlePoint, start: Array) -> Outcome:
+    """Solve a batch from unknowns that are known to be close."""
+    found = _newton(problem, start, FIRST, NEARBY)
+    found.x += np.where((found.residual <= START_TOLERANCE)[:, None], found.step, 0.0)
+    return _certified(problem, found, largest(found.step) <= HANDOVER)
 
 
 def rescue(problem: SaddlePoint) -> Outcome:
@@ -243,8 +260,11 @@ def _continuation(problem: SaddlePoint) -> Solution:
     return found
 
 
-def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
-    """Climb to finer quadrature until a finer one no longer moves the solution."""
+def _certified(problem: SaddlePoint, found: Solution, settled: Booleans | None = None) -> Outcome:
+    """Climb to finer quadrature until a finer one no longer moves the solution.
+
+    Some may have `settled` on the first of the finer levels.
+    """
     points = len(found.x)
     outcome = Outcome(
         x=found.x,
@@ -268,8 +288,10 @@ def _certified(problem: SaddlePoint, found: Solution) -> Outcome:
         outcome.data_loss[index] = at.hats.data_loss
         return error, np.abs(at.hats.norm - 1.0), accurate
 
-    index = np.flatnonzero(outcome.residual <= START_TOLERANCE)
-    polish(outcome, index, turn, finest=max(3, len(RULES) - 1 - problem.channel.spared))
+    good = outcome.residual <= START_TOLERANCE
+    above = np.zeros_like(good) if settled is None else good & settled
+    finest = max(3, len(RULES) - 1 - problem.channel.spared)
+    polish(outcome, np.flatnonzero(good & ~above), turn, finest, np.flatnonzero(above))
     return outcome
 
 
@@ -278,16 +300,19 @@ def polish(
     index: Integers,
     turn: Callable[[Integers, int], tuple[Array, Array, Booleans]],
     finest: int = len(RULES) - 1,
+    settled: Integers | None = None,
 ) -> None:
     """Climb to finer quadrature until a finer one no longer moves the solutions.
 
     ``turn(index, level)`` takes a Newton step, and records residuals and the status of points that
     are not certified. It returns the error that the step corrects (points where it is infinite are
     lost), the probability that the nodes miss, and whether the error is as small as it can be.
+    Points that have `settled` on the first level begin above it.
     """
+    above = [] if settled is None else [settled]
     for level in range(1, finest + 1):
         # the first turn on a level judges the solution of the level before; the others polish
-        waiting, settled = index, []
+        waiting = index
         for turns in range(POLISHING):
             if not waiting.size:
                 break
@@ -301,6 +326,6 @@ def polish(
             found.status[waiting[certified]] = Status.CONVERGED
             # Newton squares its error: on the way up the next turn can be left to the next level
             enough = accurate if level > 1 else error <= HANDOVER
-            settled.append(waiting[enough & ~certified])
+            above.append(waiting[enough & ~certified])
             waiting = waiting[~enough & np.isfinite(error)]
-        index = np.concatenate([waiting, *settled])
+        index, above = np.concatenate([waiting, *above]), []
