@@ -6,6 +6,8 @@ from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
 from hiddenmanifold.teachers import Linear, Logistic, Sign
+from hiddenmanifold.theory import needed
+from hiddenmanifold.theory.optimal import optimum
 
 
 def model(**ingredients):
@@ -110,6 +112,41 @@ def test_features_needed_are_just_enough(loss):
             assert_allclose(error.generalisation_error, expected, rtol=1e-7)
         needed[projection] = ds.p_over_n
     assert np.all(needed["orthogonal"] < needed["gaussian"])
+
+
+def test_features_needed_take_few_searches_for_the_best_regularisation(monkeypatch):
+    """One for the scan with its limit, and two or three for the crossing."""
+    searches = []
+
+    def counted(errors, *bounds, **options):
+        searches.append(len(errors.points))
+        return optimum(errors, *bounds, **options)
+
+    monkeypatch.setattr(needed, "optimum", counted)
+    hm.features_needed(model(loss="square"), n_over_d=3.0, workers=1)
+    assert searches[0] > 2
+    assert len(searches) <= 4
+
+
+def test_features_needed_beyond_the_scan():
+    m = model(loss="square")
+    none = hm.features_needed(m, n_over_d=3.0, within=10.0)
+    assert none.p_over_n == 0
+    fewest = hm.predict(m, n_over_d=3.0, p_over_n=1e-3, regularisation="optimal")
+    assert_allclose(none.generalisation_error, fewest.generalisation_error, rtol=1e-12)
+    few = hm.features_needed(m, n_over_d=3.0, within=2.0)
+    assert 1e-3 < few.p_over_n < 1
+    assert_allclose(few.generalisation_error, 3 * few.kernel_limit, rtol=1e-12)
+    never = hm.features_needed(m, n_over_d=3.0, within=1e-12, on_failure="keep")
+    assert_allclose(never.p_over_n, 1e9)
+    assert never.generalisation_error > never.kernel_limit * (1 + 1e-12)
+    assert never.status == hm.Status.SEARCH
+
+
+def test_features_needed_for_an_error_that_vanishes_are_refused():
+    m = model(activation="identity", teacher="linear", loss="square")
+    with pytest.raises(hm.InvalidArgumentError, match="does not vanish"):
+        hm.features_needed(m, n_over_d=[0.5, 3.0])
 
 
 def test_nonsense_is_refused_by_name():

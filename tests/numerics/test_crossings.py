@@ -77,3 +77,19 @@ def test_a_jump_over_the_target_is_no_crossing():
         (lasting, at), _ = descents(step, samples_of(step, np.arange(2.0), 1), np.array([2.0]))
     assert np.isnan(lasting)
     assert np.isnan(at)
+
+
+def test_a_fall_like_a_power_takes_two_evaluations():
+    asked = []
+
+    def fall(point, t):
+        asked.extend(t)
+        first, second = np.exp(-t), 0.3 * np.exp(-1.5 * t)
+        return first + second, -first - 1.5 * second
+
+    samples = samples_of(fall, np.log(10.0) * np.arange(4.0), 1)
+    asked.clear()
+    (t, value), _ = descents(fall, samples, np.array([0.05]))
+    assert len(asked) <= 2
+    assert_allclose(np.exp(-t) + 0.3 * np.exp(-1.5 * t), 0.05, rtol=1e-14)
+    assert_allclose(value, 0.05, rtol=1e-14)
