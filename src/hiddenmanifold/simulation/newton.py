@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -198,7 +197,8 @@ class Space:
 
     def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
         """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
-        solve = self.hessian_solver(lam, bend)
+        root = self.matrix * np.sqrt(bend)[:, None]
+        solve = solver(root.T @ root, lam)
         dx = -solve(g)
         if not self.data.free:
             return dx, 0.0
@@ -208,34 +208,31 @@ class Space:
         db = float(-(side @ dx) / schur) if schur > 0 else 0.0
         return dx - db * solved, db
 
-    def hessian_solver(self, lam: float, bend: Array) -> Callable[[Array], Array]:
-        """Solver of (λ + Bᵀ diag(bend) B) x = r."""
-        root = self.matrix * np.sqrt(bend)[:, None]
-        return solver(root.T @ root, lam)
-
 
 @dataclass(frozen=True)
 class Wide(Space):
     """The weights themselves for p > n: n × n systems, by Woodbury's identity."""
 
-    def hessian_solver(self, lam: float, bend: Array) -> Callable[[Array], Array]:
-        B, root = self.matrix, np.sqrt(bend)
+    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
+        v, root = self.data.v, np.sqrt(bend)
         solve = solver((root[:, None] * self.data.gram) * root, lam)
+        along = lam * solve(root * v) if self.data.free else np.zeros_like(v)
+        stiffness = float((v * root) @ along)
 
-        def rough(r: Array) -> Array:
-            x: Array = (r - B.T @ (root * solve(root * (B @ r)))) / lam
-            return x
+        def rough(r: Array, r_b: float) -> tuple[Array, float]:
+            z = solve(root * self.fields(r))
+            db = float(r_b - (v * root) @ z) / stiffness if stiffness > 0 else 0.0
+            return self.gradient(1.0, r, root * (z + db * along)) / lam, db
 
-        def refined(r: Array) -> Array:  # what cancels is put right
-            x = rough(r)
-            return x + rough(r - lam * x - B.T @ (bend * (B @ x)))
-
-        return refined
+        dx, db = rough(-g, 0.0)
+        pull = bend * (self.fields(dx) + db * v)
+        rest, shift = rough(-g - self.gradient(lam, dx, -pull), -float(v @ pull))
+        return dx + rest, db + shift  # what cancelled is put right
 
 
 @dataclass(frozen=True)
-class Dual(Space):
-    """Coordinates a with w = Bᵀa, whose matrix is BBᵀ: n × n systems, for p > n."""
+class Dual(Wide):
+    """Coordinates a with w = Bᵀa, whose matrix is BBᵀ."""
 
     def dot(self, x: Array, y: Array, fields_of_y: Array | None = None) -> float:
         return float(x @ (self.matrix @ y if fields_of_y is None else fields_of_y))
@@ -245,14 +242,3 @@ class Dual(Space):
 
     def weights(self, x: Array) -> Array:
         return self.data.B.T @ x
-
-    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
-        K, v, root = self.matrix, self.data.v, np.sqrt(bend)
-        solve = solver((root[:, None] * K) * root, lam)
-        z, db = solve(root * (K @ -g)), 0.0
-        if self.data.free:
-            z_b = lam * solve(root * v)
-            stiffness = (v * root) @ z_b
-            db = float(-((v * root) @ z) / stiffness) if stiffness > 0 else 0.0
-            z = z + db * z_b
-        return (-g - root * z) / lam, db
