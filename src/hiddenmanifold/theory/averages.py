@@ -83,22 +83,24 @@ def label_averages(
     by `a` is left without its factor V0/sqrt(rho), the data loss (NaN unless asked for) and the
     norm.
     """
-    found = np.full((len(field.V), kernel.AVERAGES), np.nan)
     law_of_u = np.array([field.V, field.mean, field.deviation, field.k, label.V0, field.beta])
+    parts: list[tuple[Integers | slice, Array]] = []
     if kernel.engine() == "compiled":
         rule, marks = np.array(gauss_legendre(*RULES[level])), label.marks
         for some, law in label.compiled():
             given = law_of_u[:, some], marks[some], law, rule, loss.compiled
-            part = kernel.averages(*given, y=label.y, with_loss=with_loss)
-            if isinstance(some, slice):  # of all rows
-                found = part
-            else:
-                found[some] = part
+            parts.append((some, kernel.averages(*given, y=label.y, with_loss=with_loss)))
+    if len(parts) == 1 and isinstance(parts[0][0], slice):  # of all rows: nothing is moved
+        found = parts[0][1]
+    else:
+        found = np.full((len(field.V), kernel.AVERAGES), np.nan)
+        for some, part in parts:
+            found[some] = part
     # where the loss or the law is no polynomial
     lost = np.flatnonzero(np.isnan(found[:, 0]) & np.isfinite(law_of_u.sum(0)))
     for first in range(0, len(lost), BLOCK):
-        some = lost[first : first + BLOCK]
-        found[some] = on_nodes(loss, field[some], label[some], level, with_loss)
+        rows = lost[first : first + BLOCK]
+        found[rows] = on_nodes(loss, field[rows], label[rows], level, with_loss)
     if not with_loss:
         found[:, 20] = np.nan
     return found

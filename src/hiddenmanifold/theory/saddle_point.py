@@ -40,7 +40,7 @@ FEW = {"numpy": 2 * STRIDE, "compiled": 32 * STRIDE}
 """Points that are all solved at once: another round of calls would cost more than it spares."""
 MAX_ITERATIONS = 30
 """Evaluations of the equations in one Newton solve."""
-NEARBY = MAX_ITERATIONS // 2
+NEARBY = MAX_ITERATIONS // 3
 """The same if the start is known to be close."""
 LONGEST_WALK = 2000
 """Evaluations of the equations after which the walk of a point in λ is given up."""
