@@ -41,12 +41,13 @@ class Walk:
     def __init__(self, path: Path, start: Nodes, goal: Integers, low: float) -> None:
         """Walkers set out from each node of `start`, to the node `goal` or (-1) to t = low."""
         everyone = np.arange(len(start.t))
-        self.path, self.nodes = path, start
+        self.path, self.nodes, self.count = path, [start], len(everyone)
         self.goal, self.low = goal, np.where(goal < 0, low, start.t[goal])
         self.here, self.before = start[everyone], start[everyone]
-        self.number, self.gap = everyone.copy(), np.full(len(start.t), -1)
+        none = np.full(len(everyone), -1)
+        self.number, self.gap = everyone.copy(), Gaps(none, none.copy(), np.zeros(len(none)))
         self.lost = np.isinf(start.doubt)
-        self.gaps = Gaps(self.number[:0], self.number[:0], start.t[:0])
+        self.gaps: list[Gaps] = []
         self.target, self.off, self.guessed = np.full((3, len(start.t)), np.nan)
         self.guess, self.x = start.x.copy(), start.x.copy()
         easy = np.log(ASYMPTOTIC * np.maximum(1.0, path.problem.points.alpha))
@@ -97,14 +98,14 @@ class Walk:
         if long.size:
             error[long] = np.maximum(error[long], self.swing(nodes[long], before[long]))
         home = (nodes.t == self.low[some]) & (self.goal[some] >= 0)
-        number = np.where(home, self.goal[some], len(self.nodes.t) - 1 + np.cumsum(~home))
+        number = np.where(home, self.goal[some], self.count - 1 + np.cumsum(~home))
+        self.count += int(np.count_nonzero(~home))
         above = self.gap[some]  # whose cubic the guess was
-        judged = above[above >= 0]
-        self.gaps.error[judged] = np.maximum(self.gaps.error[judged], error[above >= 0])
-        self.gap[some] = len(self.gaps.error) + np.arange(len(some))
-        self.gaps += Gaps(number, self.number[some], error)
-        self.nodes, self.number[some] = self.nodes + nodes[~home], number
-        self.before[some], self.here[some] = before, nodes
+        above.error[:] = np.maximum(above.error, error)
+        self.gaps.append(above[above.left >= 0])
+        self.gap[some] = Gaps(number, self.number[some], error)
+        self.nodes.append(nodes[~home])
+        self.before[some], self.here[some], self.number[some] = before, nodes, number
         ratio = (CLOSE / np.maximum(self.off[some], 1e-12)) ** 0.25
         step = np.where(length > LONGEST, FIRST, length) * np.clip(ratio, SHRINK, GROWTH)
         on = ~home & (nodes.t > self.low[some])
@@ -130,7 +131,8 @@ def walk(path: Path, low: float) -> tuple[Nodes, Gaps, Booleans]:
         pass
     lost = np.zeros(len(path.problem.points), dtype=bool)
     lost[start.point[walk.lost]] = True
-    return walk.nodes, walk.gaps, lost
+    gaps = [*walk.gaps, walk.gap[walk.gap.left >= 0]]
+    return Nodes.joined(walk.nodes), Gaps.joined(gaps), lost
 
 
 def starts(path: Path, low: float) -> tuple[Nodes, Integers]:

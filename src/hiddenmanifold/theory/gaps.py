@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.theory.path import FINE, Nodes, Path, cubic
+from hiddenmanifold.theory.path import FINE, Nodes, Path, Rows, cubic
 
 INSIDE = np.arange(1, 8) / 8.0
 """Where in a gap the interpolated function is evaluated, as fractions of its width."""
@@ -31,19 +31,12 @@ RIVALS = 1e-3
 
 
 @dataclass(frozen=True)
-class Gaps:
+class Gaps(Rows):
     """Intervals between neighbouring nodes, given by their numbers, and errors in the middle."""
 
     left: Integers
     right: Integers
     error: Array
-
-    def __getitem__(self, some: Integers | Booleans) -> Gaps:
-        return Gaps(self.left[some], self.right[some], self.error[some])
-
-    def __add__(self, other: Gaps) -> Gaps:
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Gaps(*(np.concatenate(pair) for pair in pairs))
 
     def prospects(self, path: Path, nodes: Nodes) -> tuple[Array, Array]:
         """The least value that each may hide, and where to look for it."""

@@ -5,7 +5,7 @@ A function of the unknowns, the objective, is thereby known along the whole curv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -33,7 +33,28 @@ TURNS = 6
 
 
 @dataclass(frozen=True)
-class Nodes:
+class Rows:
+    """Arrays of one length, whose rows are taken and joined together."""
+
+    def __getitem__(self, some: Integers | Booleans) -> Self:
+        return type(self)(*(values[some] for values in vars(self).values()))
+
+    def __setitem__(self, some: Integers | Booleans, other: Self) -> None:
+        for values, new in zip(vars(self).values(), vars(other).values(), strict=True):
+            values[some] = new
+
+    def __add__(self, other: Self) -> Self:
+        return self.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The rows of all parts."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
+
+
+@dataclass(frozen=True)
+class Nodes(Rows):
     """Solutions at some t of some points, their tangents, and the function with its doubt.
 
     One table has all of it, so that nodes are taken and joined at little cost: t, value, doubt,
@@ -77,16 +98,6 @@ class Nodes:
     def dx(self) -> Array:
         """Their derivatives."""
         return self.table[:, 2 + self.table.shape[1] // 2 :]
-
-    def __getitem__(self, some: Integers | Booleans) -> Self:
-        return replace(self, point=self.point[some], table=self.table[some])
-
-    def __setitem__(self, some: Integers | Booleans, other: Nodes) -> None:
-        self.point[some], self.table[some] = other.point, other.table
-
-    def __add__(self, other: Nodes) -> Self:
-        point, table = (self.point, other.point), (self.table, other.table)
-        return replace(self, point=np.concatenate(point), table=np.concatenate(table))
 
 
 def cubic(left: Nodes, right: Nodes, t: Array) -> Array:
