@@ -8,7 +8,7 @@ import hiddenmanifold as hm
 from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.teachers import Linear, Sign
 from hiddenmanifold.theory.asymptotics import asymptotics, channel_of
-from hiddenmanifold.theory.descent import walk
+from hiddenmanifold.theory.descent import Walk, walk
 from hiddenmanifold.theory.gaps import least
 from hiddenmanifold.theory.optimal import regular
 from hiddenmanifold.theory.path import Nodes, Path, cubic
@@ -111,7 +111,30 @@ def test_errors_that_turn_before_their_limit_are_not_regular(c, bend, falls):
     T = -np.log(1e-8)
     rest, slope = np.array([c / T + bend / T**2]), np.array([c / T**2 + 2 * bend / T**3])
     assert slope > 0
-    assert regular(model(), 1e-8, rest, slope) == bool(falls)
+    one = np.ones(2)
+    assert regular(model(), 1e-8, one[:1], rest, slope) == bool(falls)
     power = np.array([0.5, 1.0])
-    assert regular(model(loss="square"), 1e-8, 1e-6 / power, np.full(2, 1e-6)).all()
-    assert not regular(model(loss="square"), 1e-8, np.full(2, -1e-6), np.full(2, 1e-6)).any()
+    assert regular(model(loss="square"), 1e-8, one, 1e-6 / power, 1e-6 * one).all()
+    assert not regular(model(loss="square"), 1e-8, one, -1e-6 * one, 1e-6 * one).any()
+
+
+def test_a_plateau_is_regular_if_it_is_that_of_the_limit():
+    value, rest, slope = np.full(4, 0.2), np.array([0, 1e-12, 1e-6, 0]), np.array([0, 0, 0, 1e-6])
+    found = regular(model(loss="hinge"), 1e-8, value, rest, slope)
+    assert found.tolist() == [True, True, False, False]
+
+
+def test_a_walk_whose_steps_shrink_for_ever_is_given_up(monkeypatch):
+    """At λ = 1e-45 the unknowns are rounding: each step is followed by a shorter one."""
+    m, turns, turn = model(activation="sign"), [], Walk.turn
+
+    def counted(self):
+        turns.append(1)
+        return turn(self) if len(turns) < 500 else np.arange(0)
+
+    monkeypatch.setattr(Walk, "turn", counted)
+    alpha = np.array([1 / 17.012542798525892])
+    problem = SaddlePoint(channel_of(m), m.features, Points.of(alpha, alpha / 3, np.array([HUGE])))
+    _, _, lost = walk(Path(problem, lambda x: x[:, 1]), np.log(1e-64))
+    assert lost.all()
+    assert len(turns) < 500

@@ -109,6 +109,7 @@ class Walk:
         ratio = (CLOSE / np.maximum(self.off[some], 1e-12)) ** 0.25
         step = np.where(length > LONGEST, FIRST, length) * np.clip(ratio, SHRINK, GROWTH)
         on = ~home & (nodes.t > self.low[some])
+        self.lost[some] = on & (step < SHORTEST)
         self.aim(some[on], step[on])
 
     def swing(self, nodes: Nodes, before: Nodes) -> Array:

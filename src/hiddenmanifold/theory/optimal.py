@@ -129,20 +129,23 @@ class Descent:
         }
 
 
-def regular(model: Model, edge: float, rest: Array, slope: Array) -> Booleans:
-    r"""Whether the error has no minimum between λ = edge, where it has a slope, and 0⁺.
+def regular(model: Model, edge: float, value: Array, rest: Array, slope: Array) -> Booleans:
+    r"""Whether the error has no minimum between λ = edge, with its value and slope there, and 0⁺.
 
-    `rest` is what it still falls by. It goes like a power of λ, and is then `slope` divided by that
-    power, or, if the weights of separable data diverge, like :math:`c/T + c'/T^2` with
-    :math:`T = \log(1/\lambda)`. That falls all the way if and only if `rest` exceeds half of
-    `slope` times T. An error that rises towards 0⁺ has risen for good or comes down to the limit.
+    `rest` is what it still falls by. It may stand on the limit's own plateau. Else it goes like a
+    power of λ, and is then `slope` divided by that power, or, if the weights of separable data
+    diverge, like :math:`c/T + c'/T^2` with :math:`T = \log(1/\lambda)`. That falls all the way if
+    and only if `rest` exceeds half of `slope` times T. An error that rises towards 0⁺ has risen for
+    good or comes down to the limit.
     """
     ratio = np.divide(rest, slope, out=np.zeros_like(rest), where=slope != 0)
     T = -np.log(edge)
     diverging = fitted_phase(model)[0] is Phase.DIVERGING
     shortest, longest = (0.5 * T + NEXT_TERM, TAIL * T) if diverging else (0.3, TAIL)
-    falls: Booleans = (slope > 0) & (ratio > shortest) & (ratio < longest)
-    return falls | (slope < 0)
+    falls = (slope > 0) & (ratio > shortest) & (ratio < longest)
+    level = np.maximum(np.abs(rest), np.abs(slope) * T) <= TIE * value
+    settled: Booleans = falls | (slope < 0) | level
+    return settled
 
 
 def optimum(
@@ -207,8 +210,8 @@ def _followed(errors: ErrorByLambda, low: float, high: float) -> Columns:
         if low == 0.0 and tail.any():
             asked = tail & np.isnan(zero)
             zero[asked] = errors[asked].limit(0.0) if asked.any() else ()
-            rest = found["bottom"][tail] - zero[tail]
-            tail[tail] = ~regular(errors.model, edge, rest, found["slope"][tail])
+            value, slope = found["bottom"][tail], found["slope"][tail]
+            tail[tail] = ~regular(errors.model, edge, value, value - zero[tail], slope)
         if not next_edge or not tail.any():
             break
         again = _descended(errors[tail], max(low, next_edge), high)
