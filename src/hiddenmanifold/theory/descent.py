@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.points import Points
 from hiddenmanifold.theory.gaps import Gaps
 from hiddenmanifold.theory.path import ENOUGH, FAR, ROUGH, Nodes, Path, cubic, doubted
 from hiddenmanifold.theory.saddle_point import approach
@@ -50,8 +51,7 @@ class Walk:
         self.gaps: list[Gaps] = []
         self.target, self.off, self.guessed = np.full((3, len(start.t)), np.nan)
         self.guess, self.x = start.x.copy(), start.x.copy()
-        easy = np.log(ASYMPTOTIC * np.maximum(1.0, path.problem.points.alpha))
-        down = start.t - easy[start.point]
+        down = start.t - easy(path.problem.points)[start.point]
         self.aim(everyone, np.where(down >= 0.0, np.maximum(FIRST, down), MIDWAY))
 
     def aim(self, some: Integers, step: Array) -> None:
@@ -120,6 +120,12 @@ class Walk:
         return distance
 
 
+def easy(points: Points) -> Array:
+    """The t above which points are easy."""
+    t: Array = np.log(ASYMPTOTIC * np.maximum(1.0, points.alpha))
+    return t
+
+
 def walk(path: Path, low: float) -> tuple[Nodes, Gaps, Booleans]:
     """Nodes from the λ of each point down to t = low, and the gaps between.
 
@@ -139,9 +145,9 @@ def starts(path: Path, low: float) -> tuple[Nodes, Integers]:
     """Where walkers set out, the first of all points first, and the nodes they go to (-1: none)."""
     points, n = path.problem.points, path.problem.channel.overlap_unknowns
     count = len(points)
-    top, easy = np.log(points.lam), np.log(ASYMPTOTIC * np.maximum(1.0, points.alpha))
+    top = np.log(points.lam)
     walkers = np.clip(TOGETHER // count, 1, MOST)
-    t = np.linspace(np.clip(easy, low, top), low, walkers, endpoint=False)
+    t = np.linspace(np.clip(easy(points), low, top), low, walkers, endpoint=False)
     t[0] = top
     point = np.tile(np.arange(count), walkers)
     near = approach(path.at(point, t.ravel()), NEAR, PATIENCE)

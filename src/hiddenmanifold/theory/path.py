@@ -5,13 +5,13 @@ A function of the unknowns, the objective, is thereby known along the whole curv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.arrays import Array, Integers, Rows
 from hiddenmanifold.numerics.newton import largest, newton_step
 from hiddenmanifold.theory.saddle_point import SaddlePoint
 from hiddenmanifold.theory.sensitivity import STEP, tangents
@@ -30,27 +30,6 @@ BLOCK = 1024
 """Unknowns of which the objective is computed together: its integrals need memory."""
 TURNS = 6
 """Newton turns to a node, at most."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Arrays of one length, whose rows are taken and joined together."""
-
-    def __getitem__(self, some: Integers | Booleans) -> Self:
-        return type(self)(*(values[some] for values in vars(self).values()))
-
-    def __setitem__(self, some: Integers | Booleans, other: Self) -> None:
-        for values, new in zip(vars(self).values(), vars(other).values(), strict=True):
-            values[some] = new
-
-    def __add__(self, other: Self) -> Self:
-        return self.joined([self, other])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """The rows of all parts."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*(np.concatenate(column) for column in columns))
 
 
 @dataclass(frozen=True)
