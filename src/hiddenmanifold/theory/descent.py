@@ -82,8 +82,8 @@ class Walk:
         some, failed = going[settled], going[~good]
         if some.size:
             doubt = doubted(value, before, size, ROUGH)
-            columns = t, value, doubt, np.full_like(t, np.nan), x + step, dx
-            self.arrive(some, Nodes.of(self.here.point[going], *columns)[settled])
+            nodes = Nodes.of(self.here.point[going], t, value, doubt, x=x + step, dx=dx)
+            self.arrive(some, nodes[settled])
         if failed.size:
             shorter = (self.here.t - self.target)[failed] / 3.0
             self.lost[failed] = shorter < SHORTEST
