@@ -35,7 +35,7 @@ def main(side: int = 50) -> None:
     theirs = time.perf_counter() - start
     error = ds.generalisation_error.transpose("n_over_d", "p_over_n").values.ravel()
     points = error.size
-    print(f"by derivatives, all of [0, inf]: {1e3 * ours / points:.2f} ms per point")
+    print(f"along the path, all of [0, inf]: {1e3 * ours / points:.2f} ms per point")
     print(f"golden section, [{LOW:g}, {HIGH:g}]: {1e3 * theirs / points:.2f} ms per point")
     print(f"{turns} evaluations: ratio {theirs / ours:.1f}")
     better = golden - error
