@@ -65,11 +65,11 @@ class Walk:
         self.guess[some] = self.x[some] = guess
         self.off[some] = np.nan
 
-    def turn(self) -> Integers:
-        """One Newton turn of all walkers that are not there yet; returns them."""
+    def turn(self) -> bool:
+        """One Newton turn of all walkers that are not there yet; whether there were any."""
         going = np.flatnonzero((self.here.t > self.low) & ~self.lost)
         if not going.size:
-            return going
+            return False
         t, x = self.target[going], self.x[going]
         step, size, dx = self.path.turn(self.here.point[going], t, x, ROUGH)
         first = np.isnan(self.off[going])
@@ -88,7 +88,7 @@ class Walk:
             shorter = (self.here.t - self.target)[failed] / 3.0
             self.lost[failed] = shorter < SHORTEST
             self.aim(failed, shorter)
-        return going
+        return True
 
     def arrive(self, some: Integers, nodes: Nodes) -> None:
         """Add nodes, with the gaps above them, and go on."""
@@ -132,13 +132,13 @@ def walk(path: Path, low: float) -> tuple[Nodes, Gaps, Booleans]:
     The first nodes are those at the λ of the points. Also which points did not get to the end.
     """
     start, goal = starts(path, low)
-    walk = Walk(path, start, goal, low)
-    while walk.turn().size:
+    walkers = Walk(path, start, goal, low)
+    while walkers.turn():
         pass
     lost = np.zeros(len(path.problem.points), dtype=bool)
-    lost[start.point[walk.lost]] = True
-    gaps = [*walk.gaps, walk.gap[walk.gap.left >= 0]]
-    return Nodes.joined(walk.nodes), Gaps.joined(gaps), lost
+    lost[start.point[walkers.lost]] = True
+    gaps = [*walkers.gaps, walkers.gap[walkers.gap.left >= 0]]
+    return Nodes.joined(walkers.nodes), Gaps.joined(gaps), lost
 
 
 def starts(path: Path, low: float) -> tuple[Nodes, Integers]:
