@@ -9,6 +9,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 
 Pair = tuple[Array | float, Array | float]
+"""What is known at the left end and at the right."""
 
 
 def normal_density(x: Array) -> Array:
