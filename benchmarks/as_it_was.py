@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from configurations import model, pseudo_huber
+from page import heading
 from scipy.special import expit
 
 import hiddenmanifold as hm
@@ -29,8 +31,7 @@ Call = Callable[[], object]
 
 
 def main() -> None:
-    title = "As it was before the compiled kernel: ms of CPU time on one core, turn by turn"
-    print(f"\n{title}\n{'-' * len(title)}", flush=True)
+    heading("As it was before the compiled kernel: ms of CPU time on one core, turn by turn")
     with tempfile.TemporaryDirectory() as folder:
         if not unpacked(Path(folder)):
             print(
@@ -102,19 +103,6 @@ def calls() -> dict[str, Call]:
         "features_needed": lambda: hm.features_needed(plain, n_over_d=3.0, workers=1).p_over_n,
         "separability_threshold": lambda: hm.separability_threshold(plain, n_over_d=3.0, workers=1),
     }
-
-
-def model(loss="logistic", teacher="sign") -> hm.Model:
-    return hm.Model(activation="sign", projection="gaussian", teacher=teacher, loss=loss)
-
-
-def pseudo_huber() -> hm.losses.Custom:
-    """A smooth loss of the margin that the package does not have."""
-
-    def root(m):
-        return np.sqrt(1.0 + (1.0 - m) ** 2)
-
-    return hm.losses.Custom(root, lambda m: (m - 1.0) / root(m), lambda m: root(m) ** -3)
 
 
 def figure_3(chosen: hm.Model) -> Call:

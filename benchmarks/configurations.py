@@ -1,9 +1,14 @@
-"""Random models over all ingredients, for property tests and for the share that converges."""
+"""The model that is measured, and random ones over all ingredients."""
 
 import numpy as np
 from scipy.special import expit
 
 import hiddenmanifold as hm
+
+
+def model(loss="logistic", teacher="sign") -> hm.Model:
+    """That of the paper's Figure 3, or with another loss or rule."""
+    return hm.Model(activation="sign", projection="gaussian", teacher=teacher, loss=loss)
 
 
 def bump(nu):
@@ -14,6 +19,15 @@ def custom_loss():
     return hm.losses.Custom(
         lambda m: np.logaddexp(0.0, -m), lambda m: -expit(-m), lambda m: expit(m) * expit(-m)
     )
+
+
+def pseudo_huber() -> hm.losses.Custom:
+    """A smooth loss of the margin that the package does not have."""
+
+    def root(m):
+        return np.sqrt(1.0 + (1.0 - m) ** 2)
+
+    return hm.losses.Custom(root, lambda m: (m - 1.0) / root(m), lambda m: root(m) ** -3)
 
 
 def random_model(rng: np.random.Generator) -> hm.Model:

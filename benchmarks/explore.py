@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 
+from page import heading
+
 MOVES = 25
 CLIENTS = 50
 ASKED = 150
@@ -67,15 +69,11 @@ def server() -> Iterator[tuple[str, int]]:
             process.terminate()
 
 
-def titled(title: str) -> None:
-    print(f"\n{title}\n{'-' * len(title)}", flush=True)
-
-
 def latency(address: str) -> None:
     """The median over moves of the slider of n/d."""
     from playwright.sync_api import sync_playwright
 
-    titled("Page: slider to redrawn curve of 200 logistic points")
+    heading("Page: slider to redrawn curve of 200 logistic points")
     found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         print("no Chromium found: run `make browser`")
@@ -99,7 +97,7 @@ def latency(address: str) -> None:
 
 def load(address: str, pid: int, minutes: float) -> None:
     """Clients that move sliders, each as fast as it is answered."""
-    titled(f"Page: {CLIENTS} clients moving sliders for {minutes:g} minutes")
+    heading(f"Page: {CLIENTS} clients moving sliders for {minutes:g} minutes")
     end = time.monotonic() + 60.0 * minutes
     times: list[float] = []
     errors: list[str] = []

@@ -7,6 +7,8 @@ and trusts that there is one minimum between its ends.
 import time
 
 import numpy as np
+from configurations import model
+from page import heading
 
 import hiddenmanifold as hm
 from hiddenmanifold.execution import Crew
@@ -19,22 +21,21 @@ ACCURACY = 1e-5
 
 
 def main(side: int = 50) -> None:
-    print(f"\nOptimal regularisation, logistic loss, {side} x {side} points, one core")
-    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    heading(f"Optimal regularisation, logistic loss, {side} x {side} points, one core")
     n_over_d, p_over_n = np.geomspace(0.3, 10, side), np.geomspace(0.1, 10, side)
     start = time.perf_counter()
     ds = hm.predict(
-        model, n_over_d=n_over_d, p_over_n=p_over_n, regularisation="optimal", workers=1
+        model(), n_over_d=n_over_d, p_over_n=p_over_n, regularisation="optimal", workers=1
     )
     ours = time.perf_counter() - start
     alpha = np.broadcast_to(1 / p_over_n, (side, side)).ravel().copy()
     gamma = (1 / np.multiply.outer(n_over_d, p_over_n)).ravel()
     start = time.perf_counter()
-    golden, turns = golden_section(model, alpha, gamma)
+    golden, turns = golden_section(model(), alpha, gamma)
     theirs = time.perf_counter() - start
     error = ds.generalisation_error.transpose("n_over_d", "p_over_n").values.ravel()
     points = error.size
-    print(f"by derivatives, all of [0, inf]: {1e3 * ours / points:.2f} ms per point")
+    print(f"along the path, all of [0, inf]: {1e3 * ours / points:.2f} ms per point")
     print(f"golden section, [{LOW:g}, {HIGH:g}]: {1e3 * theirs / points:.2f} ms per point")
     print(f"{turns} evaluations: ratio {theirs / ours:.1f}")
     better = golden - error
@@ -43,11 +44,13 @@ def main(side: int = 50) -> None:
     print(f"the optimum is at 0+ for {100 * zero:.0f} % of the points", flush=True)
 
 
-def golden_section(model: hm.Model, alpha: np.ndarray, gamma: np.ndarray) -> tuple[np.ndarray, int]:
+def golden_section(
+    chosen: hm.Model, alpha: np.ndarray, gamma: np.ndarray
+) -> tuple[np.ndarray, int]:
     """Least error found by narrowing brackets of log λ by the golden ratio, and evaluations."""
 
     def error(t: np.ndarray) -> np.ndarray:
-        return asymptotics(model, Points.of(alpha, gamma, np.exp(t)), Crew(1))[
+        return asymptotics(chosen, Points.of(alpha, gamma, np.exp(t)), Crew(1))[
             "generalisation_error"
         ]
 

@@ -12,6 +12,11 @@ MARK = "<!-- below: written by make bench-page -->\n"
 HEADING = re.compile(r"^(?P<title>\S.*)\n-{3,}$", flags=re.MULTILINE)
 
 
+def heading(text: str) -> None:
+    """Print what `sections` takes for the title of a section."""
+    print(f"\n{text}\n{'-' * len(text)}", flush=True)
+
+
 def sections(log: str) -> str:
     """A section per heading, with its lines as they were printed."""
     before, *parts = HEADING.split(log)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import rivals
+from page import heading
 from sklearn import datasets
 
 import hiddenmanifold as hm
@@ -22,7 +23,7 @@ SQUARE, WRONG = "mean square error", "misclassified"
 
 
 def main(draws: int = DRAWS) -> None:
-    print("\nReal data: ridge regression, predicted from N0 rows, measured on rows never seen")
+    heading("Real data: ridge regression, predicted from N0 rows, measured on rows never seen")
     print(f"means over {draws} draws; 'interval' is ± one deviation of a single prediction\n")
     print(f"{'data':18}   N0 ->    n  lambda  measured  predicted  interval        ", end="")
     print("".join(f"{name:>10}" for name in METHODS[1:]), flush=True)

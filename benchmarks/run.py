@@ -15,7 +15,8 @@ import optimal
 import real_data
 import sweeps
 import textbook
-from configurations import custom_loss, random_model, random_points
+from configurations import custom_loss, model, random_model, random_points
+from page import heading
 
 import hiddenmanifold as hm
 import simulation
@@ -42,14 +43,6 @@ def main() -> None:
     sweeps.main()
     explore.main()
     real_data.main()
-
-
-def model(loss="logistic", teacher="sign") -> hm.Model:
-    return hm.Model(activation="sign", projection="gaussian", teacher=teacher, loss=loss)
-
-
-def heading(text: str) -> None:
-    print(f"\n{text}\n{'-' * len(text)}", flush=True)
 
 
 def solved(chosen: hm.Model, grid: int, **options):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from page import heading
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
@@ -38,10 +39,6 @@ def main() -> None:
         path("square", "linear", 512, 512, ridge_candidates, values=50)
         features()
     workers()
-
-
-def heading(text: str) -> None:
-    print(f"\n{text}\n{'-' * len(text)}", flush=True)
 
 
 def seconds_in_turn(*functions: Callable[[], object], repeats: int = 3) -> list[float]:

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from page import heading
 
 import hiddenmanifold as hm
 from hiddenmanifold.execution import Crew
@@ -22,10 +23,6 @@ def main() -> None:
     overhead()
     workers()
     memory()
-
-
-def heading(text: str) -> None:
-    print(f"\n{text}\n{'-' * len(text)}", flush=True)
 
 
 def model(loss: str = "logistic") -> hm.Model:

@@ -16,8 +16,7 @@ import mpmath
 import numpy as np
 import pytest
 import xarray as xr
-from as_it_was import pseudo_huber
-from configurations import custom_loss, random_model
+from configurations import custom_loss, pseudo_huber, random_model
 from scipy.special import expit
 
 import hiddenmanifold as hm

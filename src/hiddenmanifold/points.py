@@ -9,7 +9,7 @@ from enum import IntFlag
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import Array, Booleans, Integers
+from .arrays import Array, Booleans, Rows
 from .errors import InvalidArgumentError
 
 # exponents of (alpha, gamma) in each ratio: n/p = alpha, d/p = gamma
@@ -40,7 +40,7 @@ class Limit(IntFlag):
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Rows):
     """A batch of points, arrays of one length; `limit` has a `Limit` of each."""
 
     alpha: Array
@@ -59,9 +59,6 @@ class Points:
             + Limit.UNBOUNDED * np.isinf(lam)
         )
         return cls(alpha, gamma, lam, np.broadcast_to(limit, lam.shape).astype(np.int8))
-
-    def __getitem__(self, index: slice | Integers | Booleans) -> Points:
-        return Points(self.alpha[index], self.gamma[index], self.lam[index], self.limit[index])
 
     def __len__(self) -> int:
         return len(self.lam)

@@ -149,6 +149,11 @@ INLINE const double *cell_in(const Loss *loss, double bin, double s)
     return cell;
 }
 
+INLINE const double *cell_of(const Loss *loss, double s)
+{
+    return cell_in(loss, bin_of(loss, s), s);
+}
+
 typedef struct {
     double h, curvature, rho;
 } Values;
@@ -189,7 +194,7 @@ INLINE Values loss_on(const Loss *loss, const double *cell, double s, int with_l
 
 INLINE Values loss_at(const Loss *loss, double s, int with_loss)
 {
-    return loss_on(loss, cell_in(loss, bin_of(loss, s), s), s, with_loss);
+    return loss_on(loss, cell_of(loss, s), s, with_loss);
 }
 
 /* ------------------------------------------------------------------ roots */
@@ -423,7 +428,7 @@ INLINE double proximal(const Loss *loss, double u, double V, double tolerance, p
     }
     if (loss->scale > 0.0)
         return root(loss, u, V, low, high, guess, tolerance);
-    const double *cell = cell_in(loss, bin_of(loss, 0.5 * (low + high)), 0.5 * (low + high)); /* a parabola */
+    const double *cell = cell_of(loss, 0.5 * (low + high)); /* a parabola */
     return clip(cell[1] + (u - cell[1] - V * cell[3]) / (1.0 + V * cell[5]), low, high);
 }
 
@@ -534,7 +539,8 @@ INLINE void point_mass(Nodes *n, const Point *p, const Loss *loss, const Rule *r
                  jump / p->deviation * rule->w[i], rho);
 }
 
-/* A panel between kinks that runs over s: du = (1 + V rho'') ds. */
+/* A panel between kinks that runs over s: du = (1 + V rho'') ds. In three loops, so that the first
+   and the last are over vectors. */
 INLINE void panel_over_s(Nodes *n, const Point *p, const Loss *loss, const Rule *rule,
                          ptrdiff_t at, int with_loss)
 {
@@ -572,16 +578,15 @@ INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule 
     double margin = fabs(high - low) + 1e-15 * fabs(high); /* the ends are known to rounding */
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double zeta = start + width * rule->x[i], u = p->mean + p->deviation * zeta;
-        double guess = first + length * rule->x[i], s = guess, value = NAN;
+        double guess = first + length * rule->x[i], s = guess, close = 4.0 * ROUNDING * fabs(u);
         Values v = loss_at(loss, s, 1);
-        for (int turn = 0; turn < 3; turn++) {
-            value = V * v.h - (u - s);
-            if (fabs(value) <= 4.0 * ROUNDING * fabs(u))
-                break;
+        double value = V * v.h - (u - s);
+        for (int turn = 0; turn < 2 && fabs(value) > close; turn++) {
             s -= value / (1.0 + V * v.curvature);
             v = loss_at(loss, s, 1);
+            value = V * v.h - (u - s);
         }
-        if (!(fabs(value) <= 4.0 * ROUNDING * fabs(u))) {
+        if (!(fabs(value) <= close)) {
             s = root(loss, u, V, low - margin, high + margin, guess, 0.0);
             v = loss_at(loss, s, 1);
         }
@@ -596,7 +601,7 @@ INLINE void panel_of_parabola(Nodes *n, const Point *p, const Loss *loss, const 
 {
     double start = p->zeta[at], width = p->zeta[at + 1] - start;
     double first = p->s[at], length = p->s[at + 1] - first;
-    const double *cell = cell_in(loss, bin_of(loss, first + 0.5 * length), first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
+    const double *cell = cell_of(loss, first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
     double bend = width * cell[5] / (1.0 + p->V * cell[5]);
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double t = (first + length * rule->x[i] - cell[1]) * cell[2];

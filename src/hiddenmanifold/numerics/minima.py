@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.arrays import Array, Booleans, Integers, Rows
 
 Function = Callable[[Integers, Array], tuple[Array, Array]]
 """From points and a value t for each to the function and its slope by t, NaN where it fails."""
@@ -31,8 +31,8 @@ TURNS = 120
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Values of t at some points, with the function and its slope there: arrays of one length."""
+class Samples(Rows):
+    """Values of t at some points, with the function and its slope there."""
 
     point: Integers
     t: Array
@@ -51,13 +51,6 @@ class Samples:
         sign: Array = np.sign(self.slope) * (np.abs(self.slope) > NOISE * np.abs(self.value))
         return sign
 
-    def __getitem__(self, some: Integers | Booleans) -> Samples:
-        return Samples(self.point[some], self.t[some], self.value[some], self.slope[some])
-
-    def __add__(self, other: Samples) -> Samples:
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Samples(*(np.concatenate(pair) for pair in pairs))
-
     def ordered(self) -> Samples:
         """By point, then by t."""
         return self[np.lexsort((self.t, self.point))]
@@ -66,6 +59,13 @@ class Samples:
         """Neighbours in t of the same point, lower and upper."""
         same = np.flatnonzero(self.point[1:] == self.point[:-1])
         return self[same], self[same + 1]
+
+
+def least_of_each(point: Integers, value: Array) -> Integers:
+    """Where the least value of each point stands, NaN being larger than any."""
+    order = np.lexsort((value, point))
+    least: Integers = order[np.unique(point[order], return_index=True)[1]]
+    return least
 
 
 def hidden_turns(function: Function, scan: Samples) -> Samples:

@@ -8,6 +8,9 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 
+Pair = tuple[Array | float, Array | float]
+"""What is known at the left end and at the right."""
+
 
 def normal_density(x: Array) -> Array:
     """Density of the standard normal law."""
@@ -18,6 +21,14 @@ def positive_root(a: Array, b: Array, c: Array | float) -> Array:
     """The positive root of ax² + bx = c for positive a and c, without cancellation."""
     root = np.sqrt(b**2 + 4.0 * a * c)
     return np.where(b > 0, 2.0 * c, root - b) / np.where(b > 0, b + root, 2.0 * a)
+
+
+def hermite(t: Array, ends: Pair, values: Pair, slopes: Pair) -> Array:
+    """The cubic that has given values and slopes at two ends, at t."""
+    (left, right), (a, b), (da, db) = ends, values, slopes
+    u, v, h = t - left, t - right, right - left
+    mean = (b - a) / h
+    return a + u * (da + u * ((mean - da) / h + (da + db - 2.0 * mean) / h**2 * v))
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,8 @@ FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
 LARGE = 256
 """From this size on, single precision and its refinement cost less than double."""
+REFINEMENTS = 12
+"""Steps of refinement after which double precision is tried instead."""
 ONLY_SQUARE = (
     "positive: at zero only the square loss is fitted (by the shortest least squares solution); "
     "a small one, such as 1e-8, comes close"
@@ -154,7 +156,7 @@ def _refined(
     """
     x, r, p, last = np.zeros_like(target), target, np.zeros_like(target), np.inf
     enough = EPS * np.linalg.norm(target)
-    for _ in range(12):
+    for _ in range(REFINEMENTS):
         if (unit := float(np.linalg.norm(r))) <= enough:
             return x
         z = unit * solve((r / unit).astype(np.float32)).astype(float)

@@ -107,7 +107,7 @@ def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
     try:
         if len(free) > data.B.shape[1]:
             raise linalg.LinAlgError  # rank-deficient, though rounding may hide it
-        factor = linalg.cho_factor(matrix.T, check_finite=False)
+        return _with_border(v, data.free, solver(matrix.copy(), 0.0))
     except linalg.LinAlgError:
         border = v[:, None] if data.free else np.zeros((len(v), 0))
         corner = np.zeros((border.shape[1], border.shape[1]))
@@ -119,7 +119,6 @@ def _kink_solver(data: Shortfalls, free: Integers) -> Bordered:
             return x[: len(v)], float(x[-1]) if data.free else 0.0
 
         return by_least_squares
-    return _with_border(v, data.free, lambda r: linalg.cho_solve(factor, r, check_finite=False))
 
 
 def _settled(data: Shortfalls, box: Box, lam: float, solved: Solved | None) -> Fit | None:

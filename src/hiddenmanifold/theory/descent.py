@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.points import Points
 from hiddenmanifold.theory.gaps import Gaps
 from hiddenmanifold.theory.path import ENOUGH, FAR, ROUGH, Nodes, Path, cubic, doubted
 from hiddenmanifold.theory.saddle_point import approach
@@ -50,8 +51,7 @@ class Walk:
         self.gaps: list[Gaps] = []
         self.target, self.off, self.guessed = np.full((3, len(start.t)), np.nan)
         self.guess, self.x = start.x.copy(), start.x.copy()
-        easy = np.log(ASYMPTOTIC * np.maximum(1.0, path.problem.points.alpha))
-        down = start.t - easy[start.point]
+        down = start.t - easy(path.problem.points)[start.point]
         self.aim(everyone, np.where(down >= 0.0, np.maximum(FIRST, down), MIDWAY))
 
     def aim(self, some: Integers, step: Array) -> None:
@@ -65,11 +65,11 @@ class Walk:
         self.guess[some] = self.x[some] = guess
         self.off[some] = np.nan
 
-    def turn(self) -> Integers:
-        """One Newton turn of all walkers that are not there yet; returns them."""
+    def turn(self) -> bool:
+        """One Newton turn of all walkers that are not there yet; whether there were any."""
         going = np.flatnonzero((self.here.t > self.low) & ~self.lost)
         if not going.size:
-            return going
+            return False
         t, x = self.target[going], self.x[going]
         step, size, dx = self.path.turn(self.here.point[going], t, x, ROUGH)
         first = np.isnan(self.off[going])
@@ -82,13 +82,13 @@ class Walk:
         some, failed = going[settled], going[~good]
         if some.size:
             doubt = doubted(value, before, size, ROUGH)
-            columns = t, value, doubt, np.full_like(t, np.nan), x + step, dx
-            self.arrive(some, Nodes.of(self.here.point[going], *columns)[settled])
+            nodes = Nodes.of(self.here.point[going], t, value, doubt, x=x + step, dx=dx)
+            self.arrive(some, nodes[settled])
         if failed.size:
             shorter = (self.here.t - self.target)[failed] / 3.0
             self.lost[failed] = shorter < SHORTEST
             self.aim(failed, shorter)
-        return going
+        return True
 
     def arrive(self, some: Integers, nodes: Nodes) -> None:
         """Add nodes, with the gaps above them, and go on."""
@@ -121,28 +121,34 @@ class Walk:
         return distance
 
 
+def easy(points: Points) -> Array:
+    """The t above which points are easy."""
+    t: Array = np.log(ASYMPTOTIC * np.maximum(1.0, points.alpha))
+    return t
+
+
 def walk(path: Path, low: float) -> tuple[Nodes, Gaps, Booleans]:
     """Nodes from the λ of each point down to t = low, and the gaps between.
 
     The first nodes are those at the λ of the points. Also which points did not get to the end.
     """
     start, goal = starts(path, low)
-    walk = Walk(path, start, goal, low)
-    while walk.turn().size:
+    walkers = Walk(path, start, goal, low)
+    while walkers.turn():
         pass
     lost = np.zeros(len(path.problem.points), dtype=bool)
-    lost[start.point[walk.lost]] = True
-    gaps = [*walk.gaps, walk.gap[walk.gap.left >= 0]]
-    return Nodes.joined(walk.nodes), Gaps.joined(gaps), lost
+    lost[start.point[walkers.lost]] = True
+    gaps = [*walkers.gaps, walkers.gap[walkers.gap.left >= 0]]
+    return Nodes.joined(walkers.nodes), Gaps.joined(gaps), lost
 
 
 def starts(path: Path, low: float) -> tuple[Nodes, Integers]:
     """Where walkers set out, the first of all points first, and the nodes they go to (-1: none)."""
     points, n = path.problem.points, path.problem.channel.overlap_unknowns
     count = len(points)
-    top, easy = np.log(points.lam), np.log(ASYMPTOTIC * np.maximum(1.0, points.alpha))
+    top = np.log(points.lam)
     walkers = np.clip(TOGETHER // count, 1, MOST)
-    t = np.linspace(np.clip(easy, low, top), low, walkers, endpoint=False)
+    t = np.linspace(np.clip(easy(points), low, top), low, walkers, endpoint=False)
     t[0] = top
     point = np.tile(np.arange(count), walkers)
     near = approach(path.at(point, t.ravel()), NEAR, PATIENCE)

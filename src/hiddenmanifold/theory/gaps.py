@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.theory.path import FINE, Nodes, Path, Rows, cubic
+from hiddenmanifold.arrays import Array, Booleans, Integers, Rows
+from hiddenmanifold.numerics.minima import least_of_each
+from hiddenmanifold.theory.path import FINE, Nodes, Path, cubic
 
 INSIDE = np.arange(1, 8) / 8.0
 """Where in a gap the interpolated function is evaluated, as fractions of its width."""
@@ -144,8 +145,7 @@ def least(path: Path, nodes: Nodes, gaps: Gaps) -> tuple[Array, Array, Array, Bo
         more = parts.prospects(path, nodes)
         gaps = gaps[~divide] + parts
         bound, t = (np.concatenate([a[~divide], b]) for a, b in zip((bound, t), more, strict=True))
-    order = np.lexsort((nodes.value, nodes.point))
-    first = order[np.unique(nodes.point[order], return_index=True)[1]]
+    first = least_of_each(nodes.point, nodes.value)
     t, value = nodes.t[first], nodes.value[first]
     # two at each, one at the ends of the path
     up, down = (gaps[np.isin(ends, first)] for ends in (gaps.left, gaps.right))

@@ -17,7 +17,7 @@ from hiddenmanifold.theory.optimal import ErrorByLambda, optimum
 MANY = np.log(10.0) * np.arange(0.0, 10.0)
 """Values of log(p/n) between which the number is sought."""
 FEW = np.log(10.0) * np.arange(-3.0, 0.0)
-"""Those that are tried only where all of them are enough."""
+"""Tried too where each of those is enough."""
 END = np.log(HUGE)
 """The log(p/n) that stands for infinitely many features."""
 CLOSE = 1e-7
@@ -64,6 +64,7 @@ def fewest_features(
 
     value, slope = excess(samples.point, samples.value, samples.slope)
     samples = Samples(samples.point, samples.t, value, slope)
+    # errors have ten digits; of these the excess keeps what it is of them, four at least
     noise = min(1e-10, 1e-4 * within) * (1.0 + within) / within
     close = float(np.clip(CLOSE, noise, 100.0 * noise))
     (t, value), _ = descents(curve_of_excess, samples, np.full_like(limit, within), close)

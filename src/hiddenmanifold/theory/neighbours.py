@@ -12,6 +12,7 @@ import scipy
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.numerics.newton import largest
+from hiddenmanifold.numerics.special import hermite
 from hiddenmanifold.points import Points
 from hiddenmanifold.theory.sensitivity import PARAMETERS
 
@@ -40,8 +41,7 @@ def interpolated(known: Points, x: Array, tangents: Mapping[str, Array], points:
     aside, t = along - t * way, t[:, None]
     # both ends are carried to the line through the point
     left, right = (x[some] + moved(some, aside) for some in (first, second))
-    rise, start, end = right - left, moved(first, way), moved(second, way)
-    cubic = left + t * (start + t * (rise - start + (t - 1.0) * (start + end - 2.0 * rise)))
+    cubic = hermite(t, (0.0, 1.0), (left, right), (moved(first, way), moved(second, way)))
     chord = x[first] + t * (x[second] - x[first])
     guess: Array = np.where((largest(cubic - chord) > FAR)[:, None], chord, cubic)
     return guess

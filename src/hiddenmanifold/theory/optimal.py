@@ -18,7 +18,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
+from hiddenmanifold.numerics.minima import Samples, hidden_turns, least_of_each, refined_minima
 from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory.asymptotics import Request, asymptotics, channel_of
 from hiddenmanifold.theory.descent import walk
@@ -111,8 +111,7 @@ class Descent:
 
         path = Path(problem, objective)
         nodes, gaps, lost = walk(path, np.log(self.low))
-        order = np.lexsort((nodes.t, nodes.point))
-        bottom = path.sloped(nodes[order[np.unique(nodes.point[order], return_index=True)[1]]])
+        bottom = path.sloped(nodes[least_of_each(nodes.point, nodes.t)])
         t, x, error, failed = least(path, nodes, gaps)
         law = bottom.slope * bottom.t  # what is left to rise, if the error goes like 1/log(1/λ)
         remaining = np.maximum(-TAIL * law, 0.5 * law) + bottom.doubt + NEAR * np.abs(error)
@@ -270,6 +269,5 @@ def scanned(errors: ErrorByLambda, low: float, high: float) -> tuple[Array, Arra
     for bound, error in limits.items():
         candidates.append((points, np.full(len(points), bound), error * (1.0 - TIE)))
     point, lam, error = (np.concatenate(part) for part in zip(*candidates, strict=True))
-    order = np.lexsort((error, point))  # NaN comes last
-    best = order[np.unique(point[order], return_index=True)[1]]
+    best = least_of_each(point, error)
     return np.where(np.isnan(error[best]), np.nan, lam[best]), error[best]

@@ -5,14 +5,15 @@ A function of the unknowns, the objective, is thereby known along the whole curv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.arrays import Array, Integers, Rows
 from hiddenmanifold.numerics.newton import largest, newton_step
+from hiddenmanifold.numerics.special import hermite
 from hiddenmanifold.theory.saddle_point import SaddlePoint
 from hiddenmanifold.theory.sensitivity import STEP, tangents
 
@@ -33,27 +34,6 @@ TURNS = 6
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Arrays of one length, whose rows are taken and joined together."""
-
-    def __getitem__(self, some: Integers | Booleans) -> Self:
-        return type(self)(*(values[some] for values in vars(self).values()))
-
-    def __setitem__(self, some: Integers | Booleans, other: Self) -> None:
-        for values, new in zip(vars(self).values(), vars(other).values(), strict=True):
-            values[some] = new
-
-    def __add__(self, other: Self) -> Self:
-        return self.joined([self, other])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """The rows of all parts."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*(np.concatenate(column) for column in columns))
-
-
-@dataclass(frozen=True)
 class Nodes(Rows):
     """Solutions at some t of some points, their tangents, and the function with its doubt.
 
@@ -65,9 +45,12 @@ class Nodes(Rows):
     table: Array
 
     @classmethod
-    def of(cls, point: Integers, *columns: Array) -> Self:
-        """Nodes out of columns of the table, or several side by side."""
-        return cls(point, np.column_stack(columns))
+    def of(
+        cls, point: Integers, t: Array, value: Array, doubt: Array, *, x: Array, dx: Array
+    ) -> Self:
+        """Nodes without slopes."""
+        unknown = np.full_like(t, np.nan)
+        return cls(point, np.column_stack([t, value, doubt, unknown, x, dx]))
 
     @property
     def t(self) -> Array:
@@ -102,12 +85,9 @@ class Nodes(Rows):
 
 def cubic(left: Nodes, right: Nodes, t: Array) -> Array:
     """Unknowns at t (nodes, values) by the cubics through two nodes each and their tangents."""
-    a, b, da, db = (v[:, None] for v in (left.x, right.x, left.dx, right.dx))
-    h = (right.t - left.t)[:, None, None]
-    u, v = (t - left.t[:, None])[..., None], (t - right.t[:, None])[..., None]
-    mean = (b - a) / h
-    unknowns: Array = a + u * (da + u * ((mean - da) / h + (da + db - 2.0 * mean) / h**2 * v))
-    return unknowns
+    ends = left.t[:, None, None], right.t[:, None, None]
+    values, slopes = (left.x[:, None], right.x[:, None]), (left.dx[:, None], right.dx[:, None])
+    return hermite(t[..., None], ends, values, slopes)
 
 
 @dataclass(frozen=True)
@@ -158,7 +138,7 @@ class Path:
             most[going] = 0.5 * size[going]
         value, before, guessed = self.valued(np.array([last + step, last, x]))
         doubt = np.where(size <= ENOUGH[level], doubted(value, before, size, level), np.inf)
-        return Nodes.of(point, t, value, doubt, np.full_like(t, np.nan), last + step, dx), guessed
+        return Nodes.of(point, t, value, doubt, x=last + step, dx=dx), guessed
 
     def tight(self, nodes: Nodes) -> Nodes:
         """The same nodes to all digits, with slopes."""

@@ -10,7 +10,7 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.minima import Samples, hidden_turns, refined_minima
+from hiddenmanifold.numerics.minima import Samples, hidden_turns, least_of_each, refined_minima
 from hiddenmanifold.points import Points
 from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.asymptotics import asymptotics
@@ -81,9 +81,8 @@ def highest(curve: ErrorByFeatures, threshold: Array) -> tuple[Array, Array, Boo
     scan = (scan + hidden_turns(curve, scan)).ordered()
     peaks = refined_minima(curve, *scan.pairs())
     place, height = np.full((2, len(points)), np.nan)
-    order = np.lexsort((peaks.value, peaks.point))
-    some, first = np.unique(peaks.point[order], return_index=True)
-    place[some], height[some] = peaks.t[order[first]], -peaks.value[order[first]]
+    best = peaks[least_of_each(peaks.point, peaks.value)]
+    place[best.point], height[best.point] = best.t, -best.value
     unsolved = np.zeros(len(points), dtype=bool)
     unsolved[scan.point[np.isnan(scan.value)]] = True
     return place, height, unsolved & np.isnan(height)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Integers, Rows
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import gauss_legendre
 
@@ -35,7 +35,7 @@ POINT = 1e-13
 
 
 @dataclass(frozen=True)
-class Field:
+class Field(Rows):
     r"""Law of the shortfall :math:`u = \text{mean} - \text{deviation}\,\xi` of one label.
 
     ``V`` is the width of the proximal map, ``k`` the slope of the teacher's field in units of the
@@ -47,9 +47,6 @@ class Field:
     deviation: Array
     k: Array
     beta: Array
-
-    def __getitem__(self, rows: Integers | slice) -> Field:
-        return Field(*(values[rows] for values in vars(self).values()))
 
 
 @dataclass(frozen=True)
