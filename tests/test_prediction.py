@@ -238,6 +238,14 @@ def test_argument_is_left_as_it_was():
     assert p_over_n.identical(before)
 
 
+def test_packing_of_an_argument_is_not_that_of_the_answer():
+    """In a file, integers would round the values that were used."""
+    p_over_n = xr.DataArray([0.1, 1.0], dims="run", coords={"run": [1, 2]})
+    p_over_n.encoding = {"dtype": "int16", "scale_factor": 0.5}
+    assert not at(p_over_n=p_over_n).p_over_n.encoding
+    assert p_over_n.encoding
+
+
 def test_whole_numbers_and_other_precisions_are_numbers():
     expected = at(n_over_d=3.0, p_over_n=[1.0, 2.0])
     for n_over_d, p_over_n in (

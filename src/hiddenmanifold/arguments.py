@@ -301,6 +301,7 @@ def labelled(
     # a copy: what is asked for must not change with the answer
     copy = plain.astype(float)
     array = xr.DataArray(variable(own, copy)) if given is None else given.copy(data=copy)
+    array.encoding = {}  # how a file packed the numbers: in another it could round them
     for dim in array.dims:
         if dim in MEANINGS:
             raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")

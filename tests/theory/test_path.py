@@ -105,6 +105,24 @@ def test_many_points_take_few_turns_each_and_few_points_few_together(monkeypatch
         assert len(turns) < 30 if points == 3 else sum(turns) < 40 * points
 
 
+def test_newton_turns_that_go_round_in_circles_end(monkeypatch):
+    """Between the kinks of a narrow Huber loss, of constant predictions with an intercept."""
+    turns, turn = [], Walk.turn
+
+    def counted(self):
+        turns.append(1)
+        assert len(turns) < 500
+        return turn(self)
+
+    monkeypatch.setattr(Walk, "turn", counted)
+    teacher = Sign(noise=0.003, threshold=-0.09, rho=0.38)
+    m = model(activation="sign", teacher=teacher, loss=hm.losses.Huber(0.05), intercept=True)
+    ratios = {"n_over_p": 0.01, "d_over_p": 0.41}
+    found = hm.predict(m, regularisation="optimal", workers=1, **ratios).generalisation_error
+    scan = hm.predict(m, regularisation=np.logspace(-3, 2, 101), **ratios).generalisation_error
+    assert found <= scan.min() * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize(("c", "bend", "falls"), [(1, 0, 1), (1, 3, 1), (-1, 60, 0), (-1, 90, 0)])
 def test_errors_that_turn_before_their_limit_are_not_regular(c, bend, falls):
     """E = c/T + bend/T² with T = log(1/λ): for c < 0 it has its minimum at T = -2 bend/c."""

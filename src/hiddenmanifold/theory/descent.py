@@ -49,7 +49,7 @@ class Walk:
         self.number, self.gap = everyone.copy(), Gaps(none, none.copy(), np.zeros(len(none)))
         self.lost = np.isinf(start.doubt)
         self.gaps: list[Gaps] = []
-        self.target, self.off, self.guessed = np.full((3, len(start.t)), np.nan)
+        self.target, self.off, self.guessed, self.most = np.full((4, len(start.t)), np.nan)
         self.guess, self.x = start.x.copy(), start.x.copy()
         down = start.t - easy(path.problem.points)[start.point]
         self.aim(everyone, np.where(down >= 0.0, np.maximum(FIRST, down), MIDWAY))
@@ -63,7 +63,7 @@ class Walk:
             curved = cubic(here, before, t[:, None])[:, 0]
         guess = np.where((before.t > here.t)[:, None], curved, straight)
         self.guess[some] = self.x[some] = guess
-        self.off[some] = np.nan
+        self.off[some], self.most[some] = np.nan, FAR
 
     def turn(self) -> bool:
         """One Newton turn of all walkers that are not there yet; whether there were any."""
@@ -74,7 +74,8 @@ class Walk:
         step, size, dx = self.path.turn(self.here.point[going], t, x, ROUGH)
         first = np.isnan(self.off[going])
         self.off[going] = np.where(first, size, self.off[going])
-        good = size <= np.where(first, FAR, 0.5 * self.off[going])
+        good = size <= self.most[going]
+        self.most[going] = 0.5 * size  # or Newton's method might go round in circles
         settled = good & (size <= ENOUGH[ROUGH])
         self.x[going] = x + step
         value, before = self.path.valued(np.array([x + step, x]))
