@@ -83,7 +83,7 @@ def latency(address: str) -> None:
         browser = playwright.chromium.launch(**options)
         page = browser.new_page(viewport={"width": 1280, "height": 860})
         page.goto(address)
-        page.wait_for_function("document.querySelector('#sentence').innerText.length > 0")
+        page.wait_for_function("document.querySelector('#sentence')?.innerText.length > 0")
         times = []
         for move in range(MOVES + 1):
             times.append(page.evaluate(MOVE, f"{0.3 + 0.02 * move:.2f}"))
