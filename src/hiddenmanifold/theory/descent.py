@@ -50,7 +50,7 @@ class Walk:
         self.lost = np.isinf(start.doubt)
         self.gaps: list[Gaps] = []
         self.target, self.off, self.guessed, self.most = np.full((4, len(start.t)), np.nan)
-        self.guess, self.x = start.x.copy(), start.x.copy()
+        self.x = start.x.copy()
         down = start.t - easy(path.problem.points)[start.point]
         self.aim(everyone, np.where(down >= 0.0, np.maximum(FIRST, down), MIDWAY))
 
@@ -61,8 +61,7 @@ class Walk:
         straight = here.x + here.dx * (t - here.t)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             curved = cubic(here, before, t[:, None])[:, 0]
-        guess = np.where((before.t > here.t)[:, None], curved, straight)
-        self.guess[some] = self.x[some] = guess
+        self.x[some] = np.where((before.t > here.t)[:, None], curved, straight)
         self.off[some], self.most[some] = np.nan, FAR
 
     def turn(self) -> bool:
@@ -118,7 +117,7 @@ class Walk:
         middle = 0.5 * (before.t + nodes.t)
         asymptote = before.x + before.dx * (middle - before.t)[:, None]
         curved = cubic(nodes, before, middle[:, None])[:, 0]
-        distance: Array = np.abs(self.path.valued(curved) - self.path.valued(asymptote))
+        distance: Array = np.abs(np.subtract(*self.path.valued(np.array([curved, asymptote]))))
         return distance
 
 
