@@ -24,6 +24,7 @@ COLUMNS = [
     "status",
     "residual",
     "quadrature_error",
+    "conditioning_error",
     "iterations",
 ]
 

@@ -31,7 +31,7 @@ RATIOS = ("n_over_d", "d_over_n", "p_over_n", "n_over_p", "p_over_d", "d_over_p"
 INVERSE = {frozenset(RATIOS[i : i + 2]) for i in (0, 2, 4)}
 PAIRS = [pair for pair in permutations(RATIOS, 2) if frozenset(pair) not in INVERSE]
 
-CERTIFICATES = {"status", "residual", "quadrature_error", "iterations"}
+CERTIFICATES = {"status", "residual", "quadrature_error", "conditioning_error", "iterations"}
 OVERLAPS = {"V", "Q", "M", "q_s", "q_w", "m_s", "V_s", "V_w", "intercept", "alignment"}
 NORMALISED = {f"{name}_normalised" for name in ("Q", "M", "q_s", "m_s", "intercept")}
 ERRORS = {"generalisation_error", "clean_error", "training_loss"}

@@ -22,6 +22,7 @@ MEANINGS = {
     "clean_error": "least test error against the noiseless rule",
     "residual": "change of log(q/(rho - q)), q the overlap, under one more turn of the equations",
     "quadrature_error": "estimated relative error of q and rho - q left by the quadrature",
+    "conditioning_error": "estimated relative error of q and rho - q left by rounding",
 }
 
 
@@ -61,7 +62,8 @@ def bayes_optimal(
     -------
     xarray.Dataset
         ``generalisation_error``, ``clean_error`` (each of the predictor that is best for it), the
-        ``overlap`` q, and certificates (`status`, `residual`, `quadrature_error`, `iterations`).
+        ``overlap`` q, and certificates (`status`, `residual`, `quadrature_error`,
+        `conditioning_error`, `iterations`).
 
     Raises
     ------

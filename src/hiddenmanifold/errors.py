@@ -96,6 +96,7 @@ class Status(IntEnum):
     THRESHOLD = 4
     NO_LIMIT = 5
     SEARCH = 6
+    ILL_CONDITIONED = 7
 
     @property
     def sentence(self) -> str:
@@ -103,10 +104,11 @@ class Status(IntEnum):
         return _SENTENCES[self]
 
 
-CERTIFICATES = ("status", "residual", "quadrature_error", "iterations")
+CERTIFICATES = ("status", "residual", "quadrature_error", "conditioning_error", "iterations")
 """Names of what every prediction says of its solve."""
 _SENTENCES = {
-    Status.CONVERGED: "converged: the residual and the quadrature error are within tolerance",
+    Status.CONVERGED: "converged: the residual and the estimated errors of quadrature and rounding "
+    "are within tolerance",
     Status.MAX_ITERATIONS: "the iterations ran out before the residual reached the tolerance; a "
     "custom loss with a kink that is not declared by kinks= does this",
     Status.NON_FINITE: "the equations gave a value that is not finite, so the iteration stopped",
@@ -119,4 +121,7 @@ _SENTENCES = {
     "decay only), or it is least at a residual other than zero",
     Status.SEARCH: "the search along the curve did not end, or part of the curve could not be "
     "solved and it shows no peak elsewhere",
+    Status.ILL_CONDITIONED: "ill-conditioned: the equations are solved as well as double precision "
+    "allows, but they magnify its rounding beyond the tolerance (conditioning_error says how far); "
+    "a larger λ, or less extreme ratios or noise, avoids this",
 }

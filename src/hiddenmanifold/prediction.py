@@ -96,7 +96,8 @@ def predict(
     -------
     xarray.Dataset
         Errors, training loss, overlaps and certificates (`status`, `residual`,
-        `quadrature_error`, `iterations`), with the meaning of each in its `long_name`.
+        `quadrature_error`, `conditioning_error`, `iterations`), with the meaning of each in its
+        `long_name`.
 
     Raises
     ------

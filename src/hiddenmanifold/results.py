@@ -56,6 +56,7 @@ MEANINGS = {
     "status": "how the solve of the point ended",
     "residual": "largest relative change under one more undamped turn of the equations",
     "quadrature_error": "estimated relative error of (V, Q, M) left by the quadrature",
+    "conditioning_error": "estimated relative error of (V, Q, M) left by magnified rounding",
     "iterations": "evaluations of the equations",
     "optimality": "bound on the fit's relative distance from its minimum",
     "seconds": "time spent on the fit, its data and its test",

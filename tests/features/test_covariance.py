@@ -142,7 +142,7 @@ TWINS = [
     ("hard_tanh", WIDE, Sign(), "huber"),
     ("erf", WIDE, Sign(noise=0.1), "absolute"),
 ]
-CERTIFICATES = {"residual", "quadrature_error", "iterations"}
+CERTIFICATES = {"residual", "quadrature_error", "conditioning_error", "iterations"}
 
 
 def assert_equal(one, other, tolerance=1e-9):

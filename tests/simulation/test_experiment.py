@@ -142,7 +142,7 @@ def test_training_and_test_samples_are_not_the_same_draws(monkeypatch):
 
 def test_dimensions_and_names_are_those_of_predict(grid):
     theory = hm.predict(LOGISTIC, **GRID)
-    certificates = {"status", "residual", "quadrature_error", "iterations"}
+    certificates = set(hm.errors.CERTIFICATES)
     of_limits = {name for name in theory.data_vars if name.endswith("_normalised")} | {"margin"}
     responses = {"V", "V_s", "V_w"}
     shared = set(theory.data_vars) - certificates - responses - of_limits

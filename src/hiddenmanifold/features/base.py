@@ -11,6 +11,9 @@ from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.features.sight import LatentSight, Sight
 from hiddenmanifold.spectra import FAINT, Sums
 
+ROUNDING = 1e-14
+"""Relative rounding of a sum over the spectrum."""
+
 
 @dataclass(frozen=True)
 class Visible:
@@ -147,7 +150,10 @@ class Features:
             shown, hidden = sums.T1, sums.U1
             vanishes = 0.1 * hidden < sums.T11  # together with k
             hidden = np.where(vanishes, 0.0, hidden)
-        return Visible(np.minimum(shown, 1.0), np.minimum(hidden, 1.0), sums.D1)
+        rank = sums.D1
+        for whole in (gamma, 1.0):  # as many as data, or all of them: exactly
+            rank = np.where(np.abs(rank - whole) < ROUNDING * rank, whole, rank)
+        return Visible(np.minimum(shown, 1.0), np.minimum(hidden, 1.0), rank)
 
     def sight(self, gamma: Array) -> Sight:
         """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""

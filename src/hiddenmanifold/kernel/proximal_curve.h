@@ -42,10 +42,11 @@ typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 
 /* as in proximal_curve.py, where they are explained */
 #define REACH 9.0
-#define FLAT 1e-9
+#define FLAT 1e-16
 #define NARROW 0.01
 #define ASIDE 0.1
 #define NARROWEST 1e-15
+#define SLENDER 1e-9
 #define POINT 1e-13
 #define ROUNDING 2.220446049250313e-16 /* of a field, as in losses/base.py */
 #define PATIENCE 4
@@ -432,16 +433,20 @@ INLINE double proximal(const Loss *loss, double u, double V, double tolerance, p
     return clip(cell[1] + (u - cell[1] - V * cell[3]) / (1.0 + V * cell[5]), low, high);
 }
 
-/* Insert a cut into the sorted ones. */
+/* Insert a number into sorted ones. */
+INLINE void insert(double *sorted, ptrdiff_t count, double x)
+{
+    for (; count > 0 && sorted[count - 1] > x; count--)
+        sorted[count] = sorted[count - 1];
+    sorted[count] = x;
+}
+
+/* Insert a cut: both grow along the curve, so that each in order is in order with the other. */
 INLINE void cut(Point *p, double zeta, double s)
 {
-    ptrdiff_t i = p->cuts++;
-    for (; i > 0 && p->zeta[i - 1] > zeta; i--) {
-        p->zeta[i] = p->zeta[i - 1];
-        p->s[i] = p->s[i - 1];
-    }
-    p->zeta[i] = zeta;
-    p->s[i] = s;
+    insert(p->zeta, p->cuts, zeta);
+    insert(p->s, p->cuts, s);
+    p->cuts++;
 }
 
 /* Where u of a proximal point stands, in standard deviations. */
@@ -602,6 +607,8 @@ INLINE void panel_of_parabola(Nodes *n, const Point *p, const Loss *loss, const 
     double start = p->zeta[at], width = p->zeta[at + 1] - start;
     double first = p->s[at], length = p->s[at + 1] - first;
     const double *cell = cell_of(loss, first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
+    if (width < SLENDER && length > 0.0) /* s knows it to all digits, however narrow it is */
+        width = length * (1.0 + p->V * cell[5]) / p->deviation;
     double bend = width * cell[5] / (1.0 + p->V * cell[5]);
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double t = (first + length * rule->x[i] - cell[1]) * cell[2];
@@ -615,7 +622,7 @@ INLINE void nodes_of(Nodes *n, const Point *p, const Loss *loss, const Rule *rul
 {
     for (ptrdiff_t at = 0; at + 1 < p->cuts; at++) {
         double width = p->zeta[at + 1] - p->zeta[at], length = p->s[at + 1] - p->s[at];
-        if (!(width > NARROWEST))
+        if (!(width > NARROWEST || length > 0.0))
             continue;
         ptrdiff_t kink = kink_of(p, loss, p->zeta[at] + 0.5 * width);
         make_room(n, rule->nodes);

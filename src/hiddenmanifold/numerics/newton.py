@@ -20,6 +20,8 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 System = Callable[[Array, Integers], tuple[Array, Array]]
 
 SMALLEST_DAMPING = 2.0**-5
+EPSILON = float(np.finfo(float).eps)
+"""Relative rounding of a number."""
 
 
 @dataclass
@@ -52,6 +54,26 @@ def newton_step(matrix: Array, residual: Array) -> Array:
             step = (np.linalg.pinv(safe) @ residual[..., None])[..., 0]
     finite: Booleans = np.isfinite(step).all(1)
     return np.where(finite[:, None], step, residual)
+
+
+def magnified(matrix: Array, noise: Array) -> Array:
+    """How far errors of the residuals, no larger than `noise`, can move each solution.
+
+    This is the absolute value of each inverse matrix times the noise; infinite if a matrix is
+    singular or not finite.
+    """
+    n = matrix.shape[1]
+    regular: Booleans = np.isfinite(np.concatenate([matrix, noise[:, None]], axis=1)).all((1, 2))
+    safe = np.where(regular[:, None, None], matrix, np.eye(n))
+    with np.errstate(all="ignore"):
+        regular &= np.linalg.det(safe) != 0.0
+    moved = np.zeros_like(noise)
+    for column in range(n):
+        unit = np.zeros_like(noise)
+        unit[:, column] = noise[:, column]
+        moved += np.abs(newton_step(safe, unit))
+    moved[~regular] = np.inf
+    return moved
 
 
 def largest(residual: Array) -> Array:

@@ -20,7 +20,13 @@ from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
 from hiddenmanifold.theory.mixture import MixtureChannel, SquareMixtureChannel
 from hiddenmanifold.theory.overlaps import closing, overlaps
-from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
+from hiddenmanifold.theory.saddle_point import (
+    CONDITIONED,
+    Outcome,
+    SaddlePoint,
+    rescue,
+    solve,
+)
 from hiddenmanifold.theory.scores import Observed, observe
 from hiddenmanifold.theory.sensitivity import slope_along, tangents
 
@@ -175,4 +181,6 @@ def _slopes(problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns
         for parameter, along in moved.items():
             for name, values in slope_along(functions, outcome.x, along).items():
                 found[f"{name}_by_log_{parameter}"] = values
+    ill = (outcome.status == Status.CONVERGED) & (outcome.slope_error > CONDITIONED)
+    found["status"] = np.where(ill, Status.ILL_CONDITIONED, outcome.status).astype(np.int8)
     return found

@@ -74,6 +74,41 @@ class RealLabel:
         return np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
 
 
+class ClassLabel(RealLabel):
+    """A class that displaces its samples: its law, exponential in the field, moves their mean."""
+
+    def law(self, t: Array, row: Integers) -> Law:
+        """One, in units of the law itself, which is its own derivative."""
+        return np.ones_like(t), np.ones_like(t), np.ones_like(t)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One label of a channel at a batch of points: what its averages are made of.
+
+    Parameters
+    ----------
+    y : int
+        The label.
+    share : float
+        What the averages count.
+    field, label : Field, Label or RealLabel
+        Law of the shortfall, and of the label given the field.
+    margin : array (rows,)
+        The shortfall of a prediction that is the intercept alone.
+    slope, mean : arrays (rows,)
+        The teacher's field along the label is normal around slope (ξ + mean), of variance V0.
+    """
+
+    y: int
+    share: float
+    field: Field
+    label: Label | RealLabel
+    margin: Array
+    slope: Array
+    mean: Array
+
+
 def label_averages(
     loss: Loss, field: Field, label: Label | RealLabel, level: int, with_loss: bool
 ) -> Array:
@@ -110,7 +145,7 @@ def on_nodes(
     loss: Loss, field: Field, label: Label | RealLabel, level: int, with_loss: bool
 ) -> Array:
     """The averages of `label_averages` on arrays of nodes."""
-    curve = proximal_curve(loss, field, _breaks(label.marks, field.k), level)
+    curve = proximal_curve(loss, field, breaks(label.marks, field.k), level)
     row, h, xi = curve.row, curve.h, curve.xi
     density = normal_density(xi)
     mass, bend = curve.mass * density, curve.bend * density
@@ -153,7 +188,7 @@ def on_nodes(
     return np.stack([e1, e2, e3, y * e0, *de.reshape(16, -1), data_loss, norm], axis=1)
 
 
-def _breaks(marks: Array, k: Array) -> Array:
+def breaks(marks: Array, k: Array) -> Array:
     """Cuts, in deviations of the shortfall, where the label law bends more than the Gaussian."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         cuts = -marks / k[:, None]

@@ -24,7 +24,7 @@ from hiddenmanifold import kernel
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.teachers import BinaryTeacher, Linear, Teacher, binary, real
-from hiddenmanifold.theory.averages import Label, RealLabel, label_averages
+from hiddenmanifold.theory.averages import Branch, Label, RealLabel, label_averages
 from hiddenmanifold.theory.best_constant import best_constant
 from hiddenmanifold.theory.observables import test_error, training_error
 from hiddenmanifold.theory.proximal_curve import Field
@@ -121,6 +121,10 @@ class Channel:
 
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
+        raise NotImplementedError
+
+    def branches(self, x: Array) -> list[Branch]:
+        """The labels at the unknowns `x`, for averages that `hats` does not have."""
         raise NotImplementedError
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
@@ -237,6 +241,16 @@ class BinaryChannel(Channel):
         hats.de[..., 2] *= (V0 / np.sqrt(rho))[:, None]
         return hats
 
+    def branches(self, x: Array) -> list[Branch]:
+        k, V0, deviation, b = self._standardised(x)
+        V, zero = np.exp(x[:, 0]), np.zeros(len(x))
+        found = []
+        for y in self.labels:
+            margin = self.loss.anchor - y * b
+            field, label = Field(V, margin, deviation, k, zero), Label(self.teacher, y, V0)
+            found.append(Branch(y, 2.0 / len(self.labels), field, label, margin, k, zero))
+        return found
+
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps
         length = np.sqrt(o.deficit + o.M**2)
@@ -299,6 +313,11 @@ class LinearChannel(Channel):
         hats = Hats.of(found, [0, 1, 3][: self.unknowns])
         hats.e[:, 2], hats.de[:, 2] = hats.e[:, 0], hats.de[:, 0]
         return hats
+
+    def branches(self, x: Array) -> list[Branch]:
+        zero, margin = np.zeros(len(x)), -self.intercept(x)
+        field = Field(np.exp(x[:, 0]), margin, np.exp(0.5 * x[:, 1]), zero, zero)
+        return [Branch(1, 1.0, field, RealLabel(zero), margin, zero, zero)]
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.theory.averages import RealLabel, label_averages
+from hiddenmanifold.theory.averages import Branch, ClassLabel, RealLabel, label_averages
 from hiddenmanifold.theory.channel import BinaryChannel, Hats
 from hiddenmanifold.theory.closed_forms import BATCH, square_hats
 from hiddenmanifold.theory.proximal_curve import Field
@@ -26,14 +26,27 @@ class MixtureChannel(BinaryChannel):
         x[:, 1] -= np.log1p(self.teacher.rho)  # margins of far classes are not too large
         return x
 
+    @property
+    def classes(self) -> tuple[tuple[int, float], ...]:
+        """Labels and their shares; without an intercept nothing tells them apart: 0 is both."""
+        plus, minus, _ = self.teacher.at_rest
+        return ((1, plus), (-1, minus)) if self.free_intercept else ((0, 1.0),)
+
+    def branches(self, x: Array) -> list[Branch]:
+        k, V0, deviation, b = self._standardised(x)
+        V, zero = np.exp(x[:, 0]), np.zeros(len(x))
+        found = []
+        for y, share in self.classes:
+            margin = self.loss.anchor - y * b
+            field, label = Field(V, margin - deviation * k, deviation, zero, zero), ClassLabel(V0)
+            found.append(Branch(y, share, field, label, margin, k, k))
+        return found
+
     def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
         V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
-        plus, minus, _ = self.teacher.at_rest
-        # without an intercept nothing tells the classes apart: 0 stands for both
-        classes = ((1, plus), (-1, minus)) if self.free_intercept else ((0, 1.0),)
         parts = []
-        for y, share in classes:
+        for y, share in self.classes:
             shift = k + y * beta
             mean = (self.loss.anchor - y * self.resting_intercept) - deviation * shift
             field = Field(V, mean, deviation, np.zeros_like(V), shift)

@@ -22,14 +22,19 @@ REACH = 9.0
 """Where the Gaussian law is cut, in standard deviations (density 1e-18)."""
 FAN = (-4.5, -1.5, 0.0, 1.5, 4.5)
 """Panel boundaries of the Gaussian law, in standard deviations."""
-FLAT = 1e-9
-"""Where (1 + V) rho'' is below this the loss counts as straight, and needs no cut."""
+FLAT = 1e-16
+"""Where (1 + V) rho'' is below this the loss counts as straight, and needs no cut.
+
+Far panels do not resolve the tail that is left out: it must be negligible even where Newton's
+matrix magnifies errors by 1e6."""
 NARROW = 0.01
 """Panels shorter than this, in units of the loss's scale, run over u instead of s."""
 ASIDE = 0.1
 """How far a cut may stand from its nominal place, in deviations or gaps between cuts."""
 NARROWEST = 1e-15
-"""Panels narrower than this, in standard deviations, are left out."""
+"""Panels narrower than this, in standard deviations, are left out if s stands still on them."""
+SLENDER = 1e-9
+"""Panels narrower than this, in standard deviations, have their width from the ends of s."""
 POINT = 1e-13
 """Kinks narrower than this, in standard deviations, are points that carry a mass."""
 
@@ -53,19 +58,22 @@ class Field(Rows):
 class ProximalNodes:
     r"""Nodes along the proximal curve, in panels that belong to rows: arrays (panels, nodes).
 
-    ``h`` is :math:`\rho'(s)`, ``mass`` the weight of :math:`d\xi`, ``bend`` that of :math:`g\,d\xi`
-    with :math:`g = \partial_u h`.
+    ``h`` is :math:`\rho'(s)`, ``slope`` ds/du, ``mass`` the weight of :math:`d\xi`, ``bend`` that
+    of :math:`g\,d\xi` with :math:`g = \partial_u h`.
     """
 
     row: Integers
     s: Array
     xi: Array
     h: Array
+    slope: Array
     mass: Array
     bend: Array
 
 
-def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> ProximalNodes:
+def proximal_curve(
+    loss: Loss, field: Field, breaks: Array, level: int, reach: float = REACH
+) -> ProximalNodes:
     """Nodes that resolve the law of the field and the loss.
 
     Parameters
@@ -78,18 +86,23 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Proxi
         Further cuts, in deviations of the shortfall from its mean.
     level : int
         Fineness of the quadrature, an index into `RULES`.
+    reach : float
+        Where the Gaussian law is cut, in standard deviations.
     """
-    zeta, s, enter, leave = _cuts(loss, field, breaks)
-    width = np.diff(zeta, axis=1)
-    row, column = np.nonzero(width > NARROWEST)
+    zeta, s, enter, leave = _cuts(loss, field, breaks, reach)
+    width, length = np.diff(zeta, axis=1), np.diff(s, axis=1)
+    row, column = np.nonzero((width > NARROWEST) | (length > 0.0))
     start, width = zeta[row, column, None], width[row, column, None]
-    first, length = s[row, column, None], np.diff(s, axis=1)[row, column, None]
+    first, length = s[row, column, None], length[row, column, None]
     V, mean, deviation = (a[row, None] for a in (field.V, field.mean, field.deviation))
 
     x, w = gauss_legendre(*RULES[level])
     points = first + length * x
     h, curvature = loss.derivative(points), loss.second_derivative(points)
     if loss.scale is None:  # s is linear in u along the panel
+        # which s knows to all digits, however narrow it is
+        along = length * (1.0 + V * curvature.mean(1, keepdims=True)) / deviation
+        width = np.where((width < SLENDER) & (length > 0.0), along, width)
         zeta, mass = start + width * x, width * w
         bend = mass * curvature / (1.0 + V * curvature)
     else:
@@ -105,13 +118,13 @@ def proximal_curve(loss: Loss, field: Field, breaks: Array, level: int) -> Proxi
             margin = np.abs(high - low) + 1e-15 * np.abs(high)  # the ends are known to rounding
             low, high, V_u = (np.broadcast_to(a, u.shape) for a in (low - margin, high + margin, v))
             points[narrow] = at = loss.proximal_between(u, (low, high), V_u)
-            h[narrow], curvature = loss.derivative(at), loss.second_derivative(at)
+            h[narrow], curvature[narrow] = loss.derivative(at), loss.second_derivative(at)
             mass[narrow] = (width * w)[narrow]
-            bend[narrow] = mass[narrow] * curvature / (1.0 + v * curvature)
+            bend[narrow] = mass[narrow] * curvature[narrow] / (1.0 + v * curvature[narrow])
 
-    curve = ProximalNodes(row, points, -zeta, h, mass, bend)
+    curve = ProximalNodes(row, points, -zeta, h, 1.0 / (1.0 + V * curvature), mass, bend)
     _on_kinks(loss, field, curve, panels=(start, width), passage=(enter, leave), rule=(x, w))
-    return _with_points(loss, field, curve, enter, (x, w))
+    return _with_points(loss, field, curve, enter, (x, w), reach=reach)
 
 
 def _on_kinks(
@@ -132,7 +145,7 @@ def _on_kinks(
     for k in np.flatnonzero(above > below):
         on = (enter[row, k] < middle) & (middle < leave[row, k])
         curve.mass[on & (V[:, 0] * (above[k] - below[k]) <= POINT * deviation[:, 0])] = 0.0
-        curve.s[on] = knot[k]
+        curve.s[on], curve.slope[on] = knot[k], 0.0
         curve.h[on] = ((mean[on] - knot[k]) - deviation[on] * curve.xi[on]) / V[on]
         # a kink that no cut divides: its width is known exactly, however narrow it is
         whole = on & (width[:, 0] >= (1.0 - 1e-9) * (leave - enter)[row, k])
@@ -143,14 +156,20 @@ def _on_kinks(
 
 
 def _with_points(
-    loss: Loss, field: Field, curve: ProximalNodes, enter: Array, rule: tuple[Array, Array]
+    loss: Loss,
+    field: Field,
+    curve: ProximalNodes,
+    enter: Array,
+    rule: tuple[Array, Array],
+    *,
+    reach: float,
 ) -> ProximalNodes:
     """Add kinks too narrow for a panel: u stands still as well, yet h crosses its jump."""
     x, w = rule
     knot, below, above, _ = loss.knots
     jump = np.where(above > below, above - below, 0.0)
     width = field.V[:, None] * jump / field.deviation[:, None]
-    row, k = np.nonzero((width > 0) & (width <= POINT) & (np.abs(enter) < REACH))
+    row, k = np.nonzero((width > 0) & (width <= POINT) & (np.abs(enter) < reach))
     if not row.size:
         return curve
     ones = np.ones_like(x)
@@ -159,6 +178,7 @@ def _with_points(
         knot[k, None] * ones,
         -enter[row, k, None] * ones,
         below[k, None] + jump[k, None] * x,
+        np.zeros((len(row), len(x))),
         width[row, k, None] * w,
         (jump[k] / field.deviation[row])[:, None] * w,
     )
@@ -168,14 +188,16 @@ def _with_points(
     return ProximalNodes(*(values[order] for values in together))
 
 
-def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array, Array]:
+def _cuts(
+    loss: Loss, field: Field, breaks: Array, reach: float
+) -> tuple[Array, Array, Array, Array]:
     """Cuts of each row in increasing order, as (u - mean)/deviation and as s.
 
     Also returns where the curve enters and leaves each knot.
     """
     V, mean, deviation = (a[:, None] for a in (field.V, field.mean, field.deviation))
-    fan = np.broadcast_to([-REACH, *FAN, REACH], (len(V), len(FAN) + 2))
-    zeta = np.concatenate([fan, np.clip(breaks, -REACH, REACH)], axis=1)
+    fan = np.broadcast_to([-reach, *FAN, reach], (len(V), len(FAN) + 2))
+    zeta = np.concatenate([fan, np.clip(breaks, -reach, reach)], axis=1)
     u, V_u = mean + deviation * zeta, np.broadcast_to(V, zeta.shape)
     if loss.scale is None:  # panels are interpolated between their ends, which must be exact
         s = loss.proximal(u, V_u)
@@ -202,6 +224,5 @@ def _cuts(loss: Loss, field: Field, breaks: Array) -> tuple[Array, Array, Array,
     s_edges = np.where(too_low, s[:, first], np.where(too_high, s[:, last], at))
     s = np.concatenate([s, s_edges], axis=1)
     zeta = np.concatenate([zeta, np.clip(edges, zeta[:, first], zeta[:, last])], axis=1)
-    order = np.argsort(zeta, axis=1)
-    zeta, s = np.take_along_axis(zeta, order, 1), np.take_along_axis(s, order, 1)
-    return zeta, s, enter, leave
+    # both grow along the curve, so that each in order is in order with the other
+    return np.sort(zeta, axis=1), np.sort(s, axis=1), enter, leave

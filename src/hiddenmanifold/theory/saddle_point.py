@@ -11,10 +11,18 @@ from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.kernel import engine
-from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
+from hiddenmanifold.numerics.newton import (
+    EPSILON,
+    Solution,
+    largest,
+    magnified,
+    newton,
+    newton_step,
+)
 from hiddenmanifold.numerics.special import positive_root
 from hiddenmanifold.points import Limit, Points
-from hiddenmanifold.theory.channel import Channel, Hats
+from hiddenmanifold.theory.channel import COLLAPSED, Channel, Hats
+from hiddenmanifold.theory.complements import Complements
 from hiddenmanifold.theory.neighbours import interpolated
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
 from hiddenmanifold.theory.proximal_curve import RULES
@@ -48,6 +56,16 @@ POLISHING = 5
 """Newton turns on each of the finer levels, at most."""
 TOLERANCE = 1e-9
 """Largest residual and estimated error of a solution that is called converged."""
+ROUNDED = 4.0
+"""Rounding of the equations, in units of the machine's, beside that of the unknowns themselves.
+
+The logarithms of the overlaps follow those of the channel averages with slopes of at most 4."""
+MAGNIFIED = 1e-10
+"""Estimated effect of rounding from which on a point is solved without cancellation."""
+CONDITIONED = 1e-7
+"""Largest estimated effect of rounding on a solution that is called converged.
+
+Estimates exceed the true effect by ten to a hundred times, so that this keeps eight digits."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +124,14 @@ class Certificate:
 
     ``quadrature_error`` estimates the relative error of the unknowns, by the Newton step that a
     finer quadrature still asks for, and is no smaller than the probability that its nodes miss.
+    ``conditioning_error`` estimates the one that rounding causes, magnified by the inverse of
+    Newton's matrix.
     """
 
     status: Integers
     residual: Array
     quadrature_error: Array
+    conditioning_error: Array
     iterations: Integers
 
     @property
@@ -122,10 +143,14 @@ class Certificate:
 
 @dataclass
 class Outcome(Certificate):
-    """Solved points: unknowns, Newton's matrix and the channel averages at the solution."""
+    """Solved points: unknowns, Newton's matrix and the channel averages at the solution.
+
+    ``slope_error`` is the relative error that rounding causes in solutions of Newton's matrix.
+    """
 
     x: Array
     matrix: Array
+    slope_error: Array
     e: Array
     data_loss: Array
 
@@ -271,7 +296,9 @@ def _certified(problem: SaddlePoint, found: Solution, settled: Booleans | None =
         status=np.where(np.isfinite(found.residual), Status.MAX_ITERATIONS, Status.NON_FINITE),
         residual=found.residual,
         quadrature_error=np.full(points, np.inf),
+        conditioning_error=np.full(points, np.inf),
         iterations=found.iterations,
+        slope_error=np.full(points, np.inf),
         matrix=np.full((points, found.x.shape[1], found.x.shape[1]), np.nan),
         e=np.full((points, 3), np.nan),
         data_loss=np.full(points, np.nan),
@@ -292,7 +319,35 @@ def _certified(problem: SaddlePoint, found: Solution, settled: Booleans | None =
     above = np.zeros_like(good) if settled is None else good & settled
     finest = max(3, len(RULES) - 1 - problem.channel.spared)
     polish(outcome, np.flatnonzero(good & ~above), turn, finest, np.flatnonzero(above))
+    _condition(problem, outcome)
     return outcome
+
+
+def _condition(problem: SaddlePoint, outcome: Outcome) -> None:
+    """Estimate what rounding does to solutions; where it matters, solve without cancellation."""
+    solved = np.flatnonzero(outcome.residual <= START_TOLERANCE)
+    x, matrix, n = outcome.x[solved], outcome.matrix[solved], problem.channel.overlap_unknowns
+    weight, noise = np.ones_like(x), EPSILON * (np.abs(x) + ROUNDED)
+    weight[:, n:] = np.minimum(1.0, np.abs(np.diagonal(matrix, axis1=1, axis2=2)[:, n:]))
+    noise[:, n:] *= np.minimum(1.0, np.exp(0.5 * x[:, 1:2]))  # in units of a tiny sqrt(Q)
+    error = largest(weight * magnified(matrix, noise))
+    outcome.conditioning_error[solved] = outcome.slope_error[solved] = error
+    again = solved[(error > MAGNIFIED) & (x[:, 1] > np.log(COLLAPSED) / 2)]
+    if again.size:
+        points = problem.points[again]
+        rank = problem.features.visible(points.gamma).rank
+        equations = Complements(problem.channel, problem.features, points, rank)
+        known = equations.refined(outcome.x[again])
+        error = largest(known.rounding)
+        right = np.maximum(known.residual, known.quadrature_error) <= TOLERANCE
+        right &= error < outcome.conditioning_error[again]
+        index = again[right]
+        outcome.status[index] = Status.CONVERGED
+        outcome.conditioning_error[index] = error[right]
+        for name in ("x", "e", "data_loss", "residual", "quadrature_error"):
+            getattr(outcome, name)[index] = getattr(known, name)[right]
+    ill = (outcome.status == Status.CONVERGED) & ~(outcome.conditioning_error <= CONDITIONED)
+    outcome.status[ill] = Status.ILL_CONDITIONED
 
 
 def polish(

@@ -31,7 +31,13 @@ from hiddenmanifold.features.sight import Sight
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.theory.bayes.labels import STEP, TABLE_LEVEL, Labels, Table, labels_of
-from hiddenmanifold.theory.saddle_point import ACCURATE, TOLERANCE, Certificate, polish
+from hiddenmanifold.theory.saddle_point import (
+    ACCURATE,
+    CONDITIONED,
+    TOLERANCE,
+    Certificate,
+    polish,
+)
 
 LOWEST = -24.0
 """Lowest node: below, the only fixed point is the one where a turn from q = 0 leads."""
@@ -128,6 +134,7 @@ class Fixed(Certificate):
             status=np.where(trivial, Status.CONVERGED, Status.NON_FINITE),
             residual=np.where(trivial, 0.0, np.inf),
             quadrature_error=np.where(trivial, 0.0, np.inf),
+            conditioning_error=np.where(trivial, 0.0, np.inf),
             iterations=np.ones(len(ell), dtype=np.intp),
         )
 
@@ -207,7 +214,8 @@ def _polished(equations: Equations, found: Fixed) -> Fixed:
         weight = np.sqrt(special.expit(x))
         error = np.maximum(np.abs(step), r) * weight
         error = np.where(np.isfinite(error), error, np.inf)
-        noise = np.maximum(known.error, at.rounding * weight / np.abs(at.derivative))
+        rounding = at.rounding * weight / np.abs(at.derivative)
+        found.conditioning_error[index], noise = rounding, np.maximum(known.error, rounding)
         found.ell[index] += np.where(np.isfinite(step), np.clip(step, -1.0, 1.0), 0.0)
         found.residual[index], found.log_u[index] = r, at.log_u
         status = np.where(r <= TOLERANCE, Status.QUADRATURE, Status.MAX_ITERATIONS)
@@ -215,6 +223,8 @@ def _polished(equations: Equations, found: Fixed) -> Fixed:
         return error, known.error, error <= np.maximum(ACCURATE, noise)
 
     polish(found, np.flatnonzero(np.isfinite(found.ell)), turn)
+    ill = (found.status == Status.CONVERGED) & ~(found.conditioning_error <= CONDITIONED)
+    found.status[ill] = Status.ILL_CONDITIONED
     return found
 
 
