@@ -107,7 +107,9 @@ def white(k: Array, d: Array) -> Sums:
     return Sums(d * a, d * b, D21, D12, a, b, c, e, zero, zero, D21 + D12, c + e, a, d * s)
 
 
-def discrete(k: Array, w: Array, share: Array, tau: Array) -> Sums:
+def discrete(
+    k: Array, w: Array, share: Array, tau: Array, hidden: Array | float | None = None
+) -> Sums:
     """Directions of given eigenvalues, those of eigenvalue zero left out.
 
     Parameters
@@ -118,6 +120,8 @@ def discrete(k: Array, w: Array, share: Array, tau: Array) -> Sums:
         Positive eigenvalues in units of 1/p, what part of the p directions has each, and what part
         of the teacher's field; the rest of the directions has eigenvalue zero, the rest of the
         field is hidden.
+    hidden : float, optional
+        That rest, if it is known to more digits than the sum of the parts has.
     """
     with np.errstate(over="ignore"):
         r = 1.0 / (1.0 + k[:, None] / w)
@@ -125,7 +129,8 @@ def discrete(k: Array, w: Array, share: Array, tau: Array) -> Sums:
     powers = (r * r, s * s, r * r * s, r * s * s)
     D20, D02, D21, D12 = ((share * part).sum(-1) for part in powers)
     T20, T02, T21, T12 = ((tau * part).sum(-1) for part in powers)
-    blank, hidden = (_remainder(weight.sum(-1)) for weight in (share, tau))
+    blank = _remainder(share)
+    hidden = _remainder(tau) if hidden is None else hidden
     # of r and 1 - r, the variance is that of the smaller one: its deviations keep their digits
     T1, U1 = (tau * r).sum(-1), (tau * s).sum(-1) + hidden
     away = np.where((T1 > U1)[:, None], s - U1[:, None], r - T1[:, None]) ** 2
@@ -137,10 +142,15 @@ def discrete(k: Array, w: Array, share: Array, tau: Array) -> Sums:
     return Sums(D20, D02, D21, D12, T20, T02, T21, T12, W, dW, D11, T11, T20, left)
 
 
-def _remainder(total: Array) -> Array:
-    """What is missing to one, or exactly zero if only rounding is."""
-    rest = 1.0 - total
-    return np.where(rest < 1e-12, 0.0, rest)
+def _remainder(parts: Array) -> Array:
+    """What parts lack to one, or exactly zero if only rounding is missing."""
+    rest = 1.0 - parts.sum(-1)
+    return np.where(rest < sum_rounding(parts.shape[-1]), 0.0, rest)
+
+
+def sum_rounding(terms: int) -> float:
+    """Relative rounding of a sum of rounded terms, added in pairs."""
+    return float((4.0 + np.log2(max(terms, 1))) * np.finfo(float).eps)
 
 
 def projected(inner: Sums, D02: Array, g: Array, b: Array | float = 0.0) -> Sums:

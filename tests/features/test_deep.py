@@ -225,7 +225,11 @@ def test_one_layer_is_random_features(projection, activation):
     labels = {"teacher": Sign(threshold=0.3), "loss": "logistic"}
     at = {"n_over_d": 2.0, "p_over_n": [0.5, 2.0], "regularisation": [0, 0.01, np.inf]}
     one, other = (hm.predict(hm.Model(features=f, **labels), **at) for f in (single, deep))
-    for name in set(one.data_vars) & set(other.data_vars) - {"residual", "quadrature_error", "conditioning_error"}:
+    for name in set(one.data_vars) & set(other.data_vars) - {
+        "residual",
+        "quadrature_error",
+        "conditioning_error",
+    }:
         np.testing.assert_allclose(other[name], one[name], rtol=1e-11, err_msg=str(name))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +14,7 @@ from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentE
 from hiddenmanifold.features.base import Drawn, Features
 from hiddenmanifold.features.sight import DiscreteSight
 from hiddenmanifold.ingredients import check_number, check_scale, finite_vector
-from hiddenmanifold.spectra import Sums, discrete
+from hiddenmanifold.spectra import Sums, discrete, sum_rounding
 
 ANY = 1e20
 """A variance that is no bound."""
@@ -117,12 +119,23 @@ class Covariance(Features):
         return cls(tuple(within.tolist()), tuple(t.tolist()), rho)
 
     @cached_property
-    def _atoms(self) -> tuple[Array, Array, Array]:
-        """Eigenvalues in units of 1/p, their parts of the p directions and of the field."""
+    def _atoms(self) -> tuple[Array, Array, Array, float]:
+        """Eigenvalues in units of 1/p, their parts of the directions and of the field, the rest."""
         w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
         p, positive = len(w), w > 0
         w, t = w[positive], t[positive]
-        return p * w, np.full(len(w), 1.0 / p), t / (w * self.rho)
+        return p * w, np.full(len(w), 1.0 / p), t / (w * self.rho), self._hidden
+
+    @property
+    def _hidden(self) -> float:
+        """What no feature shows of the field: a difference in which all digits matter."""
+        w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
+        w, t = w[w > 0], t[w > 0]
+        shown = t / w
+        triples = zip(t.tolist(), shown.tolist(), w.tolist(), strict=True)
+        rounded = [float(Fraction(a) - Fraction(b) * Fraction(c)) for a, b, c in triples]
+        hidden = math.fsum([self.rho, *(-shown).tolist(), *(-np.array(rounded) / w).tolist()])
+        return hidden / self.rho if hidden > sum_rounding(len(w)) * self.rho else 0.0
 
     @property
     def fixed_dimension(self) -> int:

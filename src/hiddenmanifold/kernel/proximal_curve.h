@@ -607,8 +607,9 @@ INLINE void panel_of_parabola(Nodes *n, const Point *p, const Loss *loss, const 
     double start = p->zeta[at], width = p->zeta[at + 1] - start;
     double first = p->s[at], length = p->s[at + 1] - first;
     const double *cell = cell_of(loss, first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
-    if (width < SLENDER && length > 0.0) /* s knows it to all digits, however narrow it is */
-        width = length * (1.0 + p->V * cell[5]) / p->deviation;
+    double stretch = (1.0 + p->V * cell[5]) / p->deviation;
+    if (width < SLENDER && fabs(first) * stretch < fabs(start) && length > 0.0)
+        width = length * stretch; /* s is more exact */
     double bend = width * cell[5] / (1.0 + p->V * cell[5]);
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double t = (first + length * rule->x[i] - cell[1]) * cell[2];
@@ -622,7 +623,7 @@ INLINE void nodes_of(Nodes *n, const Point *p, const Loss *loss, const Rule *rul
 {
     for (ptrdiff_t at = 0; at + 1 < p->cuts; at++) {
         double width = p->zeta[at + 1] - p->zeta[at], length = p->s[at + 1] - p->s[at];
-        if (!(width > NARROWEST || length > 0.0))
+        if (!(width > NARROWEST * fabs(p->zeta[at + 1]) || length > 0.0))
             continue;
         ptrdiff_t kink = kink_of(p, loss, p->zeta[at] + 0.5 * width);
         make_room(n, rule->nodes);

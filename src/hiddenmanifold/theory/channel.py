@@ -135,9 +135,9 @@ class Channel:
         """Where to start the solve, given a first guess of V."""
         raise NotImplementedError
 
-    def collapsed(self, points: int) -> Array:
+    def collapsed(self, alpha: Array) -> Array:
         """Where to start if there is no regular saddle point (see `COLLAPSED`)."""
-        x = self.start(np.full(points, np.sqrt(COLLAPSED)))
+        x = self.start(np.sqrt(COLLAPSED) / np.maximum(alpha, 1.0))
         x[:, 1] = np.log(COLLAPSED)
         return x
 

@@ -57,6 +57,7 @@ class Refined:
     ``quadrature_error`` how far a finer quadrature would.
     """
 
+    iterations: Integers
     x: Array
     e: Array
     data_loss: Array
@@ -83,7 +84,9 @@ class Complements:
     def refined(self, x: Array) -> Refined:
         """Solve by Gauss–Newton steps from unknowns `x` (points, unknowns) close to solutions."""
         x, shortest, going = x.copy(), np.full(len(x), np.inf), np.arange(len(x))
+        turns = np.ones(len(x), dtype=np.intp)
         for _ in range(TURNS):
+            turns[going] += 1
             step = np.clip(self[going].turn(x[going], LEVELS[0]).step, -FARTHEST, FARTHEST)
             length = largest(step)
             shorter = length < shortest[going]  # else only rounding is left
@@ -96,9 +99,8 @@ class Complements:
         at = self.turn(x, LEVELS[1])
         # a step within rounding says nothing about the quadrature
         error = largest(np.where(np.abs(at.step) <= at.rounding, 0.0, at.step))
-        return Refined(
-            x, at.sums[:, :3], at.sums[:, LOSS], largest(at.residual), error, at.rounding
-        )
+        e, data_loss = at.sums[:, :3], at.sums[:, LOSS]
+        return Refined(turns, x, e, data_loss, largest(at.residual), error, at.rounding)
 
     def turn(self, x: Array, level: int) -> Turn:
         """Residuals, Gauss–Newton steps, and what rounding does to the unknowns."""

@@ -32,9 +32,9 @@ NARROW = 0.01
 ASIDE = 0.1
 """How far a cut may stand from its nominal place, in deviations or gaps between cuts."""
 NARROWEST = 1e-15
-"""Panels narrower than this, in standard deviations, are left out if s stands still on them."""
+"""Panels narrower than this, relative to their place, are left out if s stands still on them."""
 SLENDER = 1e-9
-"""Panels narrower than this, in standard deviations, have their width from the ends of s."""
+"""Panels narrower than this, in standard deviations, are as wide as s says if it is more exact."""
 POINT = 1e-13
 """Kinks narrower than this, in standard deviations, are points that carry a mass."""
 
@@ -91,7 +91,7 @@ def proximal_curve(
     """
     zeta, s, enter, leave = _cuts(loss, field, breaks, reach)
     width, length = np.diff(zeta, axis=1), np.diff(s, axis=1)
-    row, column = np.nonzero((width > NARROWEST) | (length > 0.0))
+    row, column = np.nonzero((width > NARROWEST * np.abs(zeta[:, 1:])) | (length > 0.0))
     start, width = zeta[row, column, None], width[row, column, None]
     first, length = s[row, column, None], length[row, column, None]
     V, mean, deviation = (a[row, None] for a in (field.V, field.mean, field.deviation))
@@ -100,9 +100,9 @@ def proximal_curve(
     points = first + length * x
     h, curvature = loss.derivative(points), loss.second_derivative(points)
     if loss.scale is None:  # s is linear in u along the panel
-        # which s knows to all digits, however narrow it is
-        along = length * (1.0 + V * curvature.mean(1, keepdims=True)) / deviation
-        width = np.where((width < SLENDER) & (length > 0.0), along, width)
+        stretch = (1.0 + V * curvature[:, :1]) / deviation
+        slender = (width < SLENDER) & (np.abs(first) * stretch < np.abs(start)) & (length > 0.0)
+        width = np.where(slender, length * stretch, width)
         zeta, mass = start + width * x, width * w
         bend = mass * curvature / (1.0 + V * curvature)
     else:

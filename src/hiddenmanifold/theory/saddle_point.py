@@ -22,7 +22,7 @@ from hiddenmanifold.numerics.newton import (
 from hiddenmanifold.numerics.special import positive_root
 from hiddenmanifold.points import Limit, Points
 from hiddenmanifold.theory.channel import COLLAPSED, Channel, Hats
-from hiddenmanifold.theory.complements import Complements
+from hiddenmanifold.theory.complements import Complements, Refined
 from hiddenmanifold.theory.neighbours import interpolated
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
 from hiddenmanifold.theory.proximal_curve import RULES
@@ -51,7 +51,15 @@ MAX_ITERATIONS = 30
 NEARBY = MAX_ITERATIONS // 3
 """The same if the start is known to be close."""
 LONGEST_WALK = 2000
-"""Evaluations of the equations after which the walk of a point in λ is given up."""
+"""Evaluations of the equations after which the walk of a point is given up."""
+FIRST_STRIDE = 3.0
+"""First step of a walk, in the logarithm of a parameter; it doubles where the solves are quick."""
+SHORTEST_STRIDE = 0.01
+"""Step below which a walk is given up."""
+FEW_ITERATIONS = 5
+"""Iterations of a quick solve."""
+MODERATE = 1e4
+"""Largest n/p and 1/λ at which every point can be solved without a walk."""
 POLISHING = 5
 """Newton turns on each of the finer levels, at most."""
 TOLERANCE = 1e-9
@@ -202,12 +210,16 @@ def rescue(problem: SaddlePoint) -> Outcome:
         better = again.residual < found.residual[lost]
         found.x[lost[better]] = again.x[better]
         found.residual[lost[better]] = again.residual[better]
-    return _certified(problem, found)
+    outcome = _certified(problem, found)
+    lost = np.flatnonzero(outcome.status != Status.CONVERGED)
+    if lost.size:
+        _accept(outcome, lost, _extreme(replace(problem, points=problem.points[lost])))
+    return outcome
 
 
 def _from_collapsed(problem: SaddlePoint) -> Solution:
     """Newton from where Q (or the residual) has vanished."""
-    return _newton(problem, problem.channel.collapsed(len(problem.points.lam)), FINER)
+    return _newton(problem, problem.channel.collapsed(problem.points.alpha), FINER)
 
 
 def approach(problem: SaddlePoint, tolerance: float, max_iterations: int) -> Solution:
@@ -252,37 +264,77 @@ def _first_V(problem: SaddlePoint) -> Array:
 
 
 def _continuation(problem: SaddlePoint) -> Solution:
-    """Walk down in λ from where the problem is easy, extrapolating along the way."""
+    """Walk down in λ from where the problem is easy."""
     points = problem.points
     goal = np.log(points.lam)
-    now = np.log(np.maximum(points.lam, 100.0 * np.maximum(1.0, points.alpha)))
+    easy = np.log(np.maximum(points.lam, 100.0 * np.maximum(1.0, points.alpha)))
 
-    def at(log_lam: Array, index: Integers, x: Array | None, iterations: int) -> Solution:
-        stage = replace(problem, points=points[index].standing_in(np.exp(log_lam)))
-        return _newton(stage, _first_turn(stage) if x is None else x, FINER, iterations)
+    def at(distance: Array, index: Integers, x: Array) -> Solution:
+        lam = np.exp(np.maximum(goal[index], easy[index] - distance))
+        stage = replace(problem, points=points[index].standing_in(lam))
+        return _newton(stage, x, FINER, MAX_ITERATIONS // 3)
 
-    everyone = np.arange(len(now))
-    found = at(now, everyone, None, 2 * MAX_ITERATIONS)
-    previous, previous_step = found.x.copy(), np.ones(len(now))
-    step = np.full(len(now), 3.0)
+    start = replace(problem, points=points.standing_in(np.exp(easy)))
+    found = _newton(start, _first_turn(start), FINER, 2 * MAX_ITERATIONS)
+    return _walked(found, easy - goal, at, LONGEST_WALK >> problem.channel.spared)
+
+
+def _walked(
+    found: Solution,
+    length: Array,
+    at: Callable[[Array, Integers, Array], Solution],
+    longest: int,
+) -> Solution:
+    """Follow solutions from where they were found to a distance, extrapolating along the way.
+
+    ``at(distance, index, x)`` solves the points `index` at a distance on their way, from guesses x;
+    `longest` bounds its evaluations of the equations.
+    """
+    done = np.zeros_like(length)
+    previous, previous_step = found.x.copy(), np.ones_like(length)
+    step = np.full_like(length, FIRST_STRIDE)
     alive = found.residual <= START_TOLERANCE
-    longest = LONGEST_WALK >> problem.channel.spared
-    while (walking := np.flatnonzero(alive & (now > goal))).size:
-        target = np.maximum(goal[walking], now[walking] - step[walking])
-        length = now[walking] - target
+    while (walking := np.flatnonzero(alive & (done < length))).size:
+        stride = np.minimum(step[walking], length[walking] - done[walking])
         x = found.x[walking]
-        guess = x + (x - previous[walking]) * (length / previous_step[walking])[:, None]
-        trial = at(target, walking, guess, MAX_ITERATIONS // 3)
+        guess = x + (x - previous[walking]) * (stride / previous_step[walking])[:, None]
+        trial = at(done[walking] + stride, walking, guess)
         found.iterations[walking] += trial.iterations
         good = trial.residual <= START_TOLERANCE
         i = walking[good]
-        previous[i], previous_step[i] = found.x[i], length[good]
-        found.x[i], found.residual[i], now[i] = trial.x[good], trial.residual[good], target[good]
-        step[i] *= np.where(trial.iterations[good] <= 5, 2.0, 1.0)
+        previous[i], previous_step[i] = found.x[i], stride[good]
+        found.x[i], found.residual[i] = trial.x[good], trial.residual[good]
+        done[i] = np.where(stride[good] < step[i], length[i], done[i] + stride[good])
+        step[i] *= np.where(trial.iterations[good] <= FEW_ITERATIONS, 2.0, 1.0)
         step[walking[~good]] /= 3.0
-        alive[walking] &= (step[walking] > 0.01) & (found.iterations[walking] < longest)
-    found.residual[now > goal] = np.inf
+        alive[walking] &= (step[walking] > SHORTEST_STRIDE) & (found.iterations[walking] < longest)
+    found.residual[done < length] = np.inf
     return found
+
+
+def _extreme(problem: SaddlePoint) -> Refined:
+    """Walk from moderate n/p and λ to extreme ones, along equations that do not cancel."""
+    points, features = problem.points, problem.features
+    goal = np.log([points.alpha, points.lam])
+    limit = np.log(MODERATE)
+    near = np.array([np.minimum(goal[0], limit), np.maximum(goal[1], -limit)])
+    length = np.abs(goal - near).max(0)
+    rank = features.visible(points.gamma).rank
+
+    def equations(distance: Array, index: Integers) -> Complements:
+        part = np.minimum(1.0, distance / np.maximum(length[index], SHORTEST_STRIDE))
+        alpha, lam = np.exp(near[:, index] + part * (goal - near)[:, index])
+        there = replace(points[index], alpha=alpha, lam=lam)
+        return Complements(problem.channel, features, there, rank[index])
+
+    def at(distance: Array, index: Integers, x: Array) -> Solution:
+        found = equations(distance, index).refined(x)
+        return Solution(found.x, found.residual, found.iterations, np.zeros_like(x))
+
+    everyone = np.arange(len(length))
+    start = replace(problem, points=equations(np.zeros_like(length), everyone).points)
+    found = _walked(_newton(start, _first_turn(start), FINER), length, at, LONGEST_WALK)
+    return equations(length, everyone).refined(found.x)
 
 
 def _certified(problem: SaddlePoint, found: Solution, settled: Booleans | None = None) -> Outcome:
@@ -337,17 +389,22 @@ def _condition(problem: SaddlePoint, outcome: Outcome) -> None:
         points = problem.points[again]
         rank = problem.features.visible(points.gamma).rank
         equations = Complements(problem.channel, problem.features, points, rank)
-        known = equations.refined(outcome.x[again])
-        error = largest(known.rounding)
-        right = np.maximum(known.residual, known.quadrature_error) <= TOLERANCE
-        right &= error < outcome.conditioning_error[again]
-        index = again[right]
-        outcome.status[index] = Status.CONVERGED
-        outcome.conditioning_error[index] = error[right]
-        for name in ("x", "e", "data_loss", "residual", "quadrature_error"):
-            getattr(outcome, name)[index] = getattr(known, name)[right]
+        _accept(outcome, again, equations.refined(outcome.x[again]))
     ill = (outcome.status == Status.CONVERGED) & ~(outcome.conditioning_error <= CONDITIONED)
     outcome.status[ill] = Status.ILL_CONDITIONED
+
+
+def _accept(outcome: Outcome, index: Integers, known: Refined) -> None:
+    """Take over solutions without cancellation that are better than those found before."""
+    error = largest(known.rounding)
+    right = np.maximum(known.residual, known.quadrature_error) <= TOLERANCE
+    right &= (error < outcome.conditioning_error[index]) & (error <= CONDITIONED)
+    outcome.iterations[index] += known.iterations
+    index = index[right]
+    outcome.status[index] = Status.CONVERGED
+    outcome.conditioning_error[index] = error[right]
+    for name in ("x", "e", "data_loss", "residual", "quadrature_error"):
+        getattr(outcome, name)[index] = getattr(known, name)[right]
 
 
 def polish(
