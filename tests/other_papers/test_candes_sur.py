@@ -1,19 +1,20 @@
 """Candès and Sur, The phase transition for the existence of the maximum likelihood estimate.
 
-arXiv:1804.09753 (Annals of Statistics 2020). Theorem 2.1: with an intercept the estimate exists if
-and only if κ = p/n < h(β0, γ0) = min over t0, t1 of E(t0 Y + t1 YX - Z)+²; Theorem 2.2: without one,
-and with β0 = 0, t0 = 0. At γ0 = 0 this is Cover's 1/2.
+arXiv:1804.09753 (Annals of Statistics 2020). With an intercept the estimate exists if and only if
+κ = p/n < h(β0, γ0) = min over t0, t1 of E(t0 Y + t1 YX - Z)+²; without one, t0 = 0. Without signal
+this is Cover's 1/2.
 
-Mapping: white features, logistic labels of ρ = γ0² and threshold β0; h is the separability threshold.
+Mapping: white features, logistic labels of ρ = γ0² and threshold β0; h is our threshold of
+separability.
 """
 
 import numpy as np
 import pytest
-from other_papers.gaussian import normal, positive_part, positive_square
 from scipy.optimize import root
 from scipy.special import expit
 
 import hiddenmanifold as hm
+from other_papers.gaussian import normal, positive_part, positive_square
 
 
 def h(beta0, gamma0, intercept=True):

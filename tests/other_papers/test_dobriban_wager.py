@@ -1,8 +1,8 @@
 """Dobriban and Wager, High-dimensional asymptotics of prediction: ridge regression, classification.
 
-arXiv:1507.03003 (Annals of Statistics 2018). Theorem 2.1: the predictive risk of ridge regression
-with random effects of strength α² and unit noise, by the companion Stieltjes transform v(-λ), and
-at the best λ = γ/α²; Theorem 3.1: the error Φ(-Θ) of regularised discriminant analysis.
+arXiv:1507.03003 (Annals of Statistics 2018). The predictive risk of ridge regression with random
+effects of strength α² and unit noise, by the companion Stieltjes transform v(-λ), and at the best
+λ = γ/α²; the error Φ(-Θ) of regularised discriminant analysis.
 
 Mapping: γ = p/n and our λ = theirs/γ. Eigenvalues s of Σ are s/p; random effects make the teacher
 weights s² α²/p². The discriminant's direction (Σ̂ + λ)⁻¹ δ̂ is that of least squares on the labels of

@@ -2,7 +2,8 @@
 
 arXiv:1310.7320 (PTRF 2016). The fixed point of state evolution, τ² = δ E Ψ(W + τZ; b)² and
 1/δ = E Ψ'(W + τZ; b) with Ψ(z; b) = z - prox(z) of b times the loss, for δ = n/p > 1: τ² is the
-extra Gaussian noise, τ²δ the variance of a coefficient in their units.
+extra Gaussian noise, τ²δ the variance of a coefficient in their units. Residuals are those that the
+fixed point of message passing leaves, z - Ψ(z; b).
 
 Mapping: white features, no ridge; linear labels of any ρ with normal noise W (the only noise that
 linear labels have here); τ² is the generalisation error less the noise, and b is V.
@@ -10,10 +11,10 @@ linear labels have here); τ² is the generalisation error less the noise, and b
 
 import numpy as np
 import pytest
-from other_papers.gaussian import density, solve
 from scipy.special import ndtr, ndtri
 
 import hiddenmanifold as hm
+from other_papers.gaussian import density, solve
 
 
 def clipped_square(c):
@@ -22,11 +23,12 @@ def clipped_square(c):
 
 
 def absolute(delta, noise):
-    """τ² and b of the absolute loss: Ψ clips at ±b."""
+    """τ², b and the mean residual of the absolute loss: Ψ clips at ±b."""
     c = ndtri((1 + 1 / delta) / 2)
     share = delta * clipped_square(c)
     tau2 = noise * share / (1 - share)
-    return tau2, c * np.sqrt(noise + tau2)
+    spread = np.sqrt(noise + tau2)
+    return tau2, c * spread, 2 * spread * (density(c) - c * ndtr(-c))
 
 
 def huber(delta, noise, k):
@@ -36,11 +38,13 @@ def huber(delta, noise, k):
         spread = np.sqrt(noise + tau2)
         c = (1 + b) * k / spread
         shrunk = b / (1 + b) * spread
-        return delta * shrunk**2 * clipped_square(c) / tau2 - 1, delta * b / (1 + b) * (
-            2 * ndtr(c) - 1
-        ) - 1
+        return (
+            delta * shrunk**2 * clipped_square(c) / tau2 - 1,
+            delta * b / (1 + b) * (2 * ndtr(c) - 1) - 1,
+        )
 
-    return solve(equations, (1.2 * noise / (delta - 1), 1.2 / (delta - 1)))
+    tau2, b, _ = absolute(delta, noise)  # the limit of small k
+    return solve(equations, (tau2, b / k + 1 / (delta - 1)))
 
 
 def predicted(loss, deltas, noise):
@@ -49,7 +53,7 @@ def predicted(loss, deltas, noise):
     ds = hm.predict(
         hm.Model(features=features, teacher=teacher, loss=loss), n_over_p=deltas, regularisation=0
     )
-    return np.transpose([ds.generalisation_error - noise, ds.V])
+    return np.transpose([ds.generalisation_error - noise, ds.V, ds.training_loss])
 
 
 DELTAS = [1.1, 1.5, 2.0, 5.0, 10.0, 100.0]
@@ -64,9 +68,9 @@ def test_absolute_loss(agree, noise):
 @pytest.mark.parametrize("k", [0.3, 1.345, 3.0])
 def test_huber_loss(agree, k):
     expected = [huber(delta, 1.0, k) for delta in DELTAS]
-    agree(predicted(hm.losses.Huber(k), DELTAS, 1.0), expected)
+    agree(predicted(hm.losses.Huber(k), DELTAS, 1.0)[:, :2], expected)
 
 
 def test_square_loss(agree):
-    expected = [(1 / (delta - 1), 1 / (delta - 1)) for delta in DELTAS]
+    expected = [(1 / (delta - 1), 1 / (delta - 1), (1 - 1 / delta) / 2) for delta in DELTAS]
     agree(predicted("square", DELTAS, 1.0), expected)

@@ -1,8 +1,7 @@
 """Mei and Montanari, The generalization error of random features regression.
 
-arXiv:1908.05355 (CPAM 2022). Definition 1 and Theorem 2: the risk F1² B + (τ² + F⋆²) V + F⋆² by
-χ = ν1 ν2 and the polynomials E0, E1, E2; Theorem 3: λ → 0; Theorems 4 and 5: infinitely many
-features, infinitely many samples.
+arXiv:1908.05355 (CPAM 2022). The risk F1² B + (τ² + F⋆²) V + F⋆² by χ = ν1 ν2 and the polynomials
+E0, E1, E2; its limits λ → 0, infinitely many features, and infinitely many samples.
 
 Mapping: ψ1 = p/d, ψ2 = n/d, ζ = κ1/κ⋆; a = w/√p makes their (Nλ/d)|a|² beside a mean our
 λψ2/2 |w|² beside a sum of halves; ρ = F1² and noise τ² + F⋆²; their risk is without τ², ours is
@@ -66,7 +65,7 @@ def risk(bias, variance):
 
 
 def omega(zeta2, psi, shrunk):
-    """ω of Theorems 4 and 5, whose ridge is λψ/κ⋆²."""
+    """ω of the last two limits, with ψ = ψ2 and ψ1, and the ridge λψ/κ⋆²."""
     linear = (psi - 1) * zeta2 - shrunk - 1
     root = np.sqrt(linear**2 + 4 * psi * zeta2 * (shrunk + 1))
     return -(root + linear) / (2 * (shrunk + 1))
@@ -113,3 +112,12 @@ def test_infinitely_many_features(agree, psi2, lam):
     below = cubic(w, psi2)
     expected = risk(psi2 * (w - 1) / below, (w**3 - w**2) / below)
     agree(predicted("erf", lam * psi2, p_over_n=np.inf, n_over_d=psi2), expected)
+
+
+@pytest.mark.parametrize(("psi1", "lam"), [(0.5, 0.3), (3, 0.01), (3, 1), (20, 0.1), (2, 0)])
+def test_infinitely_many_samples(agree, psi1, lam):
+    """No variance is left. Their λ stays while ours grows like n/d, which 1e12 makes large."""
+    linear, rest = kappas("erf")
+    w = omega(linear / rest, psi1, lam * psi1 / rest)
+    bias = ((w**3 - w**2) * rest / linear + psi1 * (w - 1)) / cubic(w, psi1)
+    agree(predicted("erf", lam * 1e12, p_over_d=psi1, n_over_d=1e12), risk(bias, 0.0))

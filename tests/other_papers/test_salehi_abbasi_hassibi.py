@@ -7,16 +7,20 @@ Mapping: their features have variance 1/p, as ours over √p; λ/p |w|²/2 besid
 our λ = theirs times δ; logistic labels of ρ = κ²; M = κ²α, Q = κ²α² + σ² and V = γ.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
-from other_papers.gaussian import normal, prox_logistic, solve
 from scipy.special import expit
 
 import hiddenmanifold as hm
+from other_papers.gaussian import normal, prox_logistic, solve
 
 
 def regularised(delta, kappa, lam):
-    def equations(alpha, sigma, gamma):
+    """α, σ and γ, followed from a strong regularisation to the one asked for."""
+
+    def equations(strength, alpha, sigma, gamma):
         # Z1 given κα Z1 + σ Z2, so that the proximal map is needed along one axis only
         spread = np.hypot(kappa * alpha, sigma)
         x, weights = normal()
@@ -27,10 +31,13 @@ def regularised(delta, kappa, lam):
         return (
             2 * delta / sigma**2 * np.sum(both * rate * (U - prox) ** 2) - 1,
             2 * delta / alpha * np.sum(both * rate * (1 - rate) * prox) + 1,
-            np.sum(both * 2 * rate / (1 + gamma * bend)) - 1 + 1 / delta - lam * gamma,
+            np.sum(both * 2 * rate / (1 + gamma * bend)) - 1 + 1 / delta - strength * gamma,
         )
 
-    return solve(equations, (0.8, 0.8, 1.0))
+    found = (0.5, 0.5, 1.0)
+    for strength in np.geomspace(0.5, lam, 1 + int(4 * np.log10(0.5 / lam))):
+        found = solve(partial(equations, strength), found)
+    return found
 
 
 POINTS = [
