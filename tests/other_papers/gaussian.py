@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import root
 from scipy.special import expit, ndtr
 
+# half the step and the width, and a reach of 12, change no worst deviation of a paper by 1e-12
 STEP, REACH, WIDTH = 0.1, 10.0, 1.0
 LEGENDRE = np.polynomial.legendre.leggauss(24)
 
