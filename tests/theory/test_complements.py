@@ -1,0 +1,154 @@
+"""The equations without cancellation, and the certificate that knows how rounding is magnified."""
+
+import numpy as np
+import pytest
+
+import hiddenmanifold as hm
+from configurations import random_model
+from hiddenmanifold import Status
+from hiddenmanifold.numerics.newton import magnified
+from hiddenmanifold.points import Points
+from hiddenmanifold.theory.asymptotics import channel_of
+from hiddenmanifold.theory.complements import Complements
+from hiddenmanifold.theory.saddle_point import SaddlePoint, rescue
+
+
+def solved(model, alpha, gamma, lam):
+    """Unknowns of a point, and its equations in all of their forms."""
+    points = Points.of(*(np.array([value]) for value in (alpha, gamma, lam)))
+    channel = channel_of(model)
+    outcome = rescue(SaddlePoint(channel, model.features, points))
+    assert outcome.status[0] == Status.CONVERGED
+    rank = model.features.visible(points.gamma).rank
+    return outcome, Complements(channel, model.features, points, rank)
+
+
+def some_models():
+    mixtures = [
+        hm.Model(
+            activation="tanh",
+            projection="gaussian",
+            teacher=hm.teachers.Mixture(prior=0.3, rho=2.0),
+            loss=loss,
+            intercept=intercept,
+        )
+        for loss in ("square", "logistic", "hinge")
+        for intercept in (False, True)
+    ]
+    return mixtures + [random_model(np.random.default_rng([5, i])) for i in range(20)]
+
+
+@pytest.mark.parametrize("number", range(26))
+def test_every_form_of_the_equations_holds_at_the_solutions_of_the_usual_ones(number):
+    model, rng = some_models()[number], np.random.default_rng(number)
+    point = *np.exp(rng.uniform(-3, 3, 2)), np.exp(rng.uniform(-8, 3))
+    outcome, equations = solved(model, *point)
+    if outcome.x[0, 1] < -100:
+        return  # a constant prediction, or no residual: there V and Q vanish
+    turn = equations.turn(outcome.x, 3)
+    np.testing.assert_allclose(turn.residual, 0.0, atol=2e-11)
+    np.testing.assert_allclose(turn.sums[:, :3], outcome.e, rtol=1e-10)
+    np.testing.assert_allclose(equations.refined(outcome.x + 0.1).x, outcome.x, atol=1e-9)
+
+
+def test_noise_is_magnified_by_the_inverse():
+    rng = np.random.default_rng(0)
+    matrix, noise = rng.normal(size=(20, 3, 3)), rng.random((20, 3))
+    expected = (np.abs(np.linalg.inv(matrix)) @ noise[..., None])[..., 0]
+    np.testing.assert_allclose(magnified(matrix, noise), expected, rtol=1e-9)
+    matrix[0], matrix[1, 0, 0] = 0.0, np.nan
+    assert np.isinf(magnified(matrix, noise)[:2]).all()
+
+
+# ---------------------------------------------------------------- points at which digits were lost
+
+
+def white(teacher, loss, **options):
+    return hm.Model(
+        activation="identity", projection="orthogonal", teacher=teacher, loss=loss, **options
+    )
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-10, 1e-16, 1e-20])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_infinite_data_with_almost_noiseless_labels_leave_the_error_of_the_noise(loss, noise):
+    model = hm.Model(
+        activation="identity",
+        projection="gaussian",
+        teacher=hm.teachers.Sign(noise=noise),
+        loss=loss,
+    )
+    ds = hm.predict(model, n_over_p=[1e38, np.inf], d_over_p=0.5, regularisation=1e-3)
+    np.testing.assert_allclose(
+        ds.generalisation_error, np.arctan(np.sqrt(noise)) / np.pi, rtol=1e-9
+    )
+    np.testing.assert_allclose(ds.Q[0], ds.Q[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "absolute", "square"])
+def test_infinite_data_without_noise_leave_no_error(loss):
+    ds = hm.predict(white("sign", loss), n_over_p=np.inf, d_over_p=1.0, regularisation=1e-3)
+    assert float(ds.generalisation_error) < 1e-20
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+@pytest.mark.parametrize("threshold", [0.3, 1.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_infinite_data_and_a_threshold_are_the_limit_of_many(loss, threshold, intercept):
+    model = white(hm.teachers.Sign(threshold=threshold), loss, intercept=intercept)
+    ds = hm.predict(model, n_over_p=[1e12, np.inf], d_over_p=1.5, regularisation=1e-2)
+    many, limit = ds.generalisation_error.values
+    np.testing.assert_allclose(many, limit, rtol=1e-9)
+
+
+def test_ridge_at_as_many_samples_as_features_has_its_closed_form():
+    """White features: λV(1 + V) = 1, and the error follows from it."""
+    lam = np.logspace(-30, -8, 12)
+    ds = hm.predict(
+        white(hm.teachers.Linear(noise=0.1), "square"),
+        n_over_p=1.0,
+        d_over_p=1.0,
+        regularisation=lam,
+    )
+    V = (np.sqrt(1.0 + 4.0 / lam) - 1.0) / 2.0
+    np.testing.assert_allclose(ds.V, V, rtol=1e-12)
+    k = lam * (1.0 + V)
+    tau2 = (0.1 + (k / (1 + k)) ** 2) / (1.0 / (1.0 + V) + k / (1.0 + k) ** 2)
+    np.testing.assert_allclose(ds.generalisation_error, tau2, rtol=1e-12)
+    assert (ds.conditioning_error < 1e-10).all()
+
+
+@pytest.mark.parametrize("weight", [1e-9, 1e-12, 1e-13, 1e-14])
+def test_a_hidden_part_counts_however_small_it_is(weight):
+    """With infinite data the error is that of the hidden part alone, here an exact number."""
+    hidden = 2.0 ** np.round(np.log2(weight))
+    w = 2.0 ** -np.arange(4.0)
+    features = hm.features.Covariance(w, w * [1.0 - hidden, 0, 0, 0], 1.0)
+    linear = hm.Model(features=features, teacher=hm.teachers.Linear(), loss="square")
+    ds = hm.predict(linear, n_over_p=np.inf, regularisation=1e-3)
+    np.testing.assert_allclose(ds.generalisation_error, hidden, rtol=1e-12)
+    for loss in ("square", "logistic", "hinge"):
+        model = hm.Model(features=features, teacher="sign", loss=loss)
+        ds = hm.predict(model, n_over_p=np.inf, regularisation=1e-3)
+        error = np.arctan(np.sqrt(hidden / (1 - hidden))) / np.pi
+        np.testing.assert_allclose(ds.generalisation_error, error, rtol=1e-9)
+
+
+def test_what_rounding_decides_is_called_ill_conditioned():
+    """Absolute loss at n = p: below λ = 1e-25 less than 1e-15 of the samples decides."""
+    given = {"n_over_p": 1.0, "d_over_p": 40.0, "regularisation": [1e-12, 1e-27]}
+    ds = hm.predict(white("sign", "absolute"), **given, on_failure="keep")
+    assert ds.status.values.tolist() == [Status.CONVERGED, Status.ILL_CONDITIONED]
+    assert float(ds.conditioning_error[1]) > 1e-7 and np.isnan(ds.generalisation_error[1])
+    with pytest.raises(hm.ConvergenceError, match="ill-conditioned"):
+        hm.predict(white("sign", "absolute"), **given)
+
+
+def test_slopes_that_rounding_decides_are_called_ill_conditioned():
+    """The solution has its digits here, Newton's matrix has not."""
+    model = white(hm.teachers.Linear(noise=0.1), "square")
+    given = {"n_over_p": 1.0, "d_over_p": 1.0, "regularisation": 1e-20}
+    assert int(hm.predict(model, **given).status) == Status.CONVERGED
+    ds = hm.sensitivity(model, **given, on_failure="keep")
+    assert int(ds.status) == Status.ILL_CONDITIONED
+    assert np.isnan(ds.generalisation_error_by_log_n)
