@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from configurations import random_model
 
 import hiddenmanifold as hm
-from configurations import random_model
 from hiddenmanifold import Status
 from hiddenmanifold.numerics.newton import magnified
 from hiddenmanifold.points import Points

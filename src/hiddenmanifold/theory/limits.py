@@ -186,7 +186,7 @@ def negligible(model: Model, points: Points) -> tuple[Array, Array]:
     """What is zero at each point, if it is a limit, and the inverse of what is infinite.
 
     It is more if λ is that than if a ratio is, and depends on the units of real labels. With
-    infinite data some errors vanish as slowly as n^(-2/3); without, a large λ leaves small overlaps.
+    infinite data some errors vanish like n^(-2/3) only; without, a large λ leaves small overlaps.
     """
     far = np.where(points.alpha > 1.0, 1e16, 1e10) / HUGE
     far = np.where(points.has(Limit.RATIO), far, 0.0)
