@@ -235,6 +235,23 @@ def test_the_unit_of_the_field_is_for_the_teacher_alone(rho):
     np.testing.assert_allclose(there.M, np.sqrt(rho) * here.M, rtol=1e-9)
 
 
+def test_the_direction_of_vanishing_weights_is_a_limit_unless_a_corner_holds_them():
+    """λ → ∞ of smooth losses and of regular corners keeps it; a constant prediction has none."""
+    lams = [1e6, 1e9, 1e45, np.inf]
+    point = {"n_over_p": 20.0, "d_over_p": 1.0, "regularisation": lams}
+    rare = hm.teachers.Sign(threshold=1.0, flip=0.2)
+    for loss in ("square", "logistic"):
+        ds = hm.predict(model_of("tanh", teacher=rare, loss=loss, intercept=True), **point)
+        np.testing.assert_allclose(ds.alignment, ds.alignment[-1], rtol=1e-4)
+    regular = hm.teachers.Sign(threshold=1.0)
+    ds = hm.predict(model_of("tanh", teacher=regular, loss="hinge", intercept=True), **point)
+    np.testing.assert_allclose(ds.alignment, ds.alignment[-1], rtol=1e-4)
+    held = hm.predict(model_of("tanh", teacher=rare, loss="hinge", intercept=True), **point)
+    assert np.isnan(held.alignment).all()
+    assert np.isfinite(held.generalisation_error).all()
+    assert (held.status == hm.Status.CONVERGED).all()
+
+
 # --- the ends of the axes ------------------------------------------------------------------------
 
 

@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
+from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.teachers import Linear, Logistic, Sign
 from hiddenmanifold.theory import needed
 from hiddenmanifold.theory.optimal import optimum
+from hiddenmanifold.theory.peak import stand_out
 
 
 def model(**ingredients):
@@ -79,6 +81,41 @@ def test_no_peak_is_no_number():
     assert np.isnan(peak.generalisation_error).all()
 
 
+@pytest.mark.parametrize(("loss", "lam"), [("square", 624.5), ("hinge", 28.9)])
+def test_rounding_on_a_plateau_is_no_peak(loss, lam):
+    """A large penalty leaves the error of a constant, from which it falls, and rises again."""
+    teacher = Logistic(slope=0.92, threshold=0.034, rho=1.85)
+    m = model(activation="relu", teacher=teacher, loss=loss)
+    held = {"n_over_d": [0.3, 0.735, 2.0, 19.83], "regularisation": lam}
+    curve = hm.predict(m, **held, p_over_n=np.geomspace(0.01, 100, 300)).generalisation_error
+    error = curve.transpose("p_over_n", ...).values
+    before, after = (np.minimum.accumulate(error[::step])[::step] for step in (1, -1))
+    assert np.minimum(error - before, error - after).max() < 1e-12
+    peak = hm.interpolation_peak(m, **held)
+    assert np.isnan(peak.p_over_n).all()
+    assert np.isnan(peak.generalisation_error).all()
+    assert (peak.status == hm.Status.CONVERGED).all()
+
+
+def test_a_peak_must_stand_out_on_both_sides():
+    """Errors beside one of 1, each certified to 1e-8: samples at the very top may be higher."""
+    cases = (
+        (([0.5, 1 - 1e-12], [1 - 1e-12, 0.5]), True),
+        (([2.0, 1 - 1e-7, np.nan], [0.5]), True),
+        (([0.5, 1 + 1e-12], [1 + 1e-12, 0.5]), True),
+        (([2.0, 1 - 1e-9, 0.99999], [0.5, 3.0]), True),
+        (([2.0, 1 - 1e-9], [0.5]), False),
+        (([0.5, 2.0, 1 - 1e-9], [0.5]), False),
+        (([1.0, 1.0], [1.0, 1.0]), False),
+    )
+    for sides, expected in cases:
+        error = np.concatenate(sides)
+        t = np.arange(len(error)) - len(sides[0]) + 0.5
+        scan = Samples(np.zeros(len(t), dtype=int), t, -error, 0.0 * t)
+        top = Samples(np.zeros(1, dtype=int), np.zeros(1), -np.ones(1), np.zeros(1))
+        assert stand_out(top, scan) == [expected]
+
+
 def test_recovered_labels_have_no_peak():
     m = model(activation="identity", teacher="linear", loss="square")
     assert np.isnan(hm.interpolation_peak(m, d_over_p=0.5, regularisation=0).generalisation_error)
@@ -141,6 +178,19 @@ def test_features_needed_beyond_the_scan():
     assert_allclose(never.p_over_n, 1e9)
     assert never.generalisation_error > never.kernel_limit * (1 + 1e-12)
     assert never.status == hm.Status.SEARCH
+
+
+def test_a_kernel_limit_that_cannot_be_solved_is_a_failed_search(monkeypatch):
+    def unsolved(errors, *bounds, **options):
+        lam, found = optimum(errors, *bounds, **options)
+        found["generalisation_error"][errors.points.alpha < 1e-30] = np.nan
+        return lam, found
+
+    monkeypatch.setattr(needed, "optimum", unsolved)
+    with pytest.raises(hm.ConvergenceError, match="could not be solved") as caught:
+        hm.features_needed(model(loss="square"), n_over_d=3.0, workers=1)
+    assert caught.value.partial.status == hm.Status.SEARCH
+    assert np.isnan(caught.value.partial.p_over_n)
 
 
 def test_features_needed_for_an_error_that_vanishes_are_refused():

@@ -21,8 +21,9 @@ def test_random_points_converge_with_a_certificate(seed):
     assert (ds.status == hm.Status.CONVERGED).all()
     assert (ds.residual <= TOLERANCE).all()
     assert (ds.quadrature_error <= TOLERANCE).all()
-    # a margin is one of limits
-    assert all(np.isfinite(ds[name]).all() for name in ds if name != "margin")
+    # a margin is one of limits, and a constant prediction has no direction
+    assert all(np.isfinite(ds[name]).all() for name in ds if name not in ("margin", "alignment"))
+    assert (np.isfinite(ds.alignment) == (ds.Q > 1e-96)).all()
 
     rho = model.teacher.rho
     assert (ds.Q >= 0).all() and (ds.V > 0).all() and (ds.training_loss >= 0).all()

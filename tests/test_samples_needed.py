@@ -139,6 +139,20 @@ def test_what_cannot_be_solved_is_no_number(unsolved_where):
     assert np.isnan(late.first_n_over_d)
 
 
+def test_what_cannot_be_solved_on_a_steady_fall_hides_nothing(unsolved_where):
+    """Far beyond every threshold the error of white data falls like 1/√n."""
+    white = model(activation="identity", projection="orthogonal")
+    arguments = {"target_error": [0.02, 1e-4], "p_over_d": 1.0, "regularisation": 1e-3}
+    whole = hm.samples_needed(white, **arguments)
+    assert 3e5 < whole.n_over_d[1] < 3e7
+    unsolved_where(lambda alpha: (alpha > 3e5) & (alpha < 3e7))
+    part = hm.samples_needed(white, **arguments, on_failure="keep")
+    assert_allclose(part.n_over_d[0], whole.n_over_d[0], rtol=1e-9)
+    assert part.status[0] == hm.Status.CONVERGED
+    assert np.isnan([part.n_over_d[1], part.first_n_over_d[1]]).all()  # the crossing is in there
+    assert part.status[1] == hm.Status.SEARCH
+
+
 def test_a_limit_that_cannot_be_solved_does_not_hide_the_number(unsolved_where):
     whole = hm.samples_needed(model(), target_error=[0.01, 0.2], **ARGUMENTS)
     unsolved_where(lambda alpha: alpha > 1e10)

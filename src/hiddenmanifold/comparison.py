@@ -13,6 +13,7 @@ from .data.holdout import held_out
 from .data.sample import Data
 from .errors import ConvergenceError, InvalidArgumentError
 from .experiments import simulate, sized
+from .ingredients import Task
 from .model import Model
 from .observables import REGISTRY
 from .points import RATIOS
@@ -36,6 +37,11 @@ COMPARED = (
 )
 ROUNDING = 1e-14
 """Relative spread over seeds that is rounding."""
+SHORTFALL = 1e-13
+"""Rounding of a prediction's distance from its label, relative to the size of both.
+
+Ridgeless fits that interpolate leave 7e-15 at most, those that recover the rule at n = d 4e-14.
+"""
 
 
 @with_options_of(simulate)
@@ -67,7 +73,9 @@ def compare(
     xarray.Dataset
         For each quantity q: `q` (mean over seeds), `q_stderr`, `q_theory` (at the ratios of the
         whole numbers actually used) and `q_z` = (q - q_theory)/q_stderr; `theory_status` says how
-        the theory's solve ended. The attributes are those of `simulate`.
+        the theory's solve ended. The standard error of a loss, or of a squared error, is no less
+        than what rounding of predictions makes of zero. `q_z` is NaN where all seeds agree, and
+        where q is not defined. The attributes are those of `simulate`.
 
     Raises
     ------
@@ -98,15 +106,7 @@ def compare(
     if "observables" in options:
         crew["observables"] = options["observables"]
     theory = predict(model, **bare, **crew, on_failure="keep")
-    intercept = ("intercept",) if model.free_intercept else ()
-    for name in (*COMPARED, *intercept, *REGISTRY):
-        if name in out:
-            expected = theory[name].drop_vars(list(theory[name].coords))
-            error = out[f"{name}_stderr"]
-            spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
-            z = (out[name] - expected) / error.where(spread)
-            out[f"{name}_theory"] = expected
-            out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
+    _judge(model, out, theory)
     out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
     if optimal is not None:
         out = out.reset_coords("regularisation").rename(regularisation="optimal_regularisation")
@@ -117,6 +117,37 @@ def compare(
         error.partial = out
         raise
     return out
+
+
+def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
+    """Put the theory of each quantity beside it, and the difference in standard errors."""
+    intercept = ("intercept",) if model.free_intercept else ()
+    for name in (*COMPARED, *intercept, *REGISTRY):
+        if name in out:
+            expected = theory[name].drop_vars(list(theory[name].coords))
+            error = out[f"{name}_stderr"]
+            error = error.clip(min=_rounding(model, name, out.q_w), keep_attrs=True)
+            spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
+            z = (out[name] - expected) / error.where(spread)
+            out[f"{name}_stderr"], out[f"{name}_theory"] = error, expected
+            out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
+
+
+def _rounding(model: Model, name: str, q_w: xr.DataArray) -> xr.DataArray:
+    """What a quantity would be if only rounding told predictions from labels.
+
+    Zero where it is no sum over such shortfalls, or their loss has no least value.
+    """
+    regression, rest = model.task is Task.REGRESSION, [s for s in model.loss.rest if np.isfinite(s)]
+    label = model.teacher.rho + getattr(model.teacher, "noise", 0.0) if regression else 1.0
+    square = SHORTFALL**2 * (label + model.features.variance * q_w)
+    if regression and name in ("generalisation_error", "clean_error"):
+        return square
+    if name not in ("training_loss", "test_loss") or not rest:
+        return 0.0 * square
+    shortfalls = rest[-1] + np.append(0.0, np.sqrt(square.values))
+    least, *above = model.loss.value(shortfalls)
+    return square.copy(data=np.reshape(above, square.shape) - least)
 
 
 def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:

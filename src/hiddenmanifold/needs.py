@@ -80,7 +80,7 @@ def features_needed(
     grid = Grid.of(model, ratios, one_of=("n_over_d",), on_failure=on_failure)
     check_number("within", within, 0.0, open_low=True)
     columns, missed = fewest_features(model, grid.ratio[1], within, crew)
-    if not np.isfinite(columns["kernel_limit"]).all() or not columns["kernel_limit"].all():
+    if not columns["kernel_limit"].all():
         raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
     return grid.answer(columns, source(crew), MEANINGS)
@@ -138,7 +138,8 @@ def samples_needed(
     Notes
     -----
     Curves are searched from n/p = 1e-4 to 1e12, the closer the nearer to the thresholds at which
-    narrow peaks stand.
+    narrow peaks stand. What cannot be solved there matters if it lies before a number, or beyond
+    n_over_d, unless it interrupts a steady fall far from those thresholds.
 
     Examples
     --------

@@ -30,7 +30,8 @@ MEANINGS = {
     "V": "κ1² V_s + κ⋆² V_w",
     "Q": "variance of the prediction, κ1² q_s + κ⋆² q_w",
     "M": "covariance of the prediction with the teacher's field, κ1 m_s",
-    "alignment": "correlation of the prediction with the teacher's field, M/√(ρQ)",
+    "alignment": "correlation of the prediction with the teacher's field, M/√(ρQ); NaN, not a "
+    "failure, if the prediction is constant",
     "overlap": "variance of the posterior mean of the teacher's field; rho if all is learned",
     "margin": "smallest distance y f √p/|w| of a training sample, NaN if they are not all fitted",
     "Q_normalised": "Q/q_w, finite where w grows without bound",
@@ -178,11 +179,12 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     own = [name for name in ds.data_vars if str(name).endswith("_test_stderr")]
     used = ds.where(good).drop_vars(["optimality", "seconds", *own])
     out = used.mean("seed", keep_attrs=True)
-    count = used.generalisation_error.notnull().sum("seed")
-    spread = used.std("seed", ddof=1) / np.sqrt(count)
+    # what is not defined in one seed, as the alignment of a constant prediction, has fewer of them
+    spread = used.std("seed", ddof=1) / np.sqrt(used.count("seed"))
     for name in used.data_vars:
         meaning = {"long_name": f"standard error over seeds of the mean of {name}"}
         out[f"{name}_stderr"] = spread[name].assign_attrs(meaning)
+    count = used.generalisation_error.count("seed")
     out["seeds"] = count.assign_attrs(long_name="number of seeds in the mean")
     # a trial that a Ctrl-C left undone took no time, and is no fit to leave out
     out["dropped"] = (~good & ds.seconds.notnull()).sum("seed")

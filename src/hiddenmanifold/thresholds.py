@@ -147,7 +147,9 @@ def interpolation_peak(
     -------
     xarray.Dataset
         The place `p_over_n` and height `generalisation_error` of the highest local maximum for p/n
-        between 0.01 and 100; NaN where the curve has none; and `status`.
+        between 0.01 and 100, or for vanishing λ of that at the threshold, whatever others there
+        are; NaN where the curve has none that stands above both of its sides by more than the
+        error of certified numbers, 1e-8 of its height; and `status`.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from hiddenmanifold.numerics.crossings import descents, with_turns
+from hiddenmanifold.numerics.crossings import bridged, descents, with_turns
 from hiddenmanifold.numerics.minima import Samples
 
 
@@ -49,6 +49,24 @@ def test_turns_between_samples_are_found():
     deep = np.abs(dip(0, turns)[0] - 1) > 0.05
     for turn in turns[deep]:
         assert np.abs(found.t - turn).min() < 1e-4
+
+
+def test_only_what_fails_on_a_steady_fall_is_left_out():
+    """Powers, with a hole: a corner, a rise, a plateau and an end are no place to look away."""
+    t, grid = np.arange(8.0), np.tile(np.arange(8.0), 5)
+    power = np.array([-0.5, -2.0, -0.5, 0.5, -0.5])
+    slope, point = np.repeat(power, 8), np.repeat(np.arange(5), 8)
+    value = np.exp(slope * grid)
+    failed = np.isin(grid, [3.0, 4.0])
+    failed[-8:] = t > 5  # the last has no other side
+    value[failed] = np.nan
+    samples = Samples(point, grid, value, slope * value)
+    found = bridged(samples, np.array([[np.nan, 2.0, 3.5, np.nan, np.nan]]))
+    assert list(np.bincount(found.point[np.isnan(found.value)], minlength=5)) == [0, 0, 2, 2, 2]
+    assert np.isfinite(value).sum() == np.isfinite(found.value).sum()
+    level = Samples(point[:8], t, np.where(t < 3, 1.0 - 0.1 * t, 0.75), -0.1 * (t < 3))
+    level.value[4] = np.nan
+    assert len(bridged(level, np.empty((0, 1))).t) == 8
 
 
 def test_curves_that_are_below_from_the_start_never_or_unknown():

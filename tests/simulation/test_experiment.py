@@ -328,6 +328,62 @@ def test_compare_cannot_judge_what_all_seeds_agree_on():
     assert np.isnan(rounded.training_error_z)
 
 
+def test_compare_does_not_judge_rounding_by_its_spread():
+    """Noiseless labels are interpolated, and the rule recovered: losses and errors of rounding."""
+    for activation, names in (("tanh", ["training_loss"]), ("identity", list(RECOVERED))):
+        rule = hm.teachers.Linear(rho=4.0)
+        model = hm.Model(activation=activation, projection="gaussian", teacher=rule, loss="square")
+        out = hm.compare(model, n_over_d=1.5, p_over_d=2.0, regularisation=0.0, d=32, seeds=8)
+        for name in names:
+            assert 0.0 < float(out[name]) < 1e-25
+            assert float(out[f"{name}_theory"]) == 0.0
+            assert abs(float(out[f"{name}_z"])) < 1.0, name
+
+
+RECOVERED = {"training_loss", "generalisation_error", "clean_error"}
+
+
+def test_compare_sees_differences_far_below_the_labels(monkeypatch):
+    def off(model, **arguments):
+        return hm.predict(model, **arguments).assign(training_loss=lambda ds: 0 * ds.q_w + 1e-9)
+
+    model = hm.Model(activation="tanh", projection="gaussian", teacher="linear", loss="square")
+    arguments = {"n_over_d": 1.0, "p_over_d": 4.0, "regularisation": 1e-12, "d": 20, "seeds": 4}
+    right = hm.compare(model, **arguments)
+    assert float(right.training_loss) < 1e-11
+    assert abs(float(right.training_loss_z)) < 5
+    monkeypatch.setattr(comparison, "predict", off)
+    assert float(hm.compare(model, **arguments).training_loss_z) < -100
+    corner, one = model.with_loss("absolute"), xr.DataArray(1.0)  # rounding is not squared there
+    assert 1e-14 < float(comparison._rounding(corner, "training_loss", one)) < 1e-12
+    assert comparison._rounding(LOGISTIC, "training_loss", one) == 0.0
+
+
+def test_a_constant_prediction_has_no_alignment():
+    """Few positives that no feature tells from the many negatives: w is zero, whatever λ."""
+    rare = hm.teachers.Sign(threshold=-2.0)
+    model = hm.Model(
+        activation="tanh", projection="gaussian", teacher=rare, loss="absolute", intercept=True
+    )
+    out = hm.compare(
+        model, n_over_p=5.0, d_over_p=1.0, regularisation=[1e-3, 1.0, 1e3], d=20, seeds=3
+    )
+    for name in ("alignment", "alignment_theory", "alignment_z"):
+        assert np.isnan(out[name]).all(), name
+    assert (out.Q == 0).all() and (out.q_w == 0).all()
+    assert (out.Q_theory < 1e-90).all()
+    assert (out.theory_status == hm.Status.CONVERGED).all()
+    np.testing.assert_allclose(out.training_loss, 2 * out.training_error, rtol=1e-9)
+
+
+def test_summary_counts_the_seeds_in_which_a_quantity_is_defined():
+    ds = simulate(seeds=4)
+    ds.alignment[..., :2] = np.nan
+    out, some = hm.summary(ds), hm.summary(ds.isel(seed=slice(2, None)))
+    np.testing.assert_allclose(out.alignment_stderr, some.alignment_stderr)
+    assert (out.seeds == 4).all()
+
+
 def test_compare_takes_regularisations_that_vary_with_the_point():
     lam = xr.DataArray([1.0, 0.1], dims="p_over_n")
     out = hm.compare(LOGISTIC, n_over_d=2.0, p_over_n=[0.5, 1.0], regularisation=lam, **SMALL)

@@ -21,6 +21,26 @@ EVEN = 3.0
 """How much steeper or flatter than on average a curve may be at the ends of an interpolation."""
 
 
+def bridged(samples: Samples, watched: Array) -> Samples:
+    """Samples in order, without those that failed in the middle of a steady fall.
+
+    A fall is steady if it is as steep before and after as between, like that of a power, and passes
+    none of the `watched` places (places, points), at which curves may turn. Elsewhere what failed
+    stays: the curve may do anything there.
+    """
+    samples = samples.ordered()
+    lost = np.isnan(samples.value)
+    solved, failed = np.flatnonzero(~lost), np.flatnonzero(lost)
+    after = np.searchsorted(solved, failed)
+    inside = (after > 0) & (after < len(solved))
+    failed, after = failed[inside], after[inside]
+    left, right = samples[solved[after - 1]], samples[solved[after]]
+    place = watched[:, left.point]
+    steady = (left.point == right.point) & (left.value > right.value) & _even(left, right)
+    steady &= ~((left.t < place) & (place < right.t)).any(0)
+    return samples[np.setdiff1d(np.arange(len(samples.t)), failed[steady])]
+
+
 def with_turns(curve: Function, scan: Samples) -> Samples:
     """Samples and all minima and maxima between them, so that neighbours enclose no other."""
 
@@ -123,12 +143,20 @@ def _interpolated(nodes: Sequence[Samples], target: Array) -> Array:
     """
     t, value, slope = np.array([[n.t, n.value, n.slope] for n in nodes]).swapaxes(0, 1)
     z, tangent = np.log(value / target), value / slope
-    bend = tangent[[0, -1]] * (z[-1] - z[0]) / (t[-1] - t[0])
-    even = ((bend > 1.0 / EVEN) & (bend < EVEN)).all(0)
     twice, place = np.repeat(z, 2, axis=0), np.repeat(t, 2, axis=0)
     for k in range(1, len(twice)):  # Neville's rule at zero, for nodes that count twice
         a, b = twice[:-k], twice[k:]
         place = (b * place[:-1] - a * place[1:]) / (b - a)
         if k == 1:
             place[::2] = t - tangent * z
+    even = _even(nodes[0], nodes[-1])
     return np.where(even & np.isfinite(place[0]), place[0], np.nan)
+
+
+def _even(left: Samples, right: Samples) -> Booleans:
+    """Whether curves are about as steep at two samples as between them, on a scale of powers."""
+    with np.errstate(all="ignore"):
+        mean = np.log(right.value / left.value) / (right.t - left.t)
+        bend = np.array([mean * one.value / one.slope for one in (left, right)])
+    even: Booleans = np.all((bend > 1.0 / EVEN) & (bend < EVEN), axis=0)
+    return even

@@ -72,6 +72,12 @@ class Shortfalls:
         """BBᵀ."""
         return self.B @ self.B.T
 
+    @cached_property
+    def squares(self) -> Array:
+        """Squared lengths of the rows of B."""
+        lengths: Array = np.einsum("ij,ij->i", self.B, self.B)
+        return lengths
+
     def gram_of(self, rows: Integers) -> Array:
         """The block of BBᵀ of some samples."""
         return self.B[rows] @ self.B[rows].T if self.tall else self.gram[np.ix_(rows, rows)]

@@ -27,7 +27,7 @@ from hiddenmanifold.theory.saddle_point import (
     rescue,
     solve,
 )
-from hiddenmanifold.theory.scores import Observed, observe
+from hiddenmanifold.theory.scores import CONSTANT, Observed, observe
 from hiddenmanifold.theory.sensitivity import slope_along, tangents
 
 Solver = Callable[[SaddlePoint], Outcome]
@@ -148,7 +148,8 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome, request: R
         found = {
             **channel.errors(outcome.x, o),
             "training_loss": outcome.data_loss + 0.5 * points.lam * o.q_w / points.alpha,
-            "alignment": o.M / np.sqrt(o.M**2 + o.deficit),
+            # as λ → ∞ w keeps a direction; where a corner of the loss holds it at zero it has none
+            "alignment": np.where(o.Q < CONSTANT**2, np.nan, o.M / np.sqrt(o.M**2 + o.deficit)),
             "V": o.V,
             "Q": o.Q,
             "M": o.M,

@@ -9,7 +9,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.crossings import descents
+from hiddenmanifold.numerics.crossings import bridged, descents
 from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory.optimal import ErrorByLambda, optimum
@@ -63,7 +63,7 @@ def fewest_features(
         return excess(point, *errors(point, t))
 
     value, slope = excess(samples.point, samples.value, samples.slope)
-    samples = Samples(samples.point, samples.t, value, slope)
+    samples = bridged(Samples(samples.point, samples.t, value, slope), np.empty((0, len(limit))))
     # errors have ten digits; of these the excess keeps what it is of them, four at least
     noise = min(1e-10, 1e-4 * within) * (1.0 + within) / within
     close = float(np.clip(CLOSE, noise, 100.0 * noise))

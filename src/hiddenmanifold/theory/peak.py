@@ -16,6 +16,7 @@ from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.asymptotics import asymptotics
 from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.observables import test_error
+from hiddenmanifold.theory.saddle_point import TOLERANCE
 from hiddenmanifold.theory.separability.direction import least
 from hiddenmanifold.theory.separability.line import Line, thresholds
 
@@ -27,6 +28,8 @@ CORNER = np.array([-1e-3, 1e-3])
 """Tried on both sides of a corner, which curves of orthogonal features have at p = d."""
 BESIDE = np.array([-1e-2, -1e-3, 1e-3, 1e-2])
 """Where on either side of a threshold, in log(p/n), the error must be lower for a peak."""
+CERTIFIED = 10.0 * TOLERANCE
+"""Relative error that a solved one may have: that of its unknowns, somewhat magnified."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,29 @@ def highest(curve: ErrorByFeatures, threshold: Array) -> tuple[Array, Array, Boo
     scan = Samples.of(curve, point, t[value, point]).ordered()
     scan = (scan + hidden_turns(curve, scan)).ordered()
     peaks = refined_minima(curve, *scan.pairs())
+    peaks = peaks[stand_out(peaks, scan)]
     place, height = np.full((2, len(points)), np.nan)
     best = peaks[least_of_each(peaks.point, peaks.value)]
     place[best.point], height[best.point] = best.t, -best.value
     unsolved = np.zeros(len(points), dtype=bool)
     unsolved[scan.point[np.isnan(scan.value)]] = True
     return place, height, unsolved & np.isnan(height)
+
+
+def stand_out(peaks: Samples, scan: Samples) -> Booleans:
+    """Whether peaks rise above both of their sides by more than certified numbers may be wrong.
+
+    A side reaches as far as no sample of the ordered `scan` is higher. Values are minus errors.
+    """
+    found = np.zeros(len(peaks.t), dtype=bool)
+    first, last = (np.searchsorted(scan.point, peaks.point, s) for s in ("left", "right"))
+    for i, (start, end) in enumerate(zip(first, last, strict=True)):
+        middle = np.searchsorted(scan.t[start:end], peaks.t[i])
+        fall, doubt = scan.value[start:end] - peaks.value[i], CERTIFIED * np.abs(peaks.value[i])
+        sides = fall[:middle][::-1], fall[middle:]
+        reach = [np.append(side < -doubt, True).argmax() for side in sides]
+        found[i] = all((s[:r] > doubt).any() for s, r in zip(sides, reach, strict=True))
+    return found
 
 
 def at_threshold(curve: ErrorByFeatures, place: Array, separating: bool) -> tuple[Array, Booleans]:
@@ -113,7 +133,8 @@ def at_threshold(curve: ErrorByFeatures, place: Array, separating: bool) -> tupl
     error = curve.error(np.tile(points, len(BESIDE)), t.ravel()).reshape(t.shape)
     # the error must rise towards the threshold, and end below it
     for far, near in (error[:2], error[:1:-1]):
-        peak[points] &= (far < near) & (near < height[points])
+        certain = CERTIFIED * near
+        peak[points] &= (near - far > certain) & (height[points] - near > certain)
     unsolved[points] = np.isnan(error).any(0)
     return np.where(peak, height, np.nan), unsolved
 

@@ -9,7 +9,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.execution import Crew
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.crossings import descents, with_turns
+from hiddenmanifold.numerics.crossings import bridged, descents, with_turns
 from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory.asymptotics import asymptotics
@@ -93,7 +93,8 @@ def _turning(curve: ErrorBySamples) -> Samples:
     if curve.bounds is None:
         samples = _at_fixed_lambda(different)
     else:
-        samples = with_turns(different, different.scan(np.add.outer(DECADES, 0.0 * rows[0])))
+        scan = different.scan(np.add.outer(DECADES, 0.0 * rows[0]))
+        samples = with_turns(different, bridged(scan, np.empty((0, len(which)))))
     index = [np.flatnonzero(samples.point == one) for one in which]
     point = np.repeat(np.arange(len(which)), [len(some) for some in index])
     return replace(samples[np.concatenate(index)], point=point)
@@ -107,11 +108,12 @@ def _at_fixed_lambda(curve: ErrorBySamples) -> Samples:
     place, zero = -threshold(features, separating), np.equal(lam, 0.0)
     latent = np.log(gamma)  # features that are almost linear also peak at n = d
     near = [np.add.outer(AROUND, centre) for centre in (place, latent)]
-    scan = np.sort(np.concatenate([np.add.outer(SCAN, 0.0 * gamma), *near]), axis=0)
-    scan[1:][np.diff(scan, axis=0) < APART] = np.nan
-    scan[zero & (np.abs(scan - place) < BESIDE)] = np.nan
-    found = curve.scan(np.append(scan, np.full((1, len(gamma)), END), axis=0))
-    samples = with_turns(curve, found[found.t < END]) + found[found.t == END]
+    t = np.sort(np.concatenate([np.add.outer(SCAN, 0.0 * gamma), *near]), axis=0)
+    t[1:][np.diff(t, axis=0) < APART] = np.nan
+    t[zero & (np.abs(t - place) < BESIDE)] = np.nan
+    found = curve.scan(np.append(t, np.full((1, len(gamma)), END), axis=0))
+    scan = bridged(found[found.t < END], np.stack([place, latent]))
+    samples = with_turns(curve, scan) + found[found.t == END]
     height = np.full_like(place, np.nan)
     if zero.any():
         height[zero] = at_threshold(features[zero], -place[zero], separating)[0]
