@@ -15,19 +15,21 @@ minimiser of a convex problem is unique, so whatever start leads to a solution l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
-from math import exp, log2
 
 from mpmath import mp, mpf
 from mpmath.calculus.quadrature import GaussLegendre
 
-DIGITS = {"closed forms": (80, 110), "quadrature": (30, 50)}
-"""Digits of a solution, and those with which it is checked."""
+DIGITS = {"closed forms": (80, 80, 110), "quadrature": (15, 30, 50)}
+"""Digits with which a solution is looked for, found, and checked."""
 GOOD = {"closed forms": 1e-20, "quadrature": 1e-12}
 """Largest error of a logarithm that the check may find."""
+ROUGHLY = 1e-4
+"""Error of a logarithm with which a solution is handed over to more digits."""
 MOST = 120
 """Digits that no number needs more of."""
 Sums = tuple[mpf, mpf, mpf, mpf]
@@ -233,15 +235,22 @@ class SignLaw:
             2 * u * (e * a + (1 - 2 * e) * b) for u, a, b in zip(scales, A, B, strict=True)
         )
 
-    def density(self, m: mpf) -> mpf:
+    def density(self) -> Callable:
         """That of a margin."""
-        z, e = m / self.deviation, self.flip
-        x = self.slope * z
-        if x * x > 4.7 * mp.dps:  # one or zero, to all digits
-            share = (1 - e) if x > 0 else e
-        else:
-            share = e + (1 - 2 * e) * mp.erfc(-x / mp.sqrt(2)) / 2
-        return share * mp.exp(-z * z / 2) * mp.sqrt(2 / mp.pi) / self.deviation if share else share
+        scale, slope, e = map(_number, (self.deviation, self.slope, self.flip))
+        exp, erfc = (math.exp, math.erfc) if mp.dps <= 15 else (mp.exp, mp.erfc)
+        height, root, most = _number(mp.sqrt(2 / mp.pi)) / scale, _number(mp.sqrt(2)), 4.7 * mp.dps
+
+        def at(m: mpf) -> mpf:
+            z = m / scale
+            x = slope * z
+            if x * x > most:  # one or zero, to all digits
+                share = (1 - e) if x > 0 else e
+            else:
+                share = e + (1 - 2 * e) * erfc(-x / root) / 2
+            return height * share * exp(-z * z / 2) if share else share
+
+        return at
 
 
 def owens_t(h: mpf, a: mpf) -> mpf:
@@ -302,12 +311,14 @@ def logistic(law: SignLaw, V: mpf) -> Averages:
     """Averages of the logistic loss, over the prox eta; far on the wrong side it is linear."""
     end = min(edge for edge in REACH if edge > 2.3 * mp.dps - 8)
     tail = Piece(1 + end + V, mp.inf, mpf(1), mpf(0), (-1 - V, 1, 0))
-    far = piecewise(law, [tail])
+    with mp.workdps(MOST // 2):  # its moments are differences
+        far = piecewise(law, [tail])
     sums = [far.e1, far.e2, far.mh, far.loss]
-    widths = law.deviation, law.deviation / law.slope
-    for eta, weight, h, bend, value in _nodes(tuple(map(_rounded, (*widths, V))), end, mp.prec):
+    sizes = tuple(map(_rounded, (law.deviation, law.deviation / law.slope, V)))
+    density, V = law.density(), _number(V)
+    for eta, weight, h, bend, value in _nodes(sizes, end, mp.prec):
         omega = eta - V * h
-        share = weight * law.density(omega)
+        share = weight * density(omega)
         if share:
             stretched = share * (1 + V * bend)
             terms = (share * bend, stretched * h * h, stretched * omega * h, stretched * value)
@@ -315,9 +326,14 @@ def logistic(law: SignLaw, V: mpf) -> Averages:
     return Averages(*sums)
 
 
+def _number(x: mpf) -> mpf | float:
+    """A float, which is fast, if no more digits are asked for."""
+    return float(x) if mp.dps <= 15 else x
+
+
 def _rounded(size: mpf) -> float:
     """Near enough for panels, and the same for all that is near."""
-    return 2.0 ** (round(4 * log2(size)) / 4) if size > 0 else 0.0
+    return 2.0 ** (round(4 * math.log2(size)) / 4) if size > 0 else 0.0
 
 
 @lru_cache(4)
@@ -332,7 +348,8 @@ def _nodes(sizes: tuple[float, float, float], end: float, prec: int) -> list[tup
             decay = mp.exp(-abs(eta))
             h = (decay if eta > 0 else 1) / (1 + decay)
             value = mp.log(1 + decay) - min(eta, 0) if eta < 5 else -mp.log(1 - h)
-            nodes.append((eta, half * weight, h, decay / (1 + decay) ** 2, value))
+            found = (eta, half * weight, h, decay / (1 + decay) ** 2, value)
+            nodes.append(tuple(map(_number, found)))
     return nodes
 
 
@@ -343,7 +360,7 @@ def _edges(deviation: float, width: float, V: float, end: float) -> list[float]:
         low, high = omega, omega + V
         for _ in range(60):
             eta = (low + high) / 2
-            h = 1 / (1 + exp(eta)) if eta < 700 else 0.0
+            h = 1 / (1 + math.exp(eta)) if eta < 700 else 0.0
             low, high = (low, eta) if eta - V * h > omega else (eta, high)
         return low
 
@@ -466,13 +483,14 @@ def solve(problem: Problem, start: Sequence[float] | None = None) -> Solution:
 
     Without a start, or where none is found from it, it is looked for from afar.
     """
-    digits, more = DIGITS[problem.method]
     if mp.isinf(problem.n_over_p):
         problem, start = Plenty(**vars(problem)), None
+    rough, digits, more = DIGITS[problem.method]
+    with mp.workdps(rough):
+        found = start and _newton(problem, _unknowns(problem, *start), ROUGHLY, 20)
+        x = found[0] if found else problem.near()
     with mp.workdps(digits):
-        tolerance = mpf(10) ** (-0.6 * digits)
-        found = start and _newton(problem, _unknowns(problem, *start), tolerance, 20)
-        found = found or _newton(problem, problem.near(), tolerance)
+        found = _newton(problem, x, mpf(10) ** (-0.6 * digits))
     assert found, f"no solution of {problem} was found"
     x, matrix = found
     with mp.workdps(more):
@@ -505,7 +523,7 @@ def _walk(problem: Problem) -> list[mpf]:
         n_over_p, lam = (mp.exp(a + (b - a) * there) for a, b in zip(begins, ends, strict=True))
         near = replace(problem, n_over_p=n_over_p, regularisation=lam)
         guess = _extrapolated(known, there) if known else _unknowns(near, 1, 1, *[0.25] * near.sign)
-        found = _newton(near, guess, mpf(10) ** -6, 12 if known else 100)
+        found = _newton(near, guess, ROUGHLY, 12 if known else 100)
         if found is None:
             pace /= 4
             assert pace > 1e-6, f"no way to {problem} was found"
