@@ -413,20 +413,24 @@ class Problem:
         return pieces(self.loss, V, self.delta)
 
     def residual(self, x: Sequence[mpf]) -> list[mpf]:
-        """Logarithms of what the unknowns exp(x) are off by, after one turn of the equations."""
+        """Logarithms of what the unknowns exp(x) are off by, after one turn of the equations.
+
+        Only averages have as few digits as are asked for: what they leave is a small difference.
+        """
         alpha, lam, rho, noise = self._numbers
-        k, Q, *R = map(mp.exp, x)
+        digits = mp.dps
         with mp.workdps(MOST):
+            k, Q, *R = map(mp.exp, x)
             D1, D2, T1, T2 = self.features(k)
-            unseen, spread = 1 - 2 * T1 + T2, T2 - T1**2
-        e = self.averages(k * D1 / lam, Q, *R)
-        N = e.e2 / (alpha * e.e1**2)
-        first = _log(alpha * e.e1 * k / lam)
-        if not self.sign:
-            return [first, _log((N * D2 + rho * unseen + noise) / Q)]
-        a = self._slope(e, Q, *R)
-        deficit = (N * D2 / rho + a * a * spread) / (a * T1) ** 2
-        return [first, _log((N * D2 + rho * a * a * T2) / Q), _log(deficit / R[0])]
+            with mp.workdps(digits):
+                e = self.averages(k * D1 / lam, Q, *R)
+            N = e.e2 / (alpha * mpf(e.e1) ** 2)
+            first = _log(alpha * e.e1 * k / lam)
+            if not self.sign:
+                return [first, _log((N * D2 + rho * (1 - 2 * T1 + T2) + noise) / Q)]
+            a = self._slope(e, Q, *R)
+            deficit = (N * D2 / rho + a * a * (T2 - T1**2)) / (a * T1) ** 2
+            return [first, _log((N * D2 + rho * a * a * T2) / Q), _log(deficit / R[0])]
 
     def near(self) -> list[mpf]:
         """Unknowns near the solution, found from afar."""
@@ -434,7 +438,7 @@ class Problem:
 
     def _slope(self, e: Averages, Q: mpf, R: mpf) -> mpf:
         """The ratio e3/e1, from M e3 = E[m h] + Q e1."""
-        return (e.mh / e.e1 + Q) / mp.sqrt(mpf(self.rho) * Q / (1 + R))
+        return (mpf(e.mh) / e.e1 + Q) / mp.sqrt(mpf(self.rho) * Q / (1 + R))
 
     def solution(self, x: Sequence[mpf], error: float) -> Solution:
         """All overlaps and errors at given unknowns."""
@@ -494,7 +498,7 @@ def solve(problem: Problem, start: Sequence[float] | None = None) -> Solution:
     assert found, f"no solution of {problem} was found"
     x, matrix = found
     with mp.workdps(more):
-        error = mp.norm(mp.lu_solve(matrix, mp.matrix(problem.residual(x))), mp.inf)
+        error = mp.norm(_against(matrix, problem.residual(x)), mp.inf)
         assert error < GOOD[problem.method], f"{problem} is solved to {mp.nstr(error, 2)} only"
         return problem.solution(x, float(error))
 
@@ -546,22 +550,34 @@ def _newton(
     """Newton's method, its steps bounded and halved; a matrix serves while it does well."""
     F, matrix = _linearised(problem, x)
     for _ in range(most):
-        step = mp.lu_solve(matrix, -mp.matrix(F))
-        size, size_of_F = mp.norm(step, mp.inf), mp.norm(F, mp.inf)
-        length = 1 if size < 2 else 2 / size
+        step = _against(matrix, F)
+        size = mp.norm(step, mp.inf)
+        if not mp.isfinite(size):
+            return None
         if size < tolerance:
-            return [a + b for a, b in zip(x, step, strict=True)], matrix
+            return [a - b for a, b in zip(x, step, strict=True)], matrix
+        length = 1 if size < 2 else 2 / size
         for _ in range(12):
-            nearer = [a + length * b for a, b in zip(x, step, strict=True)]
-            found = problem.residual(nearer)
-            if mp.norm(found, mp.inf) < size_of_F:
+            nearer = [a - length * b for a, b in zip(x, step, strict=True)]
+            F = problem.residual(nearer)
+            left = mp.norm(_against(matrix, F), mp.inf)
+            if left < size:
                 break
             length /= 2
         else:
             return None
-        x, slow = nearer, mp.norm(found, mp.inf) > size_of_F * 1e-3
-        F, matrix = _linearised(problem, x) if slow else (found, matrix)
+        x = nearer
+        F, matrix = _linearised(problem, x) if left > 1e-3 * size else (F, matrix)
     return None
+
+
+def _against(matrix: mp.matrix, F: list[mpf]) -> mp.matrix:
+    """The inverse matrix times the residual: what an unknown is off by."""
+    try:
+        with mp.workdps(MOST):
+            return mp.lu_solve(matrix, mp.matrix(F))
+    except ZeroDivisionError:
+        return mp.matrix([mp.inf])
 
 
 def _linearised(problem: Problem, x: list[mpf]) -> tuple[list[mpf], mp.matrix]:
@@ -569,9 +585,12 @@ def _linearised(problem: Problem, x: list[mpf]) -> tuple[list[mpf], mp.matrix]:
     F, h = problem.residual(x), mpf(10) ** -(mp.dps // 3)
     matrix = mp.matrix(len(x))
     for j in range(len(x)):
-        moved = problem.residual([v + h * (i == j) for i, v in enumerate(x)])
-        for i, (a, b) in enumerate(zip(F, moved, strict=True)):
-            matrix[i, j] = (b - a) / h
+        with mp.workdps(MOST):
+            beside = [v + h * (i == j) for i, v in enumerate(x)]
+        moved = problem.residual(beside)
+        with mp.workdps(MOST):
+            for i, (a, b) in enumerate(zip(F, moved, strict=True)):
+                matrix[i, j] = (b - a) / h
     return F, matrix
 
 
