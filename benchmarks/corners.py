@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from page import heading
@@ -137,12 +137,16 @@ class Case:
             noise=self.noise,
         )
 
+    def start(self, guess: dict[str, float]) -> list[float] | None:
+        """Where the reference begins beside a guess, None if that is no place to begin."""
+        names = ("V", "Q", "clean_error") if self.sign else ("V", "generalisation_error")
+        start = [guess[name] for name in names]
+        return start if all(math.isfinite(value) and value > 0 for value in start) else None
+
     def solved(self, guess: dict[str, float] | None = None) -> dict[str, float]:
         """The truth, looked for beside a guess if there is one."""
-        names = ("V", "Q", "clean_error") if self.sign else ("V", "generalisation_error")
-        start = [guess[name] for name in names] if guess else []
-        use = start and self.loss != "logistic" and all(math.isfinite(v) and v > 0 for v in start)
-        found = multiprecision.solve(self.problem, start if use else None)
+        start = self.start(guess) if guess and self.loss != "logistic" else None
+        found = multiprecision.solve(self.problem, start)
         return {name: float(getattr(found, name)) for name in JUDGED}
 
 
@@ -190,7 +194,11 @@ def almost_noiseless(rng: np.random.Generator) -> Case:
     lam = power(rng, -6, 0)
     if rng.random() < 0.3:
         return Case(
-            f"{where} hidden", hiding(2.0 ** -rng.integers(33, 41)), "logistic", n_over_p, lam
+            f"{where} hidden",
+            hiding(float(2.0 ** -rng.integers(33, 41))),
+            "logistic",
+            n_over_p,
+            lam,
         )
     return Case(where, LINEAR, "logistic", n_over_p, lam, noise=power(rng, -20, -6))
 
@@ -200,8 +208,8 @@ def interpolating(rng: np.random.Generator) -> Case:
     inputs, loss = KINDS[rng.integers(len(KINDS))], str(rng.choice(["square", "huber", "absolute"]))
     off = rng.choice([-1, 1]) * power(rng, -14, -4) if rng.random() < 0.5 else 0.0
     labels = {"sign": bool(rng.random() < 0.5), "noise": power(rng, -3, 0)}
-    lam = power(rng, -30, -8)
-    return Case(f"B {loss}", inputs, loss, inputs.rank * (1.0 + off), lam, **labels)
+    n_over_p, lam = float(inputs.rank * (1.0 + off)), power(rng, -30, -8)
+    return Case(f"B {loss}", inputs, loss, n_over_p, lam, **labels)
 
 
 def separable(rng: np.random.Generator) -> Case:
@@ -210,13 +218,12 @@ def separable(rng: np.random.Generator) -> Case:
         noise = 0.0 if rng.random() < 0.3 else power(rng, -20, -6)
         n_over_p, lam = power(rng, 3, 10), power(rng, -16, -2)
         return Case("C many samples", WHITE, "hinge", n_over_p, lam, noise=noise)
-    noise = float(rng.choice([0.03, 0.3, 1.0]))
+    noise = power(rng, -6, 0)
     beside = 1.0 + rng.choice([-1, 1]) * power(rng, -5, -3)
-    n_over_p, lam = threshold(noise) * beside, power(rng, -30, -16)
+    n_over_p, lam = float(threshold(noise) * beside), power(rng, -30, -16)
     return Case("C separability", WHITE, "hinge", n_over_p, lam, noise=noise)
 
 
-@cache
 def threshold(noise: float) -> float:
     """The n/p below which white data are separable: only a place to look at."""
     teacher = hm.teachers.Sign(noise=noise)
@@ -226,7 +233,7 @@ def threshold(noise: float) -> float:
 
 def hardly_hidden(rng: np.random.Generator) -> Case:
     """D: covariates that hide next to nothing."""
-    part = 2.0 ** -rng.integers(37, 50)
+    part = float(2.0 ** -rng.integers(37, 50))
     rounded = bool(rng.random() < 0.3)
     n_over_p = math.inf if rng.random() < 0.5 else power(rng, 2, 12)
     loss = str(rng.choice(["square", "huber", "absolute", "hinge"]))

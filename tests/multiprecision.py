@@ -500,6 +500,7 @@ def solve(problem: Problem, start: Sequence[float] | None = None) -> Solution:
     with mp.workdps(more):
         error = mp.norm(_against(matrix, problem.residual(x)), mp.inf)
         assert error < GOOD[problem.method], f"{problem} is solved to {mp.nstr(error, 2)} only"
+    with mp.workdps(digits):
         return problem.solution(x, float(error))
 
 
