@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 
@@ -406,11 +406,9 @@ class Problem:
     def averages(self, V: mpf, Q: mpf, *R: mpf) -> Averages:
         """Those at given overlaps; for real labels Q is the test error instead."""
         law = self.law(Q, *R) if self.sign else NormalLaw(mp.sqrt(Q))
-        return logistic(law, V) if self.loss == "logistic" else piecewise(law, self.pieces(V))
-
-    def pieces(self, V: mpf) -> list[Piece]:
-        """The response of the loss."""
-        return pieces(self.loss, V, self.delta)
+        if self.loss == "logistic":
+            return logistic(law, V)
+        return piecewise(law, pieces(self.loss, V, self.delta))
 
     def residual(self, x: Sequence[mpf]) -> list[mpf]:
         """Logarithms of what the unknowns exp(x) are off by, after one turn of the equations.
@@ -488,7 +486,8 @@ def solve(problem: Problem, start: Sequence[float] | None = None) -> Solution:
     Without a start, or where none is found from it, it is looked for from afar.
     """
     if mp.isinf(problem.n_over_p):
-        problem, start = Plenty(**vars(problem)), None
+        given = {field.name: getattr(problem, field.name) for field in fields(problem)}
+        problem, start = Plenty(**given), None
     rough, digits, more = DIGITS[problem.method]
     with mp.workdps(rough):
         found = start and _newton(problem, _unknowns(problem, *start), ROUGHLY, 20)
