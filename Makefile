@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper explore docs test test-fast bench bench-page browser lint format clean help
+.PHONY: demo paper explore docs test test-fast verify bench bench-page browser lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-docs test test-fast bench bench-page: export OMP_NUM_THREADS := 1
-docs test test-fast bench bench-page: export OPENBLAS_NUM_THREADS := 1
-docs test test-fast bench bench-page: export MKL_NUM_THREADS := 1
+docs test test-fast verify bench bench-page: export OMP_NUM_THREADS := 1
+docs test test-fast verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
+docs test test-fast verify bench bench-page: export MKL_NUM_THREADS := 1
 
 demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -35,6 +35,10 @@ test: lint browser ## Lint, then run every test on all cores
 
 test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+verify: export PYTHONPATH := tests
+verify: $(STAMP) ## Large searches: corners of double precision, judged in eighty digits
+	$(BIN)/python benchmarks/corners.py
 
 bench: $(STAMP) browser ## Measure speed and accuracy
 	$(BIN)/python benchmarks/run.py
