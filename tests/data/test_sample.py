@@ -40,6 +40,35 @@ def test_the_task_is_guessed_and_said():
     assert repr(told) == "Data(120 samples of 12 random features, regression)"
 
 
+FIVE = np.arange(120) % 5
+
+
+@pytest.mark.parametrize("y", [FIVE, FIVE.astype(float) - 2, FIVE % 3, np.arange(120) % 10])
+def test_few_whole_numbers_may_be_amounts_or_classes_and_are_not_guessed(y):
+    with pytest.raises(InvalidArgumentError, match=r"task = None .* different whole numbers \("):
+        hm.Data(X, y)
+    told = hm.Data(X, y, task="regression")
+    assert (told.task, told.guessed, told.classes) == ("regression", False, None)
+    np.testing.assert_array_equal(told.y, y)
+    with pytest.raises(InvalidArgumentError, match="classes' is not allowed: .* of two classes"):
+        hm.Data(X, y, task="classification")
+
+
+@pytest.mark.parametrize("y", [np.arange(120) % 11, FIVE / 2, FIVE + 0.5])
+def test_many_numbers_and_fractions_are_a_regression(y):
+    assert (hm.Data(X, y).task, hm.Data(X, y).guessed) == ("regression", True)
+
+
+@pytest.mark.parametrize("labels", [("no", "yes", "so"), ("0", "1", "2"), (1, 2, 3)], ids=str)
+@pytest.mark.parametrize("kind", ["category", object])
+def test_words_objects_and_categories_are_classes_of_which_there_are_two(labels, kind):
+    y = pd.Series([labels[k] for k in FIVE % 3]).astype(kind)
+    with pytest.raises(InvalidArgumentError, match="'of 3 classes' .* must be of two classes"):
+        hm.Data(X, y)
+    two = hm.Data(X, y.where(y != labels[2], labels[0]))
+    assert two.classes == labels[:2]
+
+
 @pytest.mark.parametrize(
     ("X", "y", "words"),
     [

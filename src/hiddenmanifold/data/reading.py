@@ -17,6 +17,8 @@ GROUPS = 10
 """Groups of samples that are left out in turn, for the error bars."""
 SPLITS = 5
 """Times that the sample is halved at random, for the backtest."""
+MOST_AMBIGUOUS = 10
+"""Different whole numbers up to which labels may be classes, so that the task must be said."""
 MEMORY_LIMIT = 8e9
 PATIENCE = 3600.0
 """Seconds beyond which a sample is refused."""
@@ -139,7 +141,8 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
     if len(values) == 1:
         raise InvalidArgumentError("y", f"all equal to {values[0]}", "of two classes, or varying")
     if task is None:
-        task = Task.CLASSIFICATION if len(values) == 2 or not numbers else Task.REGRESSION
+        named = not numbers or str(getattr(y, "dtype", "")) == "category"
+        task = Task.CLASSIFICATION if named or len(values) == 2 else _task_of_numbers(values)
     if Task(task) is Task.REGRESSION:
         if not numbers:
             raise InvalidArgumentError("y", y, "numbers, for task='regression'")
@@ -159,6 +162,19 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
         )
     low, high = values.tolist()
     return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, (low, high)
+
+
+def _task_of_numbers(values: Array) -> Task:
+    """Regression on more than two different numbers, unless they may as well be classes."""
+    if len(values) <= MOST_AMBIGUOUS and (values == np.round(values)).all():
+        shown = [f"{value:g}" for value in values + 0.0]  # no negative zero
+        raise InvalidArgumentError(
+            "task",
+            None,
+            f"given for labels of {len(values)} different whole numbers ({_listed(shown)}): "
+            "'regression' if they are amounts; of classes, 'classification', two are supported",
+        )
+    return Task.REGRESSION
 
 
 def copies(X: Array, y: Array) -> int:

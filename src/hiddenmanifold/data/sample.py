@@ -15,7 +15,7 @@ from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
 from hiddenmanifold.data.forecast import SQUARE, Forecast
 from hiddenmanifold.data.leave_one_out import Ridge
 from hiddenmanifold.data.left_out import best, left_out
-from hiddenmanifold.data.pipelines import objective
+from hiddenmanifold.data.pipelines import objective, task_of
 from hiddenmanifold.data.reading import FEWEST_OF_A_CLASS, FEWEST_ROWS, GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task
@@ -50,9 +50,12 @@ class Data:
     X : table (N, p)
         Features, as a NumPy array, a pandas DataFrame or a scipy.sparse matrix.
     y : sequence
-        Labels: numbers, or any two values for classes; the larger of the two becomes +1.
+        Labels: numbers, or any two values for classes, of which the larger becomes +1; more than
+        two classes are refused.
     task : {"regression", "classification"}, optional
-        By default guessed: classes if there are two different labels or if they are words.
+        By default guessed: classes if there are two different labels or if they are words (text,
+        objects, categories of pandas), else regression. It is asked for if labels are 3 to 10
+        different whole numbers, which may be amounts or classes.
     random_features : bool
         Whether the columns are random features of some kernel, so that curves for another number p
         of them can be asked for.
@@ -108,7 +111,8 @@ class Data:
         X, y : table, sequence
             What the pipeline takes.
         **options
-            Those of `Data`.
+            Those of `Data`; the `task` is by default that of the model, but two different labels
+            are classes for a regressor, too.
 
         Raises
         ------
@@ -137,7 +141,7 @@ class Data:
             if not hasattr(pipeline, name):
                 raise InvalidArgumentError("pipeline", pipeline, "a scikit-learn Pipeline")
         seen = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
-        data = cls(seen, y, **options)
+        data = cls(seen, y, **{"task": task_of(pipeline[-1], y), **options})
         loss, regularisation = objective(pipeline[-1], data.p)
         object.__setattr__(data, "loss", loss)
         object.__setattr__(data, "regularisation", regularisation)

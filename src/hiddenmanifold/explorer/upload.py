@@ -22,23 +22,24 @@ KINDS = (".csv", ".npy", ".npz")
 
 @dataclass(frozen=True)
 class Sample:
-    """A table without its label column, and the program that reads it."""
+    """A table without its label column, and the program that makes its `data`."""
 
     X: Any
     y: Any
     label: str
+    task: str | None
     program: str
 
     def data(self) -> hm.Data:
         """The sample in standard units; raise if its analysis would take too long."""
-        data = hm.Data(self.X, self.y, scale="standard")
+        data = hm.Data(self.X, self.y, self.task, scale="standard")
         if data.cost.seconds > MOST_SECONDS:
             shape = f"of {data.N} rows and {data.p} columns, which needs {data.cost}"
             raise hm.InvalidArgumentError("file", shape, f"below {MOST_SECONDS:g} s: {FEWER}")
         return data
 
 
-def sample(name: str, content: bytes, label: str = "") -> Sample:
+def sample(name: str, content: bytes, label: str = "", task: str = "") -> Sample:
     """Read a file as `read_table` does.
 
     Parameters
@@ -49,6 +50,8 @@ def sample(name: str, content: bytes, label: str = "") -> Sample:
         The file.
     label : str
         The column of labels; found by itself if empty.
+    task : str
+        That of `hm.Data`; as the labels look if empty.
 
     Raises
     ------
@@ -74,7 +77,10 @@ def sample(name: str, content: bytes, label: str = "") -> Sample:
         raise hm.InvalidArgumentError("file", f"of {rows} rows and {columns} columns", allowed)
     asked = f", {label!r}" if label else ""
     chosen = str(getattr(y, "name", "")) or label or "y"
-    return Sample(X, y, chosen, f"X, y = hm.read_table({name!r}{asked})")
+    told = f", task={task!r}" if task else ""
+    program = f"""X, y = hm.read_table({name!r}{asked})
+data = hm.Data(X, y{told}, scale="standard")"""
+    return Sample(X, y, chosen, task or None, program)
 
 
 def _check_size(kind: str, content: bytes) -> None:
