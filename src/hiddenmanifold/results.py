@@ -178,7 +178,8 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     used = ds.where(good).drop_vars(["optimality", "seconds", *own])
     out = used.mean("seed", keep_attrs=True)
     count = used.generalisation_error.notnull().sum("seed")
-    spread = used.std("seed", ddof=1) / np.sqrt(count)
+    free = used.notnull().sum("seed") - 1  # `std` complains where this is zero
+    spread = np.sqrt(((used - out) ** 2).sum("seed") / free.where(free > 0)) / np.sqrt(count)
     for name in used.data_vars:
         meaning = {"long_name": f"standard error over seeds of the mean of {name}"}
         out[f"{name}_stderr"] = spread[name].assign_attrs(meaning)
