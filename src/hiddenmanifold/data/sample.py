@@ -74,7 +74,8 @@ class Data:
     loss, regularisation : str or Loss, float; or None
         Those of a pipeline's model, see `from_pipeline`.
     cost : Cost
-        Estimated memory and time of the analysis, which is done when it is first asked for.
+        Estimated memory, and time on one core, of diagnosis, learning curve and plan by the square
+        loss. They are done when first asked for; losses with a kink take ten times as long or more.
 
     Raises
     ------
@@ -225,7 +226,16 @@ class Data:
 
     def best_for(self, loss: Loss) -> float:
         """The λ of least leave-one-out loss, to a factor of three if it is not the square."""
-        return best(loss, self.task, self.ridge)
+        try:
+            return self._best[loss]
+        except KeyError:
+            return self._best.setdefault(loss, best(loss, self.task, self.ridge))
+        except TypeError:  # one that cannot be hashed
+            return best(loss, self.task, self.ridge)
+
+    @cached_property
+    def _best(self) -> dict[Loss, float]:
+        return {}  # the search takes most of the time of losses with a kink
 
     @cached_property
     def _without_groups(self) -> list[Forecast | None]:

@@ -8,7 +8,7 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer.drawing import axis, numbers
-from hiddenmanifold.explorer.upload import Sample, sample
+from hiddenmanifold.explorer.upload import CUTS, Sample, sample
 from hiddenmanifold.plotting.style import COLOURS
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 REACH, POINTS = 8.0, 25
 """The curve goes from 1/8 to 8 times the samples at hand."""
-CUTS = 8
-"""Times that the sample is cut at random to measure fits on rows that they never saw."""
 TESTED = 20
 """Rows that a test needs at least."""
 
