@@ -4,14 +4,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper explore docs test test-fast verify bench bench-page browser lint format clean help
+.PHONY: demo paper explore docs test test-fast test-lowest verify bench bench-page browser lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-docs test test-fast verify bench bench-page: export OMP_NUM_THREADS := 1
-docs test test-fast verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
-docs test test-fast verify bench bench-page: export MKL_NUM_THREADS := 1
+docs test test-fast test-lowest verify bench bench-page: export OMP_NUM_THREADS := 1
+docs test test-fast test-lowest verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
+docs test test-fast test-lowest verify bench bench-page: export MKL_NUM_THREADS := 1
 
 demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -35,6 +36,15 @@ test: lint browser ## Lint, then run every test on all cores
 
 test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# Old libraries among newer ones warn of their own age, which is no defect of this package.
+test-lowest: ## The same with the lowest versions that pyproject.toml allows
+	$$(sed -n 's/^requires-python = ">=\(.*\)"/python\1/p' pyproject.toml) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python tests/lowest.py >$(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --requirement $(LOWEST)/requirements.txt --editable '.[dev]'
+	$(LOWEST)/bin/python -m pytest -n auto -m "not slow" \
+	    -W default::DeprecationWarning -W default::FutureWarning
 
 verify: export PYTHONPATH := tests
 verify: $(STAMP) ## Large searches: corners of double precision, judged in eighty digits
@@ -65,12 +75,12 @@ format: $(STAMP) ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 clean: ## Remove the environment and everything built
-	rm -rf $(VENV) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf src/*.egg-info src/hiddenmanifold/kernel/_kernel.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/kernel/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -1,4 +1,4 @@
-"""The Bayes-optimal error: what no predictor can beat, whatever its loss and regularisation."""
+"""The Bayes-optimal error: what no loss and regularisation can beat."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bayes_optimal(
     progress: bool | None = None,
     **ratios: Unpack[Ratios],
 ) -> xr.Dataset:
-    """The least error that any predictor can reach on a model's data, as n, p, d → ∞.
+    """The least error of any predictor on a model's Gaussian-equivalent data, as n, p, d → ∞.
 
     It is the error of someone who knows F, the label rule and the law N(0, ρI) of the teacher's
     weights, and predicts from the posterior given the training set: the more probable label, or

@@ -180,12 +180,13 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     used = ds.where(good).drop_vars(["optimality", "seconds", *own])
     out = used.mean("seed", keep_attrs=True)
     # what is not defined in one seed, as the alignment of a constant prediction, has fewer of them
-    spread = used.std("seed", ddof=1) / np.sqrt(used.count("seed"))
+    count = used.count("seed")
+    squares = ((used - out) ** 2).sum("seed")
+    spread = np.sqrt(squares / (count - 1).where(count > 1) / count)  # `std` warns where it is one
     for name in used.data_vars:
         meaning = {"long_name": f"standard error over seeds of the mean of {name}"}
         out[f"{name}_stderr"] = spread[name].assign_attrs(meaning)
-    count = used.generalisation_error.count("seed")
-    out["seeds"] = count.assign_attrs(long_name="number of seeds in the mean")
+    out["seeds"] = count.generalisation_error.assign_attrs(long_name="number of seeds in the mean")
     # a trial that a Ctrl-C left undone took no time, and is no fit to leave out
     out["dropped"] = (~good & ds.seconds.notnull()).sum("seed")
     out["dropped"].attrs["long_name"] = "number of seeds left out, whose fit is not at its optimum"

@@ -98,6 +98,17 @@ def test_files_have_the_numbers_of_the_library(exact, tmp_path):
     assert "test loss" in (tmp_path / "out.svg").read_text()
 
 
+def test_few_whole_numbers_need_a_task(table, tmp_path):
+    path = tmp_path / "grades.csv"
+    table.assign(price=np.round(Y).clip(-2, 2)).to_csv(path, index=False)
+    asked = told(run(path, code=Code.BAD_INPUT))
+    assert "whole numbers (-2, -1, 0, 1, 2): 'regression' if" in asked
+    kept = run(path, "--seeds", 0, "--task", "regression").stdout
+    assert "mean square error" in kept
+    refused = run(path, "--task", "classification", code=Code.BAD_INPUT)
+    assert "must be of two classes" in told(refused)
+
+
 def test_a_refusal_ends_with_its_reasons_unless_it_is_overruled(table, tmp_path):
     path = tmp_path / "copies.csv"
     pd.concat([table] * 2).to_csv(path, index=False)

@@ -201,6 +201,18 @@ def test_other_models_have_no_regularisation_of_ours(model):
     assert (hm.Data(X, Y).loss, hm.Data(X, Y).regularisation) == (None, None)
 
 
+def test_the_model_of_a_pipeline_says_the_task():
+    few = np.arange(len(X)) % 3
+    for model in (Ridge(), hm.GLM("square")):
+        data = hm.Data.from_pipeline(make_pipeline(model).fit(X, few), X, few)
+        assert (data.task, data.guessed) == ("regression", False)
+    assert hm.Data.from_pipeline(make_pipeline(Ridge()).fit(X, few > 1), X, few > 1).classes
+    classifier = make_pipeline(RidgeClassifier()).fit(X, few)
+    with pytest.raises(InvalidArgumentError, match="'of 3 classes'"):
+        hm.Data.from_pipeline(classifier, X, few)
+    assert hm.Data.from_pipeline(classifier, X, few, task="regression").task == "regression"
+
+
 @pytest.mark.parametrize(
     ("model", "option"),
     [

@@ -4,9 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError
+from hiddenmanifold.data import reading, sample
+from hiddenmanifold.data.leave_one_out import Ridge
+from hiddenmanifold.losses import REGISTRY as LOSSES
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 12))
@@ -38,6 +42,35 @@ def test_the_task_is_guessed_and_said():
     assert ((words.y == 1) == (Y > 0)).all()
     told = hm.Data(X, np.where(Y > 0, 3, 7), task="regression", random_features=True)
     assert repr(told) == "Data(120 samples of 12 random features, regression)"
+
+
+FIVE = np.arange(120) % 5
+
+
+@pytest.mark.parametrize("y", [FIVE, FIVE.astype(float) - 2, FIVE % 3, np.arange(120) % 10])
+def test_few_whole_numbers_may_be_amounts_or_classes_and_are_not_guessed(y):
+    with pytest.raises(InvalidArgumentError, match=r"task = None .* different whole numbers \("):
+        hm.Data(X, y)
+    told = hm.Data(X, y, task="regression")
+    assert (told.task, told.guessed, told.classes) == ("regression", False, None)
+    np.testing.assert_array_equal(told.y, y)
+    with pytest.raises(InvalidArgumentError, match="classes' is not allowed: .* of two classes"):
+        hm.Data(X, y, task="classification")
+
+
+@pytest.mark.parametrize("y", [np.arange(120) % 11, FIVE / 2, FIVE + 0.5])
+def test_many_numbers_and_fractions_are_a_regression(y):
+    assert (hm.Data(X, y).task, hm.Data(X, y).guessed) == ("regression", True)
+
+
+@pytest.mark.parametrize("labels", [("no", "yes", "so"), ("0", "1", "2"), (1, 2, 3)], ids=str)
+@pytest.mark.parametrize("kind", ["category", object])
+def test_words_objects_and_categories_are_classes_of_which_there_are_two(labels, kind):
+    y = pd.Series([labels[k] for k in FIVE % 3]).astype(kind)
+    with pytest.raises(InvalidArgumentError, match="'of 3 classes' .* must be of two classes"):
+        hm.Data(X, y)
+    two = hm.Data(X, y.where(y != labels[2], labels[0]))
+    assert two.classes == labels[:2]
 
 
 @pytest.mark.parametrize(
@@ -189,3 +222,51 @@ def test_units_of_features_and_labels_are_free():
     assert float(other.generalisation_error) == pytest.approx(
         1e-10 * float(one.generalisation_error), rel=1e-3
     )
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda data: data.usable,
+        lambda data: hm.learning_curve(data, n=60),
+        lambda data: hm.plan(data, target_gain=0.1, on_refusal="keep"),
+        lambda data: hm.compare(data, sizes=[30], seeds=2),
+        lambda data: data.ridge,
+    ],
+    ids=["usable", "learning_curve", "plan", "compare", "ridge"],
+)
+def test_linear_algebra_of_a_sample_keeps_to_one_thread(ask, monkeypatch):
+    seen = set()
+
+    def looking(work):
+        def looked(*args, **options):
+            pools = threadpool_info()
+            seen.update(pool["num_threads"] for pool in pools if pool["user_api"] == "blas")
+            return work(*args, **options)
+
+        return looked
+
+    monkeypatch.setattr(Ridge, "path", looking(Ridge.path))
+    monkeypatch.setattr(np.linalg, "svd", looking(np.linalg.svd))
+    with threadpool_limits(2):
+        ask(hm.Data(X, Y))
+    assert seen == {1}
+
+
+def test_the_best_regularisation_of_a_loss_is_sought_once(monkeypatch):
+    data, sought = hm.Data(X, Y > 0), []
+    monkeypatch.setattr(sample, "best", lambda *given: sought.append(given) or 0.5)
+    for loss in ("hinge", "hinge", "logistic"):
+        assert data.best_for(LOSSES[loss]()) == 0.5
+    assert len(sought) == 2
+
+
+def test_cost_grows_with_all_that_is_done():
+    cost = hm.Data(X, Y).cost
+    sizes = [(100, 10), (1000, 10), (1000, 500), (1000, 2000), (2000, 2000)]
+    seconds = [cost.of(*size).seconds for size in sizes]
+    assert seconds == sorted(seconds)
+    assert cost.of(1000, 10, cuts=8, rows=250).seconds > cost.of(1000, 10).seconds
+    # where decompositions decide, those that leave out a tenth cost most: ten of (9/10)³
+    many, one = cost.of(4000, 8000).seconds, reading._seconds(4000, 8000)
+    assert 8.0 * one < many < 11.0 * one

@@ -213,6 +213,12 @@ def test_a_file_is_learned_from(watched):
     said = "document.querySelector('#learning-told').innerText"
     upload.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"?"})
     page.until(f"{said}.includes('it must be .csv or .npy or .npz')")
+    grades = "a,y\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60))
+    upload.set_input_files({"name": "a.csv", "mimeType": "", "buffer": grades.encode()})
+    page.until(f"{said}.includes('task = None is not allowed')")
+    page.page.get_by_text("classification", exact=True).click()
+    page.until(f"{said}.includes('must be of two classes')")
+    page.page.get_by_text("regression", exact=True).click()
     upload.set_input_files({"name": "a.npz", "mimeType": "", "buffer": file.getvalue()})
     page.until("document.querySelector('#learning-sentence').innerText.includes('lower by 10 %')")
     graph = "document.querySelector('#learning-graph .js-plotly-plot').data"

@@ -134,7 +134,7 @@ def samples(
 def bayes(
     model: ModelOptions, ratios: RatioOptions, output: OutputOptions, crew: CrewOptions
 ) -> None:
-    """Find the least error that any method could reach on the same data.
+    """Find the least error that any method could reach on the Gaussian-equivalent data.
 
     Give two ratios, e.g.: hiddenmanifold bayes --n-over-d 3 --p-over-n 0.1:3:30
     """

@@ -51,7 +51,11 @@ class SampleOptions:
     ]
     task: Annotated[
         str | None,
-        _of_sample("regression or classification; by default as the labels look.", metavar="TASK"),
+        _of_sample(
+            "regression or classification; by default as the labels look, and asked for if they "
+            "are 3 to 10 different whole numbers.",
+            metavar="TASK",
+        ),
     ] = None
     scale: Annotated[
         str | None,

@@ -16,6 +16,7 @@ from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.ingredients import Task, resolve
 from hiddenmanifold.losses import REGISTRY, Loss, check_loss
 from hiddenmanifold.model import OBJECTIVE
+from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results import MEANINGS
 from hiddenmanifold.versions import version
 
@@ -47,6 +48,7 @@ class Footing(IntEnum):
         )[self]
 
 
+@one_thread
 def learning_curve(
     data: Data,
     *,

@@ -11,6 +11,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.data import reading
 from hiddenmanifold.ingredients import Task
+from hiddenmanifold.numerics.threads import one_thread
 
 if TYPE_CHECKING:
     from hiddenmanifold.data.sample import Data
@@ -92,6 +93,7 @@ class Diagnosis:
     __repr__ = __str__
 
 
+@one_thread
 def diagnose(data: Data) -> Diagnosis:
     """Ask all questions; if the spectrum cannot be read, only the one that says so."""
     readable = data.ridge.whole_path.trusted.any()

@@ -15,6 +15,7 @@ from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, check_count
 from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ FEWEST_TESTS = 20
 """Least number of rows on which a fit is tested."""
 
 
+@one_thread
 def held_out(
     data: Data,
     *,

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.numerics.threads import one_thread
 
 PER_DECADE = 4
 """Regularisations on a path, per decade."""
@@ -47,6 +48,7 @@ class Ridge:
     p: int
 
     @classmethod
+    @one_thread  # more of them wait for each other, many times as long where others compute as well
     def of(cls, X: Array, y: Array) -> Ridge:
         """The decomposition of features (N, p), by the cheaper of two ways."""
         n, p = X.shape

@@ -10,6 +10,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.data.leave_one_out import Ridge
 from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path
 
 FOLDS = 10
@@ -40,6 +41,7 @@ class LeftOut:
     objective: Array
 
 
+@one_thread
 def left_out(loss: Loss, task: Task, ridge: Ridge, lams: Array, folds: int = FOLDS) -> LeftOut:
     """Fit at some regularisations, with and without each sample."""
     y, C = ridge.y + ridge.mean, ridge.U * np.sqrt(ridge.k)

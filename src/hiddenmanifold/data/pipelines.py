@@ -9,6 +9,7 @@ import numpy as np
 
 from hiddenmanifold.conversions import from_ridge_alpha, from_sklearn_C
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
 
 FREE = 10.0
@@ -60,6 +61,16 @@ def objective(model: Any, p: int) -> Objective:
     _warn_of_intercept(model)
     # its squared hinge lacks our ½
     return Objective("hinge", lam) if model.loss == "hinge" else Objective("squared_hinge", lam / 2)
+
+
+def task_of(model: Any, y: Any) -> Task | None:
+    """The task of a model; None if it says none, or fits numbers to what may be two classes."""
+    tags = model.__sklearn_tags__() if hasattr(model, "__sklearn_tags__") else None
+    kind = getattr(tags, "estimator_type", None)
+    if kind == "classifier":
+        return Task.CLASSIFICATION
+    several = len(np.unique(np.asarray(y))) > 2
+    return Task.REGRESSION if kind == "regressor" and several else None
 
 
 def _single(name: str, value: Any) -> float:

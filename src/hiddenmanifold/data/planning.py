@@ -14,6 +14,7 @@ from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task, check_number
 from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.threads import one_thread
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,6 +58,7 @@ class SamplePlan:
     __repr__ = __str__
 
 
+@one_thread
 def plan(
     data: Data,
     *,

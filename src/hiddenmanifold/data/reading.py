@@ -17,28 +17,37 @@ GROUPS = 10
 """Groups of samples that are left out in turn, for the error bars."""
 SPLITS = 5
 """Times that the sample is halved at random, for the backtest."""
+MOST_AMBIGUOUS = 10
+"""Different whole numbers up to which labels may be classes, so that the task must be said."""
 MEMORY_LIMIT = 8e9
 PATIENCE = 3600.0
 """Seconds beyond which a sample is refused."""
-SPEED = 2.5e10
-"""Operations per second of one core, cautiously."""
+FITS = 60
+"""Regularisations on a path, at most as a rule."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What the analysis of a sample needs, roughly, on one core."""
+    """What the analysis of a sample by ridge regression needs, on one core.
+
+    Times were within a factor of two of what was measured for 200 to 10 000 rows and 10 to 1500
+    columns; smooth losses take somewhat longer, and those with a kink ten times as long or more.
+    """
 
     bytes: float
     seconds: float
 
     @classmethod
-    def of(cls, n: int, p: int) -> Cost:
-        """Estimated for N samples of p features, with all error bars."""
-        m, fits = min(n, p), 60
-        once = 4 * n * p * m + 20 * m**3 + 6 * n * m * fits
+    def of(cls, n: int, p: int, *, cuts: int = 0, rows: int = 0) -> Cost:
+        """Estimated for diagnosis, learning curve and plan from N samples of p features.
+
+        With `cuts`, also for a comparison that predicts so often from some of the `rows`.
+        """
+        m, left = min(n, p), n - n // GROUPS
+        parts = ((1, n), (GROUPS, left), (2 * SPLITS, n // 2), (cuts * (GROUPS + 1), rows))
         return cls(
-            8.0 * (4 * n * p + 3 * n * m + 2 * m**2 + 8 * n * fits),
-            (GROUPS + 1 + SPLITS / 2) * (once / SPEED + 0.1),
+            8.0 * (4 * n * p + 3 * n * m + 2 * m**2 + 8 * n * FITS),
+            1.2 + sum(times * _seconds(some, p) for times, some in parts),
         )
 
     def check(self, shape: tuple[int, int]) -> None:
@@ -53,6 +62,12 @@ class Cost:
 
     def __str__(self) -> str:
         return f"about {self.bytes / 1e9:.2g} GB and {self.seconds:.2g} s on one core"
+
+
+def _seconds(n: int, p: int) -> float:
+    """Of one decomposition, the fits along its path, and the measures read off them."""
+    svd, eigh = 2.8e-10 * n * p**2, 1.9e-10 * n**3 + 2.5e-11 * n**2 * p
+    return (svd if p < n else eigh) + 1.6e-8 * n * min(n, p) + 0.012
 
 
 def features(X: Any) -> Array:
@@ -139,7 +154,8 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
     if len(values) == 1:
         raise InvalidArgumentError("y", f"all equal to {values[0]}", "of two classes, or varying")
     if task is None:
-        task = Task.CLASSIFICATION if len(values) == 2 or not numbers else Task.REGRESSION
+        named = not numbers or str(getattr(y, "dtype", "")) == "category"
+        task = Task.CLASSIFICATION if named or len(values) == 2 else _task_of_numbers(values)
     if Task(task) is Task.REGRESSION:
         if not numbers:
             raise InvalidArgumentError("y", y, "numbers, for task='regression'")
@@ -159,6 +175,19 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
         )
     low, high = values.tolist()
     return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, (low, high)
+
+
+def _task_of_numbers(values: Array) -> Task:
+    """Regression on more than two different numbers, unless they may as well be classes."""
+    if len(values) <= MOST_AMBIGUOUS and (values == np.round(values)).all():
+        shown = [f"{value:g}" for value in values + 0.0]  # no negative zero
+        raise InvalidArgumentError(
+            "task",
+            None,
+            f"given for labels of {len(values)} different whole numbers ({_listed(shown)}): "
+            "'regression' if they are amounts; of classes, 'classification', two are supported",
+        )
+    return Task.REGRESSION
 
 
 def copies(X: Array, y: Array) -> int:

@@ -15,7 +15,7 @@ from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
 from hiddenmanifold.data.forecast import SQUARE, Forecast
 from hiddenmanifold.data.leave_one_out import Ridge
 from hiddenmanifold.data.left_out import best, left_out
-from hiddenmanifold.data.pipelines import objective
+from hiddenmanifold.data.pipelines import objective, task_of
 from hiddenmanifold.data.reading import FEWEST_OF_A_CLASS, FEWEST_ROWS, GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.ingredients import Task
@@ -50,9 +50,12 @@ class Data:
     X : table (N, p)
         Features, as a NumPy array, a pandas DataFrame or a scipy.sparse matrix.
     y : sequence
-        Labels: numbers, or any two values for classes; the larger of the two becomes +1.
+        Labels: numbers, or any two values for classes, of which the larger becomes +1; more than
+        two classes are refused.
     task : {"regression", "classification"}, optional
-        By default guessed: classes if there are two different labels or if they are words.
+        By default guessed: classes if there are two different labels or if they are words (text,
+        objects, categories of pandas), else regression. It is asked for if labels are 3 to 10
+        different whole numbers, which may be amounts or classes.
     random_features : bool
         Whether the columns are random features of some kernel, so that curves for another number p
         of them can be asked for.
@@ -71,7 +74,8 @@ class Data:
     loss, regularisation : str or Loss, float; or None
         Those of a pipeline's model, see `from_pipeline`.
     cost : Cost
-        Estimated memory and time of the analysis, which is done when it is first asked for.
+        Estimated memory, and time on one core, of diagnosis, learning curve and plan by the square
+        loss. They are done when first asked for; losses with a kink take ten times as long or more.
 
     Raises
     ------
@@ -108,7 +112,8 @@ class Data:
         X, y : table, sequence
             What the pipeline takes.
         **options
-            Those of `Data`.
+            Those of `Data`; the `task` is by default that of the model, but two different labels
+            are classes for a regressor, too.
 
         Raises
         ------
@@ -137,7 +142,7 @@ class Data:
             if not hasattr(pipeline, name):
                 raise InvalidArgumentError("pipeline", pipeline, "a scikit-learn Pipeline")
         seen = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
-        data = cls(seen, y, **options)
+        data = cls(seen, y, **{"task": task_of(pipeline[-1], y), **options})
         loss, regularisation = objective(pipeline[-1], data.p)
         object.__setattr__(data, "loss", loss)
         object.__setattr__(data, "regularisation", regularisation)
@@ -221,7 +226,16 @@ class Data:
 
     def best_for(self, loss: Loss) -> float:
         """The λ of least leave-one-out loss, to a factor of three if it is not the square."""
-        return best(loss, self.task, self.ridge)
+        try:
+            return self._best[loss]
+        except KeyError:
+            return self._best.setdefault(loss, best(loss, self.task, self.ridge))
+        except TypeError:  # one that cannot be hashed
+            return best(loss, self.task, self.ridge)
+
+    @cached_property
+    def _best(self) -> dict[Loss, float]:
+        return {}  # the search takes most of the time of losses with a kink
 
     @cached_property
     def _without_groups(self) -> list[Forecast | None]:

@@ -91,7 +91,8 @@ def _in_the_browser(app: Dash) -> None:
     here("theme", Output("theme", "data"), Input("toggle-theme", "n_clicks"))
     here("picture", Input(identity("image", ALL), "n_clicks"), **later)
     file = [State("upload", "filename"), State("upload", "contents")]
-    asked = [Input("upload", "last_modified"), Input("label", "value"), Input("gain", "value")]
+    fields = [Input(name, "value") for name in ("label", "task", "gain")]
+    asked = [Input("upload", "last_modified"), *fields]
     here("learn", *asked, *file, **later)
     here("drawLearning", Output("learning-graph", "figure"), Input("learning", "data"), theme)
     here("simulate", Input("simulate", "n_clicks"), State("address", "data"), **later)

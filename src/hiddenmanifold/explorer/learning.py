@@ -8,7 +8,7 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer.drawing import axis, numbers
-from hiddenmanifold.explorer.upload import Sample, sample
+from hiddenmanifold.explorer.upload import CUTS, Sample, sample
 from hiddenmanifold.plotting.style import COLOURS
 
 if TYPE_CHECKING:
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 
 REACH, POINTS = 8.0, 25
 """The curve goes from 1/8 to 8 times the samples at hand."""
-CUTS = 8
-"""Times that the sample is cut at random to measure fits on rows that they never saw."""
 TESTED = 20
 """Rows that a test needs at least."""
 
 
-def learned(name: str, content: bytes, label: str, gain: float) -> dict[str, Any]:
+def learned(name: str, content: bytes, label: str, task: str, gain: float) -> dict[str, Any]:
     """The learning curve of an uploaded file as a figure, a sentence and a program."""
-    own = sample(name, content, label)
+    own = sample(name, content, label, task)
     data = own.data()
     last = data.N * (REACH if data.usable else 1.0)
     sizes = np.geomspace(max(3.0, data.N / REACH), last, POINTS)
@@ -135,7 +133,7 @@ def _program(own: Sample, sizes: Any, counts: list[int], gain: float) -> str:
     """What computes the same from the file."""
     spaced = f"np.geomspace({float(sizes[0])!r}, {float(sizes[-1])!r}, {len(sizes)})"
     lines = ["import numpy as np", "", "import hiddenmanifold as hm", ""]
-    lines += [own.program, 'data = hm.Data(X, y, scale="standard")']
+    lines += [own.program]
     lines += [f'curve = hm.learning_curve(data, n={spaced}, on_refusal="keep")']
     lines += [f"measured = hm.compare(data, sizes={counts}, seeds={CUTS})"] if counts else []
     lines += ["if data.usable:", f"    print(hm.plan(data, target_gain={gain!r}))"]

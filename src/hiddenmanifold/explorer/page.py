@@ -12,6 +12,7 @@ from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST
 from hiddenmanifold.plotting.style import COLOURS
 
 STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")
+TASKS = {"": "found by itself", "regression": "regression", "classification": "classification"}
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 
 
@@ -206,6 +207,8 @@ def _own_data() -> Any:
                 [
                     dcc.Upload(html.Button("Choose a file"), id="upload", multiple=False),
                     *_typed("label", "label column", "", "found by itself"),
+                    html.Label("task", htmlFor="task"),
+                    dcc.RadioItems(TASKS, "", id="task", className="radio"),
                     *_typed("gain", "error lower by, in %", "10", ""),
                     html.Span(id="learning-told", **{"aria-live": "polite"}),
                 ],

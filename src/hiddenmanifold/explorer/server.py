@@ -64,9 +64,9 @@ def _streamed(lines: Callable[[str], Iterator[str]]) -> Response:
 
 
 def _learn() -> Response:
-    given = (request.args.get(name, "")[:200] for name in ("name", "label", "gain"))
-    name, label, gain = given
-    lines = stream.learn(name, request.get_data(cache=False), label, gain)
+    given = (request.args.get(name, "")[:200] for name in ("name", "label", "task", "gain"))
+    name, *asked = given
+    lines = stream.learn(name, request.get_data(cache=False), *asked)
     return Response(lines, mimetype="application/x-ndjson")
 
 

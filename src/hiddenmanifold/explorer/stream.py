@@ -50,7 +50,7 @@ def describe(query: str) -> Iterator[str]:
         yield _line(sentence=f"{error}.")
 
 
-def learn(name: str, content: bytes, label: str, gain: str) -> Iterator[str]:
+def learn(name: str, content: bytes, label: str, task: str, gain: str) -> Iterator[str]:
     """The learning curve of an uploaded file, or why there is none."""
     try:
         lower = float(gain)
@@ -60,7 +60,7 @@ def learn(name: str, content: bytes, label: str, gain: str) -> Iterator[str]:
         yield _line(error="The error can be lower by more than 0 and less than 100 %.")
         return
     try:
-        found = yield from _awaited(learned, name, content, label, lower / 100.0)
+        found = yield from _awaited(learned, name, content, label, task, lower / 100.0)
         yield _line(learning=found)
     except hm.HiddenManifoldError as error:
         yield _line(error=f"{error}.")

@@ -1,4 +1,4 @@
-"""Any convex loss, given by its functions."""
+"""Convex losses of margin or residual, given by their functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIGNS = {"margin": -1.0, "residual": 1.0}
 
 @dataclass(frozen=True, init=False)
 class Custom(Loss):
-    r"""Any convex loss, given by vectorised functions.
+    r"""A convex loss of margin or residual, given by vectorised functions.
 
     Parameters
     ----------

@@ -88,7 +88,9 @@ def _turning(curve: ErrorBySamples) -> Samples:
     The last is that of infinite data, or as good as infinite: the best λ may grow with n, so that
     its error need not end at that of a fixed one.
     """
-    rows, which = np.unique(np.stack([curve.gamma, curve.lam]), axis=1, return_inverse=True)
+    pairs = np.stack([curve.gamma, curve.lam])
+    rows, which = np.unique(pairs, axis=1, return_inverse=True)
+    which = which.ravel()  # NumPy 2.0 alone gives it two axes
     different = replace(curve, gamma=rows[0], lam=rows[1])
     if curve.bounds is None:
         samples = _at_fixed_lambda(different)

@@ -196,7 +196,7 @@
   // what more samples of a file would bring; a newer question ends the older
   const MOST_BYTES = 20e6;
 
-  async function learn(name, contents, label, gain) {
+  async function learn(name, contents, asked) {
     if (learning) learning.abort();
     const own = (learning = new AbortController());
     const tell = (text) => set("learning-told", { children: text });
@@ -207,7 +207,7 @@
     tell("reading " + name);
     try {
       const body = await (await fetch(contents)).blob();
-      const query = new URLSearchParams({ name: name, label: label || "", gain: gain || "" });
+      const query = new URLSearchParams({ name: name, ...asked });
       const response = await fetch("learn?" + query, { method: "POST", body: body, signal: own.signal });
       if (!response.ok) throw new Error(await response.text());
       await read(response, (event) => {
@@ -224,8 +224,9 @@
   }
 
   dash.explorer = {
-    learn: function (_, label, gain, name, contents) {
-      if (contents) learn(name, contents, label, gain);
+    learn: function (_, label, task, gain, name, contents) {
+      const asked = { label: label || "", task: task || "", gain: gain || "" };
+      if (contents) learn(name, contents, asked);
     },
     drawLearning: function (learned) {
       if (!learned) return dash.no_update;
