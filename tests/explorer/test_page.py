@@ -213,6 +213,7 @@ def test_a_file_is_learned_from(watched):
     said = "document.querySelector('#learning-told').innerText"
     upload.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"?"})
     page.until(f"{said}.includes('it must be .csv or .npy or .npz')")
+    assert "400 (BAD REQUEST)" in page.complaints.pop()  # of the browser
     upload.set_input_files({"name": "a.npz", "mimeType": "", "buffer": file.getvalue()})
     page.until("document.querySelector('#learning-sentence').innerText.includes('lower by 10 %')")
     graph = "document.querySelector('#learning-graph .js-plotly-plot').data"

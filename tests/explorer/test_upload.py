@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import learning, server, stream, upload
+from hiddenmanifold.explorer import guard, learning, server, stream, upload
 
 N, P = 160, 6
 
@@ -154,7 +154,7 @@ def test_a_rare_class_is_measured_if_half_of_the_rows_show_enough_of_it(rows, ra
 
 
 def test_an_upload_is_answered_in_lines():
-    client = server.application().test_client()
+    client = server.application(guard.Guard(None)).test_client()
 
     def answer(content, **given):
         query = {"name": "a.csv", "gain": "10", **given}

@@ -12,7 +12,17 @@ from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST
 from hiddenmanifold.plotting.style import COLOURS
 
 STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
+CONFIG = {
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    # these and no others, whatever plotly may add: one of its own uploads what is drawn
+    "modeBarButtons": [
+        ["toImage"],
+        ["zoom2d", "pan2d"],
+        ["zoomIn2d", "zoomOut2d", "autoScale2d", "resetScale2d"],
+    ],
+}
 
 
 def identity(role: str, name: str | int) -> dict[str, Any]:
