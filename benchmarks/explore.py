@@ -83,7 +83,7 @@ def latency(address: str) -> None:
         browser = playwright.chromium.launch(**options)
         page = browser.new_page(viewport={"width": 1280, "height": 860})
         page.goto(address)
-        page.wait_for_function("document.querySelector('#sentence')?.innerText.length > 0")
+        page.wait_for_selector("#sentence:not(:empty)")
         times = []
         for move in range(MOVES + 1):
             times.append(page.evaluate(MOVE, f"{0.3 + 0.02 * move:.2f}"))
@@ -126,7 +126,7 @@ def client(address: str, seed: int, end: float, times: list[float], errors: list
         begun = time.monotonic()
         try:
             path = "describe" if resting else "curve"
-            with urllib.request.urlopen(f"{address}{path}?{query}", timeout=120) as answer:
+            with urllib.request.urlopen(f"{address}{path}?{query}", b"", 120) as answer:
                 if resting:
                     answer.read(1)
                 elif b'"data"' not in answer.read():

@@ -182,7 +182,7 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     # what is not defined in one seed, as the alignment of a constant prediction, has fewer of them
     count = used.count("seed")
     squares = ((used - out) ** 2).sum("seed")
-    spread = np.sqrt(squares / (count - 1).where(count > 1) / count)  # `std` warns where it is one
+    spread = (squares / (count - 1).where(count > 1) / count) ** 0.5  # `std` warns of a single one
     for name in used.data_vars:
         meaning = {"long_name": f"standard error over seeds of the mean of {name}"}
         out[f"{name}_stderr"] = spread[name].assign_attrs(meaning)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -195,8 +196,11 @@ BAD_FILES = {
     "names.csv": ("a,price\n", "at least 50 rows"),
     "ragged.csv": ("a,price\n1,2\n1,2,3,4\n", "a file of numbers: Error tokenizing"),
     "garbage.npy": ("no array", "they could run anything"),
+    "torn.npy": ("\x93NUMPY\x02\x00\x06\x00\x00\x00{'a':(\n", "a file of numbers"),
     "garbage.npz": ("no array", "they could run anything"),
     "empty.npy": ("", "a file of numbers"),
+    "wide.csv": ("1," * 100_000, "a line has 100001 columns; .npy may have as many"),
+    "wide_below.csv": ("a,b\n" + "1," * 100_000, "a line has 100001 columns"),
 }
 
 
@@ -204,8 +208,23 @@ BAD_FILES = {
 def test_bad_files_are_refused_in_one_sentence(tmp_path, name):
     content, sentence = BAD_FILES[name]
     if content is not None:
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_text(content, encoding="latin-1")
     assert sentence in told(run(tmp_path / name, code=Code.BAD_INPUT))
+
+
+@pytest.mark.parametrize(
+    ("shape", "reason"),
+    [((10**12, 10**6), "fits into memory, and as long as it says"), ((0, 10**7), "it is empty")],
+)
+def test_headers_that_promise_too_much_or_nothing_are_refused(tmp_path, shape, reason):
+    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.write(tmp_path / "a.npy", "X.npy")
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(hm.InvalidArgumentError, match=reason):
+            hm.read_table(tmp_path / name)
 
 
 class Trap:

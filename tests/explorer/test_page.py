@@ -213,6 +213,7 @@ def test_a_file_is_learned_from(watched):
     said = "document.querySelector('#learning-told').innerText"
     upload.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"?"})
     page.until(f"{said}.includes('it must be .csv or .npy or .npz')")
+    assert "400 (BAD REQUEST)" in page.complaints.pop()  # of the browser
     grades = "a,y\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60))
     upload.set_input_files({"name": "a.csv", "mimeType": "", "buffer": grades.encode()})
     page.until(f"{said}.includes('task = None is not allowed')")

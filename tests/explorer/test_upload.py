@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import learning, server, stream, upload
+from hiddenmanifold.explorer import guard, learning, server, stream, upload
 
 N, P = 160, 6
 
@@ -166,7 +166,7 @@ def test_few_whole_numbers_need_a_task_which_is_in_the_program(table):
 
 
 def test_an_upload_is_answered_in_lines():
-    client = server.application().test_client()
+    client = server.application(guard.Guard(None)).test_client()
 
     def answer(content, **given):
         query = {"name": "a.csv", "gain": "10", **given}

@@ -3,11 +3,7 @@
 import json
 import os
 import shlex
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 
 import numpy as np
@@ -291,49 +287,8 @@ def test_work_that_nobody_waits_for_is_ended():
     background.dismiss()
 
 
-def status(address, **headers):
-    request = urllib.request.Request(
-        address, headers={k.replace("_", "-"): v for k, v in headers.items()}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code
-
-
-def test_the_server_answers_this_machine_and_no_other_site():
-    with served() as address:
-        assert status(address) == 200
-        assert status(address, Host="evil.example") == 403
-        assert status(f"{address}simulate?dots=2", Sec_Fetch_Site="cross-site") == 403
-
-
-def test_a_token_is_asked_for():
-    client = server.application(token="word", loopback=False).test_client()
-    assert client.get("/").status_code == 403
-    assert client.get("/?token=ward").status_code == 403
-    assert client.get("/?token=word").status_code == 200
-    assert client.get("/").status_code == 200  # the browser remembers it
-
-
 def test_a_port_in_use_is_refused_in_a_sentence():
     with served() as address:
         port = int(address.split(":")[2].strip("/"))
         with pytest.raises(hm.InvalidArgumentError, match=f"port = {port} is not allowed: it must"):
             server.listening("127.0.0.1", port)
-
-
-@pytest.mark.slow
-def test_the_command_serves_until_it_is_stopped_and_warns_of_strangers():
-    command = [sys.executable, "-m", "hiddenmanifold", "explore", "--no-browser", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--host", "0.0.0.0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    with process:
-        address = process.stdout.readline().split()[0]
-        assert status(address) == 200
-        process.terminate()
-        _, complaints = process.communicate(timeout=60)
-    assert "consider --token" in complaints

@@ -14,6 +14,7 @@ from hiddenmanifold.cli.options import Debug
 @app.command()
 @spread
 def explore(
+    *,
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 is any free one.")
     ] = 8050,
@@ -25,7 +26,19 @@ def explore(
     ] = True,
     token: Annotated[
         str | None,
-        typer.Option(metavar="WORD", help="Answer only those who open the page with ?token=WORD."),
+        typer.Option(
+            metavar="WORD",
+            help="Answer only those who open the page with ?token=WORD. Beyond this machine one "
+            "is made, unless names are allowed.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Answer also to this name of this machine, and to those of the network who use "
+            "it, without a token if none is given; may be repeated.",
+        ),
     ] = None,
     debug: Debug = False,
 ) -> None:
@@ -36,6 +49,10 @@ def explore(
     from hiddenmanifold.explorer import LOOPBACK, serve
 
     if host not in LOOPBACK:
-        guarded = "with the token" if token else "without asking: consider --token"
-        typer.echo(f"warning: whoever reaches {host}:{port} can use the page, {guarded}", err=True)
-    serve(host, port, browser=browser, token=token)
+        whom = "knows the token" if token or not allow_host else f"asks for {allow_host[0]}"
+        typer.echo(
+            f"warning: whoever reaches {host}:{port} and {whom} can use the page, "
+            "which is not encrypted",
+            err=True,
+        )
+    serve(host, port, browser=browser, token=token, names=allow_host or ())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import warnings
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
@@ -21,6 +23,12 @@ LABELS = ("label", "y", "target", "class")
 """Names of columns, or arrays, that are taken for labels unless one is given; else the last."""
 MOST = 8
 """Names that a sentence lists."""
+UNREADABLE = (
+    *(ValueError, EOFError, RuntimeError, BadZipFile, zlib.error),
+    *(SyntaxError, TokenError),  # of the header of an array, which is written as Python
+)
+MOST_COLUMNS = 100_000
+"""Columns of a text: with as many the reading takes a quarter of a minute, and grows faster."""
 
 
 def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame, Any]:
@@ -68,7 +76,9 @@ def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame
         reason = f"a file that can be read: {error.strerror or error}"
     except ImportError:
         reason = "a .csv file, unless pyarrow is installed, which reads .parquet"
-    except (ValueError, EOFError, BadZipFile) as error:
+    except MemoryError:
+        reason = "a file that fits into memory, and as long as it says"
+    except UNREADABLE as error:
         reason = f"a file of numbers: {_cause(error)}"
     else:
         X, y = _split(found, label)
@@ -88,10 +98,12 @@ def _table(path: Path) -> pd.DataFrame:
     if path.suffix.lower() == ".parquet":
         return pd.read_parquet(path)
     with path.open(encoding="utf-8-sig") as file:
-        first = file.readline().strip()
+        first, second = file.readline().strip(), file.readline()
     if not first:
         raise ValueError("it is empty")
     separator = max(",;\t", key=first.count)
+    if (count := 1 + max(line.count(separator) for line in (first, second))) > MOST_COLUMNS:
+        raise ValueError(f"a line has {count} columns; .npy may have as many")
     header = None if all(_is_number(name) for name in first.split(separator)) else 0
     table = pd.read_csv(path, sep=separator, header=header, low_memory=False)
     nameless = str(table.columns[0]) == "Unnamed: 0"
@@ -122,6 +134,8 @@ def _arrays(path: Path) -> pd.DataFrame | dict[str, Any]:
     if len(arrays) > 1:
         return arrays
     for array in arrays.values():
+        if not array.nbytes:
+            raise ValueError("it is empty")
         if array.ndim == 2 or array.dtype.names:
             return pd.DataFrame(array)
     raise ValueError("it has no table, an array of two dimensions")

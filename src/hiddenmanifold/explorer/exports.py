@@ -184,12 +184,21 @@ def csv(view: View, pins: Sequence[View] = (), dots: Mapping[str, Any] | None = 
 
 
 def _tables(view: View, pins: Sequence[View], dots: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
-    views = shown(view, pins)
+    views, known = shown(view, pins), set()
     for one, name in zip(views, names(views), strict=True):
         table = computing.result(one).to_dataframe().reset_index()
+        known |= set(table.columns)
         yield table.assign(curve=name)
-    if dots.get("points"):
+    if points := (dots.get("points") or [])[: view.dots]:
         import pandas as pd
 
-        rows = [{view.x.name: point["x"], **point["values"]} for point in dots["points"]]
+        rows = [_simulated_point(view.x.name, known, **point) for point in points]
         yield pd.DataFrame(rows).assign(curve="simulation")
+
+
+def _simulated_point(
+    axis: str, known: set[str], x: float, values: Mapping[str, float]
+) -> dict[str, float]:
+    """A line of numbers of known names, whatever else the browser tells."""
+    kept = {n: float(v) for n, v in values.items() if n.removesuffix("_stderr") in known}
+    return {axis: float(x), **kept}

@@ -13,7 +13,17 @@ from hiddenmanifold.plotting.style import COLOURS
 
 STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")
 TASKS = {"": "found by itself", "regression": "regression", "classification": "classification"}
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
+CONFIG = {
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    # these and no others, whatever plotly may add: one of its own uploads what is drawn
+    "modeBarButtons": [
+        ["toImage"],
+        ["zoom2d", "pan2d"],
+        ["zoomIn2d", "zoomOut2d", "autoScale2d", "resetScale2d"],
+    ],
+}
 
 
 def identity(role: str, name: str | int) -> dict[str, Any]:

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
+import secrets
 import warnings
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from threading import Thread, Timer
+from threading import BoundedSemaphore, Thread, Timer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode
 
 from dash import Dash
 from flask import Response, request
-from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import callbacks, drawing, stream
+from hiddenmanifold.explorer import callbacks, drawing, stream, upload
 from hiddenmanifold.explorer.background import dismiss, prepare
+from hiddenmanifold.explorer.guard import FILES, LOOPBACK, Guard, body, refused
 from hiddenmanifold.explorer.page import layout
 from hiddenmanifold.explorer.reading import views_of
-from hiddenmanifold.explorer.upload import FEWER, MOST_BYTES
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-LONGEST_REQUEST = 2_000_000
-"""Bytes of a request without a file: no view has more."""
+AT_ONCE, PATIENCE = 4, 10.0
+"""Files that are held at a time, and seconds that one more waits for its turn."""
+LINES = "application/x-ndjson"
+_free = BoundedSemaphore(AT_ONCE)
 
 
-def application(*, token: str | None = None, loopback: bool = True) -> Any:
+class Handler(WSGIRequestHandler):  # type: ignore[misc]
+    """Ends connections that stand still, and writes down no address, which may have the token."""
+
+    timeout = 30.0
+
+    def log(self, type: str, message: str, *args: Any) -> None: ...
+
+
+def application(guard: Guard) -> Any:
     """The page as an application of Flask."""
     app = Dash(
         "hiddenmanifold.explorer",
@@ -40,19 +49,18 @@ def application(*, token: str | None = None, loopback: bool = True) -> Any:
     )
     app.layout = layout()
     callbacks.register(app)
-    app.server.before_request(_guard(token, loopback))
-    app.server.add_url_rule("/curve", view_func=_curve)
+    guard.protect(app.server, app.csp_hashes())
+    add = partial(app.server.add_url_rule, methods=["POST"])
+    add("/curve", view_func=_curve)
     for lines in (stream.describe, stream.simulate):
-        app.server.add_url_rule(f"/{lines.__name__}", lines.__name__, partial(_streamed, lines))
-    app.server.add_url_rule("/learn", view_func=_learn, methods=["POST"])
-    if token:
-        app.server.after_request(_remember(token))
+        add(f"/{lines.__name__}", lines.__name__, partial(_streamed, lines))
+    add(FILES, view_func=_learn)
     return app.server
 
 
 def _curve() -> Any:
     """The curves of an address while a slider moves; nothing if they make no sense or take long."""
-    view, pins = views_of(request.query_string.decode())
+    view, pins = views_of(request.query_string.decode(errors="replace"))
     try:
         return {} if view is None or view.slow else drawing.figure(view, pins)
     except hm.HiddenManifoldError:
@@ -60,53 +68,50 @@ def _curve() -> Any:
 
 
 def _streamed(lines: Callable[[str], Iterator[str]]) -> Response:
-    return Response(lines(request.query_string.decode()), mimetype="application/x-ndjson")
+    return Response(lines(request.query_string.decode(errors="replace")), mimetype=LINES)
 
 
 def _learn() -> Response:
-    given = (request.args.get(name, "")[:200] for name in ("name", "label", "task", "gain"))
+    given = (request.args.get(one, "")[:200] for one in ("name", "label", "task", "gain"))
     name, *asked = given
-    lines = stream.learn(name, request.get_data(cache=False), *asked)
-    return Response(lines, mimetype="application/x-ndjson")
-
-
-def _guard(token: str | None, loopback: bool) -> Any:
-    """Refuse other sites, names that were made to point here, a wrong token, and too much."""
-
-    def refuse() -> Response | None:
-        host = urlsplit(f"//{request.host}").hostname
-        if loopback and host not in LOOPBACK:
-            return Response("This page answers on this machine only.", 403)
-        if request.headers.get("Sec-Fetch-Site") == "cross-site" and request.path != "/":
-            return Response("This page does not answer other sites.", 403)
-        given = request.args.get("token") or request.cookies.get("token") or ""
-        if token and not hmac.compare_digest(given.encode(), token.encode()):
-            return Response("Open the page with ?token=… as the server was given.", 403)
-        most = MOST_BYTES if request.path == "/learn" else LONGEST_REQUEST
-        if (request.content_length or 0) > most:
-            return Response(f"More than {most / 1e6:g} MB: {FEWER}.", 413)
-        return None
-
-    return refuse
-
-
-def _remember(token: str) -> Any:
-    def remember(response: Response) -> Response:
-        if request.args.get("token") == token:
-            response.set_cookie("token", token, httponly=True, samesite="Strict")
+    if not _free.acquire(timeout=PATIENCE):
+        return refused(f"{AT_ONCE} files are being read: try again later.", 503)
+    with ExitStack() as held:
+        held.callback(_free.release)
+        content = body(upload.MOST_BYTES)
+        try:
+            upload.check(name, content)
+        except hm.InvalidArgumentError as error:
+            return refused(f"{error}.", 400)
+        response = Response(stream.learn(name, content, *asked), mimetype=LINES)
+        response.call_on_close(held.pop_all().close)
         return response
 
-    return remember
 
+def listening(
+    host: str, port: int, token: str | None = None, names: Sequence[str] = ()
+) -> BaseWSGIServer:
+    """A server that listens, and answers once it is told to.
 
-def listening(host: str, port: int, token: str | None = None) -> BaseWSGIServer:
-    """A server that listens, and answers once it is told to."""
+    Parameters
+    ----------
+    host, port : str, int
+        Where to listen.
+    token : str, optional
+        A word that must be known.
+    names : sequence of str
+        Names by which the page may be asked for, beside those of this machine.
+    """
+    known = host in LOOPBACK or names
+    if not known and not token:
+        raise hm.InvalidArgumentError("token", token, f"given, or names, to listen on {host}")
+    hosts = frozenset({*LOOPBACK, *(name.lower() for name in names)}) if known else None
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
     prepare()
-    app = application(token=token, loopback=host in LOOPBACK)
+    app = application(Guard(hosts, token or None))
     try:
-        return make_server(host, port, app, threaded=True)
+        return make_server(host, port, app, threaded=True, request_handler=Handler)
     except (OSError, SystemExit) as error:
         raise hm.InvalidArgumentError("port", port, f"a free one of {host}: {error}") from None
 
@@ -129,12 +134,19 @@ def served(port: int = 0) -> Iterator[str]:
         dismiss()
 
 
-def serve(host: str, port: int, *, browser: bool, token: str | None = None) -> None:
-    """Serve the page until Ctrl-C, and open it in the browser."""
-    server = listening(host, port, token)
+def serve(
+    host: str, port: int, *, browser: bool, token: str | None = None, names: Sequence[str] = ()
+) -> None:
+    """Serve the page until Ctrl-C, and open it in the browser.
+
+    Beyond this machine a token is made if neither it nor names are given.
+    """
+    if host not in LOOPBACK and not names:
+        token = token or secrets.token_urlsafe(16)
+    server = listening(host, port, token, names)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{server.server_port}/"
-    address += f"?token={token}" if token else ""
+    address += f"?{urlencode({'token': token})}" if token else ""
     print(f"{address}  (Ctrl-C to end)", flush=True)
     if browser:
         timer = Timer(0.5, webbrowser.open, [address])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 import tempfile
 import warnings
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 import hiddenmanifold as hm
 
@@ -20,6 +24,8 @@ CUTS = 8
 """Times that the sample is cut at random to measure fits on rows that they never saw."""
 FEWER = "rows drawn at random from a larger table show the same population"
 KINDS = (".csv", ".npy", ".npz")
+NUMBERS_AND_WORDS = "biufSU"
+"""Kinds of arrays, in NumPy's letters; entries of others become objects, many times as large."""
 
 
 @dataclass(frozen=True)
@@ -61,23 +67,16 @@ def sample(name: str, content: bytes, label: str = "", task: str = "") -> Sample
     InvalidArgumentError
         If the file cannot be read, or is beyond the budget.
     """
-    kind = Path(name).suffix.lower()
-    if kind not in KINDS:
-        raise hm.InvalidArgumentError("file", name, " or ".join(KINDS))
-    _check_size(kind, content)
+    check(name, content)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the columns that are left out are not counted, either
-        path = Path(folder, f"file{kind}")
+        path = Path(folder, f"file{Path(name).suffix.lower()}")
         path.write_bytes(content)
         try:
             X, y = hm.read_table(path, label or None)
         except hm.InvalidArgumentError as error:
             value = name if error.argument == "path" else error.value
             raise hm.InvalidArgumentError(error.argument, value, error.allowed) from None
-    rows, columns = X.shape
-    if rows > MOST_ROWS or columns > MOST_COLUMNS:
-        allowed = f"at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: {FEWER}"
-        raise hm.InvalidArgumentError("file", f"of {rows} rows and {columns} columns", allowed)
     asked = f", {label!r}" if label else ""
     chosen = str(getattr(y, "name", "")) or label or "y"
     told = f", task={task!r}" if task else ""
@@ -86,12 +85,74 @@ data = hm.Data(X, y{told}, scale="standard")"""
     return Sample(X, y, chosen, task or None, program)
 
 
-def _check_size(kind: str, content: bytes) -> None:
-    """Refuse a file that is too large, or would be when it is unpacked."""
-    size, most, state = len(content), MOST_BYTES, ""
-    if kind == ".npz" and size <= most and zipfile.is_zipfile(io.BytesIO(content)):
-        parts = zipfile.ZipFile(io.BytesIO(content)).infolist()
-        size, most, state = sum(part.file_size for part in parts), MOST_UNPACKED, " unpacked"
-    if size > most:
-        allowed = f"at most {most / 1e6:g} MB: {FEWER}"
-        raise hm.InvalidArgumentError("file", f"of {size / 1e6:.3g} MB{state}", allowed)
+def check(name: str, content: bytes) -> None:
+    """Refuse what is of no known kind, or beyond the budget, without reading the numbers.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is.
+    """
+    kind = Path(name).suffix.lower()
+    if kind not in KINDS:
+        raise hm.InvalidArgumentError("file", name, " or ".join(KINDS))
+    if len(content) > MOST_BYTES:
+        raise _too_large(f"of {len(content) / 1e6:.3g} MB", MOST_BYTES)
+    try:
+        shapes = list(_shapes(kind, io.BytesIO(content)))
+    except hm.InvalidArgumentError:
+        raise
+    except Exception:  # there are many, of archives and of headers
+        reason = (
+            "a file of numbers: this is none, is empty or shorter than it says, "
+            "or has objects, which could run anything"
+        )
+        raise hm.InvalidArgumentError("file", name, reason) from None
+    allowed = f"of at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: {FEWER}"
+    for rows, columns in shapes:
+        if rows > MOST_ROWS:
+            raise hm.InvalidArgumentError("file", f"of {rows} rows", allowed)
+        if columns > MOST_COLUMNS + 1:  # that of the labels
+            raise hm.InvalidArgumentError("file", f"of {columns} columns", allowed)
+
+
+def _too_large(size: str, most: int) -> hm.InvalidArgumentError:
+    return hm.InvalidArgumentError("file", size, f"at most {most / 1e6:g} MB: {FEWER}")
+
+
+def _shapes(kind: str, file: io.BytesIO) -> Iterator[tuple[int, int]]:
+    """Rows and columns of what a file contains, or says that it does."""
+    if kind == ".csv":
+        yield _of_text(file.getvalue())
+    elif kind == ".npy":
+        yield _of_array(file, len(file.getvalue()))
+    else:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+            if size > MOST_UNPACKED:
+                raise _too_large(f"of {size / 1e6:.3g} MB unpacked", MOST_UNPACKED)
+            for part in archive.infolist():
+                with archive.open(part) as array:
+                    yield _of_array(array, part.file_size)
+
+
+def _of_text(content: bytes) -> tuple[int, int]:
+    """Rows after one of names, and the most columns; none are counted of too many rows."""
+    ends = (b"\n", b"\r")
+    lines = max(content.count(end) for end in ends) + (not content.endswith(ends))
+    if lines > MOST_ROWS + 1:
+        return lines - 1, 0
+    separators = (line.count(mark) for line in content.splitlines() for mark in (b",", b";", b"\t"))
+    return lines - 1, 1 + max(separators, default=0)
+
+
+def _of_array(file: IO[bytes], size: int) -> tuple[int, int]:
+    """Rows and columns that the header of an array tells; `size` bytes must be enough for them."""
+    first = np.lib.format.read_magic(file) == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    columns = [dtype[name] for name in dtype.names or ()]
+    plain = all(column.kind in NUMBERS_AND_WORDS for column in columns or [dtype])
+    if not plain or not 0 < math.prod(shape) * dtype.itemsize <= size:
+        raise ValueError
+    return shape[0] if shape else 1, math.prod(shape[1:]) * max(1, len(columns))

@@ -74,7 +74,7 @@
     let total = 1, ended = false;
     tell("starting");
     try {
-      const response = await fetch("simulate?" + query, { signal: own.signal });
+      const response = await fetch("simulate?" + query, { method: "POST", signal: own.signal });
       if (!response.ok) throw new Error(await response.text());
       await read(response, (event) => {
         if (event.error) { ended = true; tell(event.error); return; }
@@ -139,7 +139,7 @@
       while (wished !== null) {
         const query = wished;
         wished = null;
-        const response = await fetch("curve?" + query);
+        const response = await fetch("curve?" + query, { method: "POST" });
         const drawing = response.ok ? await response.json() : {};
         if (drawing.data) await show(drawing);
       }
@@ -178,7 +178,7 @@
     resting = setTimeout(async () => {
       describing = new AbortController();
       try {
-        const response = await fetch("describe?" + address, { signal: describing.signal });
+        const response = await fetch("describe?" + address, { method: "POST", signal: describing.signal });
         if (response.ok) await read(response, (event) => {
           if (event.data) set("references", { data: event });
           if (event.sentence) set("sentence", { children: event.sentence });
@@ -240,9 +240,7 @@
     remember: function (address) {
       if (address === undefined || address === null) return;
       current = address;
-      const token = new URLSearchParams(window.location.search).get("token");
-      const all = [address, token ? "token=" + encodeURIComponent(token) : ""].filter(Boolean).join("&");
-      window.history.replaceState(window.history.state, "", all ? "?" + all : window.location.pathname);
+      window.history.replaceState(window.history.state, "", address ? "?" + address : window.location.pathname);
       rest(address);
     },
     follow: function (values, ids) {

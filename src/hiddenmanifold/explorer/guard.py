@@ -1,0 +1,134 @@
+"""Who is answered, what may be sent, and what the browser is told to allow the page.
+
+Whatever computes is asked by POST, of which a browser always tells the origin.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from flask import Response, abort, redirect, request
+
+from hiddenmanifold.explorer.upload import FEWER, MOST_BYTES
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LONGEST_REQUEST = 2_000_000
+"""Bytes of a request without a file: no view has more."""
+FILES = "/learn"
+"""Where files are sent to."""
+COOKIE = "hiddenmanifold"
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self' 'unsafe-inline'",  # plotly styles what it draws
+    "img-src": "'self' data: blob:",  # heat maps, and pictures that are saved
+    "connect-src": "'self' data:",  # a chosen file is read from a data: address
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+HEADERS = {
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Stands before the page.
+
+    Parameters
+    ----------
+    hosts : frozenset of str or None
+        Names by which the page may be asked for, so that no name of another site can be made to
+        point here; any if None.
+    token : str, optional
+        A word that must be known.
+    key : str
+        What a browser shows once it knew the word, in its place: it ends with the server.
+    """
+
+    hosts: frozenset[str] | None
+    token: str | None = None
+    key: str = field(default_factory=secrets.token_urlsafe)
+
+    def protect(self, server: Any, scripts: Sequence[str]) -> None:
+        """Stand before an application of Flask; `scripts` are hashes of those within its page."""
+        # one byte more than is allowed: what is longer is cut there without an error
+        server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES + 1
+        parts = {**POLICY, "script-src": " ".join([POLICY["script-src"], *scripts])}
+        policy = "; ".join(f"{name} {allowed}" for name, allowed in parts.items())
+
+        def confined(response: Response) -> Response:
+            response.headers.update({**HEADERS, "Content-Security-Policy": policy})
+            return response
+
+        server.before_request(self.refusal)
+        server.after_request(confined)
+
+    def refusal(self) -> Response | None:
+        """The answer to whom or what is refused."""
+        if self.hosts is not None and _name(f"//{request.host}") not in self.hosts:
+            return refused("The page does not answer to this name: see --allow-host.", 403)
+        if request.path != "/" and _foreign():
+            return refused("The page does not answer other sites.", 403)
+        if self.token is not None and (answer := self._asked_for_token(self.token)):
+            return answer
+        if request.path != FILES:
+            body(LONGEST_REQUEST)
+        return None
+
+    def _asked_for_token(self, token: str) -> Response | None:
+        """Take the word out of the address, into a cookie; refuse who knows neither."""
+        told = request.args.get("token", "")
+        if request.path == "/" and _same(told, token):
+            others = [(k, v) for k, v in request.args.items(multi=True) if k != "token"]
+            answer: Response = redirect(f"/?{urlencode(others)}", 303)
+            # not Strict: that cookie would be missing on the way from a link in a mail
+            answer.set_cookie(COOKIE, self.key, httponly=True, samesite="Lax")
+            return answer
+        if _same(request.cookies.get(COOKIE, ""), self.key):
+            return None
+        return refused("Open the page with ?token=… as the server was given.", 403)
+
+
+def refused(reason: str, status: int) -> Response:
+    """An answer in plain text, which no browser takes for a page."""
+    return Response(reason, status, mimetype="text/plain")
+
+
+def body(most: int) -> bytes:
+    """What was sent, counted while it is read: whoever sends chunks does not say how many."""
+    if (request.content_length or 0) <= most:
+        content: bytes = request.get_data()
+        if len(content) <= most:
+            return content
+    return abort(refused(f"More than {most / 1e6:g} MB: {FEWER}.", 413))  # type: ignore[no-any-return]
+
+
+def _foreign() -> bool:
+    """Whether another site asks, also one on another port of this machine."""
+    site = request.headers.get("Sec-Fetch-Site")  # only told to https and to this machine
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = request.headers.get("Origin")
+    return origin is not None and origin.partition("://")[2] != request.host
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # brackets that do not close
+        return None
+
+
+def _same(told: str, known: str) -> bool:
+    """Whether two words are the same, in a time that tells nothing of where they differ."""
+    return hmac.compare_digest(told.encode(errors="replace"), known.encode())
