@@ -285,9 +285,13 @@ def test_the_network_needs_a_token_or_a_name(listening):
     for token in (None, ""):
         with pytest.raises(hm.InvalidArgumentError, match="given, or names, to listen on 0.0.0.0"):
             server.listening("0.0.0.0", 0, token)
-    named = listening(names=["Page.Example"])
-    for host, status in (("page.example:80", 200), ("PAGE.example", 200), ("evil.example", 403)):
-        assert ask(named, Host=host)[0] == status
+    for name in ("", "page.example:8050", "http://page.example"):
+        with pytest.raises(hm.InvalidArgumentError, match="without a port"):
+            server.listening("0.0.0.0", 0, names=[name])
+    named = listening(names=["Page.Example", "fe80::1"])
+    for host in ("page.example:80", "PAGE.example", "[fe80::1]:80", "localhost"):
+        assert ask(named, Host=host)[0] == 200
+    assert ask(named, Host="evil.example")[0] == 403
     both = listening(names=["page.example"], token="word")
     assert ask(both, "/?token=word", Host="evil.example")[0] == 403
     assert ask(both, Host="page.example")[0] == 403

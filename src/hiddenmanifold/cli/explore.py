@@ -36,8 +36,8 @@ def explore(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Answer also to this name of this machine, and to those of the network who use "
-            "it, without a token if none is given; may be repeated.",
+            help="A name or address by which the page may be asked for, beside those of this "
+            "machine; repeat it for more. Beyond this machine it can take the place of a token.",
         ),
     ] = None,
     debug: Debug = False,

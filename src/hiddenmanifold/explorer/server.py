@@ -105,11 +105,14 @@ def listening(
     known = host in LOOPBACK or names
     if not known and not token:
         raise hm.InvalidArgumentError("token", token, f"given, or names, to listen on {host}")
-    hosts = frozenset({*LOOPBACK, *(name.lower() for name in names)}) if known else None
+    for name in names:
+        if not name or "/" in name or name.count(":") == 1:
+            raise hm.InvalidArgumentError("names", name, "without http:// and without a port")
+    hosts = frozenset({*LOOPBACK, *(name.strip("[]").lower() for name in names)})
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
     prepare()
-    app = application(Guard(hosts, token or None))
+    app = application(Guard(hosts if known else None, token or None))
     try:
         return make_server(host, port, app, threaded=True, request_handler=Handler)
     except (OSError, SystemExit) as error:
