@@ -517,14 +517,17 @@ def _unknowns(problem: Problem, V: float, Q: float, clean: float | None = None) 
 
 
 def _walk(problem: Problem) -> list[mpf]:
-    """Unknowns near the solution, by steps in n/p and lambda from where any start will do."""
+    """Unknowns near the solution, from where any start will do: by steps in n/p, then lambda."""
     ends = [mp.log(problem.n_over_p), mp.log(problem.regularisation)]
     begins = [min(ends[0], mp.log(2)), max(ends[1], mp.log(0.1))]
     known: list[tuple[mpf, list[mpf]]] = []
     at, pace = mpf(0), mpf(0)
-    while at < 1 or not known:
-        there = min(at + pace, mpf(1))
-        n_over_p, lam = (mp.exp(a + (b - a) * there) for a, b in zip(begins, ends, strict=True))
+    while at < 2 or not known:
+        there = min(at + pace, mpf(1 if at < 1 else 2))
+        parts = min(there, 1), max(there - 1, 0)
+        n_over_p, lam = (
+            mp.exp(a + (b - a) * part) for a, b, part in zip(begins, ends, parts, strict=True)
+        )
         near = replace(problem, n_over_p=n_over_p, regularisation=lam)
         guess = _extrapolated(known, there) if known else _unknowns(near, 1, 1, *[0.25] * near.sign)
         found = _newton(near, guess, ROUGHLY, 12 if known else 100)
