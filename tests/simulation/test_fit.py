@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear
+from scipy.optimize import linprog, lsq_linear
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -700,3 +700,23 @@ def test_a_solver_that_is_no_preconditioner_is_given_up():
     assert fit_module._refined(lambda r: r, left, target, 1.0) is None
     exact = fit_module._refined(lambda r: r / (np.diag(left) ** 2 + 1.0), left, target, 1.0)
     np.testing.assert_allclose(exact, target / (np.diag(left) ** 2 + 1.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "low"), [("hinge", 0.0), ("absolute", -1.0)])
+def test_weights_are_zero_where_the_samples_hold_them_in_equilibrium(name, low):
+    """w = 0 is best, at any λ, if slopes at the corner can balance those of the rarer label."""
+    held = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        n, p = int(rng.integers(20, 70)), 6
+        X = np.tanh(rng.standard_normal((n, p)))
+        y = np.where(X[:, 0] + rng.standard_normal(n) + 0.8 > 0, 1.0, -1.0)
+        pulls = np.vstack([X.T * y, y])  # on the weights, and on the intercept
+        bounds = [(low, 1.0) if one > 0 else (1.0, 1.0) for one in y]
+        balance = linprog(np.zeros(n), A_eq=pulls, b_eq=np.zeros(p + 1), bounds=bounds)
+        lams = np.array([1e-3, 1.0, 1e3, 1e6])
+        fits = fit_path(made(name), CLASSIFICATION, X, y, lams, intercept=True)
+        assert [not fit.w.any() for fit in fits] == [balance.status == 0] * 4
+        assert max(fit.optimality for fit in fits) <= GOOD
+        held.append(balance.status == 0)
+    assert 0 < sum(held) < 10
