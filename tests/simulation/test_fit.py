@@ -667,6 +667,57 @@ def test_scales_beyond_single_precision_are_fitted(name, n, p, scale, intercept)
     np.testing.assert_allclose(scaled.w * scale, fit.w, atol=1e-4 * np.abs(fit.w).max())
 
 
+REGISTERED = [(name, task) for name in REGISTRY for task in sorted(REGISTRY[name].tasks)]
+
+
+@both
+@pytest.mark.parametrize(("name", "task"), REGISTERED)
+def test_features_of_any_scale_have_the_same_fit_to_the_bit(name, task, intercept):
+    for n, p in ((40, 30), (30, 40)):
+        X, y = problem(task, n, p, seed=22)
+        lams = np.array([1.0, 1e-2, 1e-5])
+        lams = np.append(lams, 0.0) if name == "square" else lams
+        expected = fit_path(made(name), task, X, y, lams, intercept=intercept)
+        for scale in (2.0**20, 2.0**64, 2.0**-64, 2.0**200):
+            fits = fit_path(made(name), task, scale * X, y, scale**2 * lams, intercept=intercept)
+            for fit, same in zip(fits, expected, strict=True):
+                assert (scale * fit.w == same.w).all()
+                assert (fit.b, fit.objective, fit.optimality) == (
+                    same.b,
+                    same.objective,
+                    same.optimality,
+                )
+                assert fit.optimality <= attainable(fit, y)
+
+
+def test_scales_beyond_all_bounds_are_no_error():
+    X, y = problem(CLASSIFICATION, 20, 30)
+    for scale in (1e-300, 1e300):
+        for name in REGISTRY:
+            (fit,) = fit_path(made(name), CLASSIFICATION, scale * X, y, np.array([1e-30]))
+            assert np.isfinite(fit.w).all()
+
+
+@both
+@pytest.mark.parametrize("delta", [0.1, 0.01])
+def test_walls_that_a_small_regularisation_leaves_are_met_by_short_steps(delta, intercept):
+    # a step of Newton's that bends a straight sample is too long by the ratio of its bend to λ
+    X, y = problem(CLASSIFICATION, 60, 50, seed=3)
+    (fit,) = fit_path(
+        SmoothedHinge(delta), CLASSIFICATION, X, y, np.array([1e-8]), intercept=intercept
+    )
+    assert fit.optimality <= GOOD
+
+
+def test_a_minimum_below_rounding_is_soon_given_up(monkeypatch):
+    X, y = problem(CLASSIFICATION, 60, 50)
+    steps, inner = [], newton._line_search
+    monkeypatch.setattr(newton, "_line_search", lambda *a: steps.append(0) or inner(*a))
+    (fit,) = fit_path(made("smoothed_hinge"), CLASSIFICATION, X, y, np.array([1e-30]))
+    assert fit.optimality > ACCEPTED
+    assert len(steps) < 2 * newton.MAX_ITERATIONS
+
+
 @both
 @pytest.mark.parametrize(("n", "p"), [(400, 300), (300, 400)])
 def test_large_ridge_fits_are_refined_to_rounding_from_single_precision(

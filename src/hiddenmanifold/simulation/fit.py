@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 
@@ -15,7 +16,15 @@ from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, solver
+from hiddenmanifold.simulation.problem import (
+    EPS,
+    GOOD,
+    Fit,
+    Shortfalls,
+    certified,
+    scaled,
+    solver,
+)
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
@@ -53,14 +62,15 @@ def fit_path(
     if not loss.quadratic and not (lams > 0).all():
         raise InvalidArgumentError("lams", lams.min(), ONLY_SQUARE)
     order = np.argsort(lams)[::-1]
-    data = Shortfalls.of(loss, task, X, y, intercept=intercept)
+    scale, inner = scaled(X, lams)
+    data = Shortfalls.of(loss, task, X, y, intercept=intercept, scale=scale)
     path = square_path if loss.quadratic else newton_path
     if loss.has_jumps:
         path = interior_point_path
     if intercept and np.ptp(y) == 0:
         path = _intercept_alone
-    fits = dict(zip(order, path(loss, data, lams[order]), strict=True))
-    return [fits[i] for i in range(len(order))]
+    fits = dict(zip(order, path(loss, data, inner[order]), strict=True))
+    return [replace(fits[i], w=fits[i].w / scale) for i in range(len(order))]
 
 
 def numbers_needed(loss: Loss, n: int, p: int) -> float:

@@ -16,6 +16,13 @@ from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, certified, 
 
 MAX_ITERATIONS = 300
 """A loss with sharp corners crosses many of them, a few at a time."""
+PATIENCE = 20
+"""Steps in a row that gain nothing after which rounding, or a wall of kinks, has the last word."""
+LOST = 1e-4
+"""Relative gap at which the way down to a small λ ends: below it rounding only grows."""
+SHORTEST = 1e-18
+"""Length of a step that is given up. Where a step bends samples that Newton's matrix took to be
+straight, the loss is up to 1/λ times as stiff as this knew: the step is too long by as much."""
 TARGET = 1e-7 * GOOD
 """Relative gap at which the iteration stops; Newton squares its error, so it costs little."""
 
@@ -45,6 +52,8 @@ def _down(space: Space, lam: float, start: tuple[Array, float]) -> Fit:
     rungs = 1 + int(np.ceil((np.log(above) - np.log(lam)) / np.log(3)))
     for rung in np.geomspace(above, lam, rungs).tolist():
         x, b = _newton(space, rung, x, b)
+        if certified(space.loss, space.data, rung, space.weights(x), b).optimality > LOST:
+            break
     return certified(space.loss, space.data, lam, space.weights(x), b)
 
 
@@ -75,7 +84,7 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
     A step needs few digits: single precision has them, unless the last step disappointed.
     """
     loss, state = space.loss, space.state(lam, x, b, space.fields(x))
-    last, accuracy, iterative, precise = np.inf, 0.5, True, False
+    last, accuracy, iterative, precise, idle = np.inf, 0.5, True, False, 0
     for _ in range(MAX_ITERATIONS):
         if space.data.free:
             b = space.data.best_intercept(loss, state.fields, state.b)
@@ -102,7 +111,12 @@ def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]
         lower = _line_search(space, lam, state, g, step)
         if lower is None and precise:
             break
-        state = lower or state
+        lower = lower or state
+        gained = lower.objective < (1 - GOOD) * state.objective
+        idle = 0 if gained or not (poor and precise) else idle + 1
+        if idle == PATIENCE:
+            break
+        state = lower
     return state.x, state.b
 
 
@@ -118,7 +132,7 @@ def _line_search(
         new = space.state(lam, x, state.b + length * db, fields)
         if new.objective <= state.objective * (1 + 1e-14) + 1e-4 * length * slope:
             return new
-        if length < 1e-8:
+        if length < SHORTEST:
             return new if new.objective <= state.objective * (1 + 1e-13) else None
         length *= 0.5
 

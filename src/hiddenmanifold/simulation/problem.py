@@ -27,6 +27,12 @@ GOOD = 1e-10
 """Relative distance from the minimum that every fit aims for, and most stay far below."""
 ROUNDING = 1e-14
 """Relative size of an objective that is known to no digit, in units of `Shortfalls.unit`."""
+USUAL = 8
+"""Binary exponents of scales at which features are fitted as they are. No step overflows there;
+yet the steps of an intercept and of weights are measured against one another, so that other units
+would change the last digits of fits that need none."""
+LARGEST = 1000
+"""Binary exponent of a number that leaves some room below the largest, as its inverse does."""
 EPS = float(np.finfo(float).eps)
 
 
@@ -51,9 +57,11 @@ class Shortfalls:
     unit: float
 
     @classmethod
-    def of(cls, loss: Loss, task: Task, X: Array, y: Array, *, intercept: bool) -> Shortfalls:
-        """Bring features and labels into the common form."""
-        root = np.sqrt(X.shape[1])
+    def of(
+        cls, loss: Loss, task: Task, X: Array, y: Array, *, intercept: bool, scale: float = 1.0
+    ) -> Shortfalls:
+        """Bring features, in units of `scale`, and labels into the common form."""
+        root = scale * np.sqrt(X.shape[1])
         if task is Task.REGRESSION:
             return cls(X / root, y, np.ones(len(y)), intercept, float(np.abs(y).sum()))
         t = np.full(len(y), loss.anchor)
@@ -119,6 +127,22 @@ class Shortfalls:
                 break
             b, reach = float(guess), 4 * reach
         return b
+
+
+def scaled(X: Array, lams: Array) -> tuple[float, Array]:
+    """The power of two c next to the root mean square of features of unusual size, and λ/c².
+
+    The fit of X/c at λ/c² is that of X at λ, with c times the weights, and no digit is lost. Where
+    λ/c² would be no number, it is taken to be so small that no objective knows.
+    """
+    rms = linalg.norm(X.ravel("K"), check_finite=False) / np.sqrt(X.size)  # does not overflow
+    exponent = np.rint(np.log2(rms)) if rms else 0.0
+    if abs(exponent) <= USUAL:
+        return 1.0, lams
+    least = 2.0**-LARGEST
+    finite = 0.5 * (np.log2(max(lams.max(), least)) - LARGEST)  # nor does λ/c²
+    c = float(2.0 ** np.clip(exponent, np.ceil(finite), LARGEST))
+    return c, np.maximum(lams / c / c, least * (lams > 0))
 
 
 def solver(matrix: Array, ridge: float) -> Callable[[Array], Array]:
