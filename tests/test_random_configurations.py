@@ -7,7 +7,7 @@ from configurations import random_model, random_points
 
 import hiddenmanifold as hm
 from hiddenmanifold import kernel
-from hiddenmanifold.theory.saddle_point import TOLERANCE
+from hiddenmanifold.theory.certificate import TOLERANCE
 from seeds import some_slow
 
 SMALL = 1e-12

@@ -477,7 +477,7 @@ def test_an_even_rule_given_by_its_probability_tells_exactly_nothing_at_first():
 
 
 def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.theory.saddle_point.TOLERANCE", 1e-20)
+    monkeypatch.setattr("hiddenmanifold.theory.certificate.TOLERANCE", 1e-20)
     found = optimum(RULES["three"], 4.0)
     assert found["status"][0] != Status.CONVERGED
     assert np.isnan(found["generalisation_error"][0])

@@ -16,17 +16,12 @@ from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
 from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.theory import limits
+from hiddenmanifold.theory.certificate import CONDITIONED
 from hiddenmanifold.theory.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
 from hiddenmanifold.theory.mixture import MixtureChannel, SquareMixtureChannel
 from hiddenmanifold.theory.overlaps import closing, overlaps
-from hiddenmanifold.theory.saddle_point import (
-    CONDITIONED,
-    Outcome,
-    SaddlePoint,
-    rescue,
-    solve,
-)
+from hiddenmanifold.theory.saddle_point import Outcome, SaddlePoint, rescue, solve
 from hiddenmanifold.theory.scores import CONSTANT, Observed, observe
 from hiddenmanifold.theory.sensitivity import slope_along, tangents
 

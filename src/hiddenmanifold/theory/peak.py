@@ -14,9 +14,9 @@ from hiddenmanifold.numerics.minima import Samples, hidden_turns, least_of_each,
 from hiddenmanifold.points import Points
 from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.theory.certificate import TOLERANCE
 from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.observables import test_error
-from hiddenmanifold.theory.saddle_point import TOLERANCE
 from hiddenmanifold.theory.separability.direction import least
 from hiddenmanifold.theory.separability.line import Line, thresholds
 

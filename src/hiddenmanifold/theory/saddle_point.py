@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
-from hiddenmanifold.errors import CERTIFICATES, Status
+from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.kernel import engine
 from hiddenmanifold.numerics.newton import (
@@ -21,8 +20,17 @@ from hiddenmanifold.numerics.newton import (
 )
 from hiddenmanifold.numerics.special import positive_root
 from hiddenmanifold.points import Limit, Points
+from hiddenmanifold.theory.certificate import (
+    ACCURATE,
+    CONDITIONED,
+    HANDOVER,
+    TOLERANCE,
+    Certificate,
+    polish,
+)
 from hiddenmanifold.theory.channel import COLLAPSED, Channel, Hats
 from hiddenmanifold.theory.complements import Complements, Refined
+from hiddenmanifold.theory.continuation import followed
 from hiddenmanifold.theory.neighbours import interpolated
 from hiddenmanifold.theory.overlaps import Overlaps, closing, overlaps
 from hiddenmanifold.theory.proximal_curve import RULES
@@ -34,10 +42,6 @@ START_TOLERANCE = 1e-5
 """Residual at which the roughest quadrature hands over to the finer ones."""
 RESCUE_TOLERANCE = 1e-10
 """The same for hard points: beside a threshold 1e-5 is reached long before the solution."""
-HANDOVER = 1e-5
-"""Newton step after which the first finer quadrature hands over to the next."""
-ACCURATE = 1e-11
-"""Estimated error of the unknowns at which a point is left alone."""
 FIRST = 1
 """Level of quadrature on which points that have a good start begin."""
 FINER = 2
@@ -52,28 +56,16 @@ NEARBY = MAX_ITERATIONS // 3
 """The same if the start is known to be close."""
 LONGEST_WALK = 2000
 """Evaluations of the equations after which the walk of a point is given up."""
-FIRST_STRIDE = 3.0
-"""First step of a walk, in the logarithm of a parameter; it doubles where the solves are quick."""
-SHORTEST_STRIDE = 0.01
-"""Step below which a walk is given up."""
-FEW_ITERATIONS = 5
-"""Iterations of a quick solve."""
+TINY = 1e-300
+"""Length of a path that has none."""
 MODERATE = 1e4
 """Largest n/p and 1/λ at which every point can be solved without a walk."""
-POLISHING = 5
-"""Newton turns on each of the finer levels, at most."""
-TOLERANCE = 1e-9
-"""Largest residual and estimated error of a solution that is called converged."""
 ROUNDED = 4.0
 """Rounding of the equations, in units of the machine's, beside that of the unknowns themselves.
 
 The logarithms of the overlaps follow those of the channel averages with slopes of at most 4."""
 MAGNIFIED = 1e-10
 """Estimated effect of rounding from which on a point is solved without cancellation."""
-CONDITIONED = 1e-7
-"""Largest estimated effect of rounding on a solution that is called converged.
-
-Estimates exceed the true effect by ten to a hundred times, so that this keeps eight digits."""
 
 
 @dataclass(frozen=True)
@@ -124,29 +116,6 @@ class Closure:
     weight: Array
     hats: Hats
     dy: Array
-
-
-@dataclass
-class Certificate:
-    """How the solve of each point ended, and how well: arrays (points,).
-
-    ``quadrature_error`` estimates the relative error of the unknowns, by the Newton step that a
-    finer quadrature still asks for, and is no smaller than the probability that its nodes miss.
-    ``conditioning_error`` estimates the one that rounding causes, magnified by the inverse of
-    Newton's matrix.
-    """
-
-    status: Integers
-    residual: Array
-    quadrature_error: Array
-    conditioning_error: Array
-    iterations: Integers
-
-    @property
-    def columns(self) -> Columns:
-        """The same as named results."""
-        found: Columns = {name: getattr(self, name) for name in CERTIFICATES}
-        return {**found, "status": self.status.astype(np.int8)}
 
 
 @dataclass
@@ -276,40 +245,8 @@ def _continuation(problem: SaddlePoint) -> Solution:
 
     start = replace(problem, points=points.standing_in(np.exp(easy)))
     found = _newton(start, _first_turn(start), FINER, 2 * MAX_ITERATIONS)
-    return _walked(found, easy - goal, at, LONGEST_WALK >> problem.channel.spared)
-
-
-def _walked(
-    found: Solution,
-    length: Array,
-    at: Callable[[Array, Integers, Array], Solution],
-    longest: int,
-) -> Solution:
-    """Follow solutions from where they were found to a distance, extrapolating along the way.
-
-    ``at(distance, index, x)`` solves the points `index` at a distance on their way, from guesses x;
-    `longest` bounds its evaluations of the equations.
-    """
-    done = np.zeros_like(length)
-    previous, previous_step = found.x.copy(), np.ones_like(length)
-    step = np.full_like(length, FIRST_STRIDE)
-    alive = found.residual <= START_TOLERANCE
-    while (walking := np.flatnonzero(alive & (done < length))).size:
-        stride = np.minimum(step[walking], length[walking] - done[walking])
-        x = found.x[walking]
-        guess = x + (x - previous[walking]) * (stride / previous_step[walking])[:, None]
-        trial = at(done[walking] + stride, walking, guess)
-        found.iterations[walking] += trial.iterations
-        good = trial.residual <= START_TOLERANCE
-        i = walking[good]
-        previous[i], previous_step[i] = found.x[i], stride[good]
-        found.x[i], found.residual[i] = trial.x[good], trial.residual[good]
-        done[i] = np.where(stride[good] < step[i], length[i], done[i] + stride[good])
-        step[i] *= np.where(trial.iterations[good] <= FEW_ITERATIONS, 2.0, 1.0)
-        step[walking[~good]] /= 3.0
-        alive[walking] &= (step[walking] > SHORTEST_STRIDE) & (found.iterations[walking] < longest)
-    found.residual[done < length] = np.inf
-    return found
+    longest = LONGEST_WALK >> problem.channel.spared
+    return followed(found, easy - goal, at, longest, START_TOLERANCE)
 
 
 def _extreme(problem: SaddlePoint) -> Refined:
@@ -322,7 +259,7 @@ def _extreme(problem: SaddlePoint) -> Refined:
     rank = features.visible(points.gamma).rank
 
     def equations(distance: Array, index: Integers) -> Complements:
-        part = np.minimum(1.0, distance / np.maximum(length[index], SHORTEST_STRIDE))
+        part = np.minimum(1.0, distance / np.maximum(length[index], TINY))
         alpha, lam = np.exp(near[:, index] + part * (goal - near)[:, index])
         there = replace(points[index], alpha=alpha, lam=lam)
         return Complements(problem.channel, features, there, rank[index])
@@ -333,7 +270,8 @@ def _extreme(problem: SaddlePoint) -> Refined:
 
     everyone = np.arange(len(length))
     start = replace(problem, points=equations(np.zeros_like(length), everyone).points)
-    found = _walked(_newton(start, _first_turn(start), FINER), length, at, LONGEST_WALK)
+    found = _newton(start, _first_turn(start), FINER)
+    found = followed(found, length, at, LONGEST_WALK, START_TOLERANCE)
     return equations(length, everyone).refined(found.x)
 
 
@@ -405,39 +343,3 @@ def _accept(outcome: Outcome, index: Integers, known: Refined) -> None:
     outcome.conditioning_error[index] = error[right]
     for name in ("x", "e", "data_loss", "residual", "quadrature_error"):
         getattr(outcome, name)[index] = getattr(known, name)[right]
-
-
-def polish(
-    found: Certificate,
-    index: Integers,
-    turn: Callable[[Integers, int], tuple[Array, Array, Booleans]],
-    finest: int = len(RULES) - 1,
-    settled: Integers | None = None,
-) -> None:
-    """Climb to finer quadrature until a finer one no longer moves the solutions.
-
-    ``turn(index, level)`` takes a Newton step, and records residuals and the status of points that
-    are not certified. It returns the error that the step corrects (points where it is infinite are
-    lost), the probability that the nodes miss, and whether the error is as small as it can be.
-    Points that have `settled` on the first level begin above it.
-    """
-    above = [] if settled is None else [settled]
-    for level in range(1, finest + 1):
-        # the first turn on a level judges the solution of the level before; the others polish
-        waiting = index
-        for turns in range(POLISHING):
-            if not waiting.size:
-                break
-            error, missed, accurate = turn(waiting, level)
-            if turns == 0:
-                found.quadrature_error[waiting] = np.maximum(error, missed)
-            found.iterations[waiting] += 1
-            within = np.maximum(found.quadrature_error, found.residual)[waiting] <= TOLERANCE
-            last = level == finest  # conditioning may forbid more
-            certified = (accurate | last) & within & (level > 1)
-            found.status[waiting[certified]] = Status.CONVERGED
-            # Newton squares its error: on the way up the next turn can be left to the next level
-            enough = accurate if level > 1 else error <= HANDOVER
-            above.append(waiting[enough & ~certified])
-            waiting = waiting[~enough & np.isfinite(error)]
-        index, above = np.concatenate([waiting, *above]), []

@@ -31,7 +31,7 @@ from hiddenmanifold.features.sight import Sight
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.theory.bayes.labels import STEP, TABLE_LEVEL, Labels, Table, labels_of
-from hiddenmanifold.theory.saddle_point import (
+from hiddenmanifold.theory.certificate import (
     ACCURATE,
     CONDITIONED,
     TOLERANCE,
