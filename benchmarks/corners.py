@@ -145,8 +145,7 @@ class Case:
 
     def solved(self, guess: dict[str, float] | None = None) -> dict[str, float]:
         """The truth, looked for beside a guess if there is one."""
-        start = self.start(guess) if guess and self.loss != "logistic" else None
-        found = multiprecision.solve(self.problem, start)
+        found = multiprecision.solve(self.problem, self.start(guess) if guess else None)
         return {name: float(getattr(found, name)) for name in JUDGED}
 
 
