@@ -76,13 +76,13 @@ format: $(STAMP) ## Rewrite the sources in the house style
 
 clean: ## Remove the environment and everything built
 	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf src/*.egg-info src/hiddenmanifold/kernel/_kernel.*.so
+	rm -rf src/*.egg-info src/hiddenmanifold/compiled/_extension.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/kernel/*.[ch])
+$(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/compiled/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "error: hiddenmanifold needs Python >= 3.11, and '$(PYTHON)' is not one;" \
 	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }

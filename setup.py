@@ -1,15 +1,15 @@
-"""The compiled kernel; without a compiler the package is installed without it, and is slower."""
+"""The compiled extension; without a compiler the package is installed without it, and is slower."""
 
 from setuptools import Extension, setup
 
-KERNEL = "src/hiddenmanifold/kernel"
+COMPILED = "src/hiddenmanifold/compiled"
 
 setup(
     ext_modules=[
         Extension(
-            "hiddenmanifold.kernel._kernel",
-            sources=[f"{KERNEL}/_kernel.c"],
-            depends=[f"{KERNEL}/proximal_curve.h"],
+            "hiddenmanifold.compiled._extension",
+            sources=[f"{COMPILED}/_extension.c"],
+            depends=[f"{COMPILED}/proximal_curve.h"],
             optional=True,
         )
     ]

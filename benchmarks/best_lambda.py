@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 import hiddenmanifold as hm
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
 from hiddenmanifold.teachers import Linear, Logistic, Sign
 
 LAMS = np.concatenate([[0.0], np.logspace(-12, 12, 400), [np.inf]])

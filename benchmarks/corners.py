@@ -21,7 +21,7 @@ from page import heading
 import hiddenmanifold as hm
 import multiprecision
 from given import Given, random_features
-from hiddenmanifold import kernel
+from hiddenmanifold import compiled
 from hiddenmanifold.features import Covariance, Deep, Features, Layer
 
 SEED = 20020933
@@ -170,12 +170,12 @@ def wrong(found: dict[str, float], truth: dict[str, float]) -> list[str]:
 @contextmanager
 def engine(name: str) -> Iterator[None]:
     """Compute with the compiled kernel, or without."""
-    built = kernel._kernel
-    kernel._kernel = built if name == "compiled" else None
+    built = compiled._extension
+    compiled._extension = built if name == "compiled" else None
     try:
         yield
     finally:
-        kernel._kernel = built
+        compiled._extension = built
 
 
 # the corners
@@ -257,7 +257,7 @@ def drawn(points: int, seed: int = SEED) -> list[Case]:
 def main(points: int = POINTS) -> None:
     cases, begun = drawn(points), time.perf_counter()
     found = {}
-    for name in kernel.ENGINES if kernel.engine() == "compiled" else ("numpy",):
+    for name in compiled.ENGINES if compiled.engine() == "compiled" else ("numpy",):
         with engine(name):
             found[name] = [case.predicted() for case in cases]
     told = time.perf_counter() - begun

@@ -11,9 +11,9 @@ from configurations import model
 from page import heading
 
 import hiddenmanifold as hm
-from hiddenmanifold.execution import Crew
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import asymptotics
 
 LOW, HIGH = 1e-8, 1e5
 ACCURACY = 1e-5

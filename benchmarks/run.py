@@ -20,7 +20,7 @@ from page import heading
 
 import hiddenmanifold as hm
 import simulation
-from hiddenmanifold import kernel
+from hiddenmanifold import compiled
 
 REGULARISATION = 1e-4
 
@@ -66,16 +66,16 @@ def best_rate(loss, grid, repeats=5, **options) -> float:
 @contextmanager
 def numpy_alone():
     """Without the compiled kernel."""
-    built, kernel._kernel = kernel._kernel, None
+    built, compiled._extension = compiled._extension, None
     try:
         yield
     finally:
-        kernel._kernel = built
+        compiled._extension = built
 
 
 def engines(grid: int = 100, repeats: int = 4) -> None:
     heading("Compiled kernel against NumPy: Figure 3 grid, one core, CPU time, turn by turn")
-    if kernel.engine() == "numpy":
+    if compiled.engine() == "numpy":
         print("the kernel is not built")
         return
     print("                 µs/point: NumPy   compiled   ratio   largest relative difference")
@@ -115,7 +115,7 @@ def threads(grid: int = 100, repeats: int = 4) -> None:
             list(pool.map(run, range(2)))
             alone.append(middle - start)
             together.append(time.perf_counter() - middle)
-    print(f"{min(alone) / min(together):.2f} times as fast ({kernel.engine()})")
+    print(f"{min(alone) / min(together):.2f} times as fast ({compiled.engine()})")
 
 
 def import_time() -> None:

@@ -17,8 +17,8 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import hiddenmanifold as hm
-from hiddenmanifold.simulation.data import Sample, Sizes, World
 from hiddenmanifold.simulation.fit import Fit, fit_path
+from hiddenmanifold.simulation.samples import Sample, Sizes, World
 
 GAP = 1e-10
 N, D = 512, 256

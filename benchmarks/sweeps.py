@@ -14,7 +14,7 @@ import numpy as np
 from page import heading
 
 import hiddenmanifold as hm
-from hiddenmanifold.execution import Crew
+from hiddenmanifold.parallel.workers import Crew
 
 SWEEP = {"n_over_d": 2.0, "p_over_n": [0.5, 1.0, 2.0], "regularisation": 0.01, "d": 250}
 

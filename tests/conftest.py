@@ -35,9 +35,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(params=["compiled", "numpy"])
 def each_engine(request, monkeypatch):
     """Run a test by the compiled kernel, and by NumPy."""
-    from hiddenmanifold import kernel
+    from hiddenmanifold import compiled
 
     if request.param == "numpy":
-        monkeypatch.setattr(kernel, "_kernel", None)
-    elif kernel.engine() == "numpy":
+        monkeypatch.setattr(compiled, "_extension", None)
+    elif compiled.engine() == "numpy":
         pytest.skip("the kernel is not built")

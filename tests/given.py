@@ -4,9 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold import activations, projections
-from hiddenmanifold.activations import Activation
-from hiddenmanifold.features import Covariance, Deep, Layer, Projected, RandomFeatures
+from hiddenmanifold.features import (
+    Covariance,
+    Deep,
+    Layer,
+    Projected,
+    RandomFeatures,
+    activations,
+    projections,
+)
+from hiddenmanifold.features.activations import Activation
 from hiddenmanifold.model import Model
 
 

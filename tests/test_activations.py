@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import erf
 
 from hiddenmanifold import InvalidArgumentError
-from hiddenmanifold.activations import REGISTRY, Activation, Custom, kappas_by_quadrature
+from hiddenmanifold.features.activations import REGISTRY, Activation, Custom, kappas_by_quadrature
 
 PROPERTY = settings(max_examples=40)
 

@@ -12,7 +12,7 @@ from scipy.special import erfc, expit, ndtr
 
 import hiddenmanifold as hm
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Status
-from hiddenmanifold.bayes import bayes_optimal
+from hiddenmanifold.api.bayes_optimal import bayes_optimal
 from seeds import some_slow
 
 T = hm.teachers

@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 
 import hiddenmanifold as hm
-from hiddenmanifold import chunked
+from hiddenmanifold.api import lazy
 from hiddenmanifold.errors import MissingExtraError
-from hiddenmanifold.theory.asymptotics import Batch
+from hiddenmanifold.theory.predictions import Batch
 
 pytestmark = pytest.mark.slow
 
@@ -119,11 +119,11 @@ def test_columns_are_known_by_their_names():
         return xr.Dataset(columns if x.values[0] < 2 else dict(reversed(columns.items())))
 
     x = xr.DataArray([1.0, 2.0, 3.0], dims="x", coords={"x": [1.0, 2.0, 3.0]})
-    ds = chunked.chunked(function, {"x": x}, {"x": 1}).compute()
+    ds = lazy.chunked(function, {"x": x}, {"x": 1}).compute()
     assert (ds.a.values.tolist(), ds.b.values.tolist()) == ([1, 2, 3], [-1, -2, -3])
 
 
 def test_without_dask_there_is_a_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'hiddenmanifold\[cluster\]'"):
-        chunked.chunked(lambda **_: None, {}, "auto")
+        lazy.chunked(lambda **_: None, {}, "auto")

@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 import hiddenmanifold as hm
-from hiddenmanifold.execution import LostWorkerError
+from hiddenmanifold.parallel.workers import LostWorkerError
 from hiddenmanifold.storage import Store
 
 distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")

@@ -8,7 +8,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import hiddenmanifold as hm
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import Logistic, Square
 from hiddenmanifold.simulation.fit import fit_path
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import hiddenmanifold as hm
 from hiddenmanifold.cli import app
-from hiddenmanifold.cli.outcome import Code
-from hiddenmanifold.data.curves import Footing
+from hiddenmanifold.cli.exit_codes import Code
+from hiddenmanifold.data.learning_curve import Footing
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

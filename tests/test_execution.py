@@ -17,20 +17,20 @@ import xarray as xr
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
-from hiddenmanifold import execution
-from hiddenmanifold.execution import Crew, LostWorkerError
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.points import Points
-from hiddenmanifold.simulation.data import Sizes, World
+from hiddenmanifold.parallel import workers
+from hiddenmanifold.parallel.workers import Crew, LostWorkerError
 from hiddenmanifold.simulation.experiment import Trial
-from hiddenmanifold.theory.asymptotics import Batch, Request
-from hiddenmanifold.theory.bayes import optimum as bayes
-from hiddenmanifold.theory.bayes.labels import Table, labels_of
-from hiddenmanifold.theory.channel import BinaryChannel
-from hiddenmanifold.theory.closed_forms import SquareBinaryChannel
-from hiddenmanifold.theory.saddle_point import rescue, solve
-from hiddenmanifold.theory.scores import auc
+from hiddenmanifold.simulation.samples import Sizes, World
+from hiddenmanifold.theory.bayes import fixed_points
+from hiddenmanifold.theory.bayes.label_information import Table, labels_of
+from hiddenmanifold.theory.labels_side.channel import BinaryChannel
+from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import Batch, Request
+from hiddenmanifold.theory.scores.distribution import auc
 from hiddenmanifold.theory.separability import line
+from hiddenmanifold.theory.solver.saddle_point import rescue, solve
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def small_batches(monkeypatch):
     """Several batches of few points."""
     monkeypatch.setattr(BinaryChannel, "batch", 7)
     monkeypatch.setattr(SquareBinaryChannel, "batch", 20)
-    monkeypatch.setattr(bayes, "BATCH", 4)
+    monkeypatch.setattr(fixed_points, "BATCH", 4)
     monkeypatch.setattr(line, "BATCH", 4)
 
 
@@ -228,14 +228,16 @@ def test_what_features_alone_decide_can_be_sent_whatever_the_loss(processes):
 
 # ---------------------------------------------------------------- jobs are values
 
-EQUATIONS = bayes.Equations(
+EQUATIONS = fixed_points.Equations(
     labels_of(MODEL.teacher), MODEL.features.sight(np.array([0.5, 2.0])), np.log([1.0, 3.0])
 )
 POINTS = Points.of(np.array([0.5, 2.0]), np.array([1.0, 0.3]), np.array([1e-2, 1.0]))
 JOBS = {
     "solve": Batch(MODEL, POINTS, solve, Request(("n", "p"), {"auc": auc})),
     "rescue": Batch(MODEL, POINTS, rescue),
-    "bayes": bayes.Batch(EQUATIONS, Table.of(EQUATIONS.labels, 0.25 * np.arange(-96.0, 40.0))),
+    "bayes": fixed_points.Batch(
+        EQUATIONS, Table.of(EQUATIONS.labels, 0.25 * np.arange(-96.0, 40.0))
+    ),
     "threshold": line.Stretch(line.Line.of(MODEL), "n_over_d", np.array([0.1, 3.0])),
     "trial": Trial(MODEL, Sizes(30, 20, 10), (0.1, 1.0), np.random.SeedSequence(5), 40, False),
 }
@@ -565,11 +567,11 @@ def test_a_trial_has_one_thread_wherever_it_runs(monkeypatch):
 
 
 def test_as_many_as_there_is_work_and_room_for(monkeypatch):
-    monkeypatch.setattr(execution, "can_fork", lambda: True)
+    monkeypatch.setattr(workers, "can_fork", lambda: True)
     assert Crew(4).at_once(9) == 4
     assert Crew(4).at_once(3) == 3
     assert Crew(1).at_once(9) == 1
     assert Crew(4, Inline()).at_once(9) == 1  # of this machine's memory
-    monkeypatch.setattr(execution, "can_fork", lambda: False)
+    monkeypatch.setattr(workers, "can_fork", lambda: False)
     assert Crew(4).at_once(9) == 1
     assert Crew(4).at_once(9, threads=True) == 4

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, losses
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import (
     REGISTRY,
     Absolute,

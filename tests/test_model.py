@@ -15,13 +15,12 @@ from hiddenmanifold import (
     IncompatibleIngredientsError,
     InvalidArgumentError,
     Model,
-    activations,
     losses,
-    projections,
     teachers,
 )
-from hiddenmanifold.ingredients import Task
-from hiddenmanifold.points import RATIOS, exponents
+from hiddenmanifold.checks import Task
+from hiddenmanifold.features import activations, projections
+from hiddenmanifold.theory.points import RATIOS, exponents
 
 PROPERTY = settings(max_examples=60)
 

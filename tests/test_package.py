@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import hiddenmanifold as hm
-from hiddenmanifold import kernel, versions
+from hiddenmanifold import compiled, versions
 
 PARTS = {"activation": "sign", "projection": "gaussian", "teacher": "sign", "loss": "square"}
 LAM = "regularisation"
@@ -34,7 +34,7 @@ def test_versions_are_shown(capsys, monkeypatch):
     hm.show_versions()
     shown = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert shown["hiddenmanifold"] == hm.__version__
-    assert shown["engine"] == kernel.engine()
+    assert shown["engine"] == compiled.engine()
     assert shown["numpy"] == np.__version__
     assert shown["xarray"] == xr.__version__
     assert shown["python"].split()[-1] == sys.version.split()[0]

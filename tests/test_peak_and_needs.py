@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose
 import hiddenmanifold as hm
 from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.teachers import Linear, Logistic, Sign
-from hiddenmanifold.theory import needed
-from hiddenmanifold.theory.optimal import optimum
-from hiddenmanifold.theory.peak import stand_out
+from hiddenmanifold.theory.best_lambda.search import optimum
+from hiddenmanifold.theory.curves import fewest_features
+from hiddenmanifold.theory.curves.peak import stand_out
 
 
 def model(**ingredients):
@@ -159,7 +159,7 @@ def test_features_needed_take_few_searches_for_the_best_regularisation(monkeypat
         searches.append(len(errors.points))
         return optimum(errors, *bounds, **options)
 
-    monkeypatch.setattr(needed, "optimum", counted)
+    monkeypatch.setattr(fewest_features, "optimum", counted)
     hm.features_needed(model(loss="square"), n_over_d=3.0, workers=1)
     assert searches[0] > 2
     assert len(searches) <= 4
@@ -186,7 +186,7 @@ def test_a_kernel_limit_that_cannot_be_solved_is_a_failed_search(monkeypatch):
         found["generalisation_error"][errors.points.alpha < 1e-30] = np.nan
         return lam, found
 
-    monkeypatch.setattr(needed, "optimum", unsolved)
+    monkeypatch.setattr(fewest_features, "optimum", unsolved)
     with pytest.raises(hm.ConvergenceError, match="could not be solved") as caught:
         hm.features_needed(model(loss="square"), n_over_d=3.0, workers=1)
     assert caught.value.partial.status == hm.Status.SEARCH

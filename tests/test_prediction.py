@@ -17,13 +17,14 @@ from scipy.stats import norm
 
 import hiddenmanifold as hm
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Model, Status, predict
+from hiddenmanifold.features.projections import Matrix, Spectrum
 from hiddenmanifold.losses import Custom as CustomLoss
-from hiddenmanifold.projections import Matrix, Spectrum
 from hiddenmanifold.teachers import Custom as CustomTeacher
 from hiddenmanifold.teachers import Logistic, Sign
-from hiddenmanifold.theory import asymptotics, certificate, saddle_point
-from hiddenmanifold.theory.channel import BinaryChannel, LinearChannel
-from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
+from hiddenmanifold.theory import predictions
+from hiddenmanifold.theory.labels_side.channel import BinaryChannel, LinearChannel
+from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
+from hiddenmanifold.theory.solver import certificate, saddle_point
 
 PROPERTY = settings(max_examples=25)
 
@@ -423,8 +424,8 @@ def test_a_misspelt_choice_is_refused_before_the_work(monkeypatch):
 
     for module in ("prediction.asymptotics", "bayes.optimum.bayes_optimal", "thresholds.peaks"):
         monkeypatch.setattr(f"hiddenmanifold.{module}", work)
-    monkeypatch.setattr("hiddenmanifold.thresholds.thresholds", work)
-    monkeypatch.setattr("hiddenmanifold.needs.fewest_features", work)
+    monkeypatch.setattr("hiddenmanifold.api.thresholds.thresholds", work)
+    monkeypatch.setattr("hiddenmanifold.api.needed.fewest_features", work)
     both, one = {"n_over_d": 3.0, "p_over_n": 1.0}, {"n_over_d": 3.0}
     calls = (
         (hm.predict, {**both, "regularisation": 1.0}),
@@ -478,7 +479,7 @@ def some_points_fail(monkeypatch):
         return solve
 
     for name in ("solve", "rescue"):
-        monkeypatch.setattr(asymptotics, name, unlucky(getattr(saddle_point, name)))
+        monkeypatch.setattr(predictions, name, unlucky(getattr(saddle_point, name)))
 
 
 def assert_only_the_middle_failed(ds, expected):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold import progress
-from hiddenmanifold.execution import Crew
-from hiddenmanifold.progress import Progress
+from hiddenmanifold.parallel import progress
+from hiddenmanifold.parallel.progress import Progress
+from hiddenmanifold.parallel.workers import Crew
 
 
 class Slow:

@@ -11,7 +11,7 @@ from scipy.fft import dct
 from scipy.linalg import hadamard
 
 from hiddenmanifold import InvalidArgumentError
-from hiddenmanifold.projections import (
+from hiddenmanifold.features.projections import (
     DCT,
     REGISTRY,
     Gaussian,
@@ -20,7 +20,7 @@ from hiddenmanifold.projections import (
     Orthogonal,
     Spectrum,
 )
-from hiddenmanifold.spectra import Sums
+from hiddenmanifold.features.spectral_sums import Sums
 
 PROPERTY = settings(max_examples=60)
 SUMS = ("D20", "D02", "D21", "D12", "T20", "T02", "T21", "T12", "W")

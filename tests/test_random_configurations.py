@@ -6,8 +6,8 @@ import xarray as xr
 from configurations import random_model, random_points
 
 import hiddenmanifold as hm
-from hiddenmanifold import kernel
-from hiddenmanifold.theory.certificate import TOLERANCE
+from hiddenmanifold import compiled
+from hiddenmanifold.theory.solver.certificate import TOLERANCE
 from seeds import some_slow
 
 SMALL = 1e-12
@@ -60,6 +60,6 @@ def test_slope_of_the_training_loss_in_lambda_is_half_the_norm(seed):
 
 @pytest.mark.parametrize("seed", range(0, 48, 12))
 def test_numpy_alone_obeys_the_same_laws(seed, monkeypatch):
-    monkeypatch.setattr(kernel, "_kernel", None)
+    monkeypatch.setattr(compiled, "_extension", None)
     test_random_points_converge_with_a_certificate(seed)
     test_slope_of_the_training_loss_in_lambda_is_half_the_norm(seed)

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 import hiddenmanifold as hm
 from given import Given, power_law
 from hiddenmanifold.features import RandomFeatures
-from hiddenmanifold.projections import Gaussian
+from hiddenmanifold.features.projections import Gaussian
 from hiddenmanifold.teachers import Linear, Sign
-from hiddenmanifold.theory import sample_complexity
-from hiddenmanifold.theory.asymptotics import asymptotics
+from hiddenmanifold.theory.curves import fewest_samples
+from hiddenmanifold.theory.predictions import asymptotics
 
 
 def model(**ingredients):
@@ -118,7 +118,7 @@ def unsolved_where(monkeypatch):
             found["generalisation_error"][condition(points.alpha)] = np.nan
             return found
 
-        monkeypatch.setattr(sample_complexity, "asymptotics", errors)
+        monkeypatch.setattr(fewest_samples, "asymptotics", errors)
 
     return broken
 

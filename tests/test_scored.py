@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, ndtr
 
 import hiddenmanifold as hm
-from hiddenmanifold.observables import REGISTRY
+from hiddenmanifold.results.observables import REGISTRY
 
 ALL = tuple(REGISTRY)
 RATIOS = {"n_over_d": 2.0, "p_over_n": [0.4, 2.0]}

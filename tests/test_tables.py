@@ -8,12 +8,12 @@ import pytest
 from scipy.special import expit, ndtr
 
 import hiddenmanifold as hm
-from hiddenmanifold import kernel
+from hiddenmanifold import compiled
 from hiddenmanifold.errors import CERTIFICATES
 from hiddenmanifold.numerics.panels import Panels, fanned
 from hiddenmanifold.teachers import Custom, Sign, Steps, tables
 
-compiled = pytest.mark.skipif(kernel.engine() == "numpy", reason="the kernel is not built")
+compiled = pytest.mark.skipif(compiled.engine() == "numpy", reason="the kernel is not built")
 pytestmark = pytest.mark.slow
 
 
@@ -100,7 +100,7 @@ def test_predictions_are_those_of_numpy(seed, loss, monkeypatch):
     with monkeypatch.context() as without:
         without.delattr(Custom, "label_law")  # else NumPy might be compared with itself
         ours = predicted(rule, loss=loss)
-    monkeypatch.setattr(kernel, "_kernel", None)
+    monkeypatch.setattr(compiled, "_extension", None)
     theirs = predicted(rule, loss=loss)
     for name in set(ours.data_vars) - set(CERTIFICATES):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-10, err_msg=name)
@@ -114,7 +114,7 @@ def test_predictions_where_no_polynomial_will_do_are_those_of_numpy(monkeypatch)
     monkeypatch.setattr(tables, "FLOOR", 0.0)
     ours = predicted(rule)
     assert np.isnan(by_polynomials(rule, 1, np.zeros(1), np.ones(1))).all()
-    monkeypatch.setattr(kernel, "_kernel", None)
+    monkeypatch.setattr(compiled, "_extension", None)
     theirs = predicted(rule)
     for name in set(ours.data_vars) - set(CERTIFICATES):  # Newton's steps are the kernel's still
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, err_msg=name)

@@ -11,7 +11,7 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 from hiddenmanifold import InvalidArgumentError
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
 from hiddenmanifold.teachers import REGISTRY, Custom, Linear, Logistic, Sign, Steps
 
 PROPERTY = settings(max_examples=100)

@@ -9,10 +9,11 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import hiddenmanifold as hm
-from hiddenmanifold import projections, teachers
-from hiddenmanifold.simulation.data import Sizes, World
+from hiddenmanifold import teachers
+from hiddenmanifold.api.thresholds import separability_threshold
+from hiddenmanifold.features import projections
+from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.theory.separability.direction import least
-from hiddenmanifold.thresholds import separability_threshold
 
 
 def model(activation="sign", projection="gaussian", teacher="sign", **kwargs):

@@ -8,17 +8,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import activations, features, losses, projections, teachers
-    from .arguments import Optimal
-    from .bayes import bayes_optimal
-    from .comparison import compare
-    from .conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
-    from .data.curves import learning_curve
-    from .data.estimators import GLM, RandomFeatures
-    from .data.files import read_table
-    from .data.planning import plan
-    from .data.sample import Data
-    from .errors import (
+    from hiddenmanifold import features, losses, teachers
+    from hiddenmanifold.api.arguments import Optimal
+    from hiddenmanifold.api.bayes_optimal import bayes_optimal
+    from hiddenmanifold.api.compare import compare
+    from hiddenmanifold.api.margins import margins
+    from hiddenmanifold.api.needed import features_needed, samples_needed
+    from hiddenmanifold.api.predict import predict, sensitivity
+    from hiddenmanifold.api.simulate import simulate
+    from hiddenmanifold.api.thresholds import interpolation_peak, separability_threshold
+    from hiddenmanifold.data.learning_curve import learning_curve
+    from hiddenmanifold.data.planning import plan
+    from hiddenmanifold.data.read_table import read_table
+    from hiddenmanifold.data.sample import Data
+    from hiddenmanifold.errors import (
         BlindFeaturesWarning,
         ConvergenceError,
         HiddenManifoldError,
@@ -28,17 +31,20 @@ if TYPE_CHECKING:
         Status,
         UnusableDataError,
     )
-    from .execution import LostWorkerError
-    from .experiments import simulate
-    from .margin_law import margins
-    from .model import Model
-    from .needs import features_needed, samples_needed
-    from .plotting import plot
-    from .prediction import predict, sensitivity
-    from .results import summary
-    from .storage import StoreError
-    from .thresholds import interpolation_peak, separability_threshold
-    from .versions import show_versions
+    from hiddenmanifold.estimators.conversions import (
+        from_ridge_alpha,
+        from_sklearn_C,
+        to_ridge_alpha,
+        to_sklearn_C,
+    )
+    from hiddenmanifold.estimators.models import GLM, RandomFeatures
+    from hiddenmanifold.features import activations, projections
+    from hiddenmanifold.model import Model
+    from hiddenmanifold.parallel.workers import LostWorkerError
+    from hiddenmanifold.plotting import plot
+    from hiddenmanifold.results.datasets import summary
+    from hiddenmanifold.storage import StoreError
+    from hiddenmanifold.versions import show_versions
 
     __version__: str
 

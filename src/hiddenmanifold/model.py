@@ -20,11 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from . import activations, losses, projections, teachers
-from .arrays import Array
-from .errors import BlindFeaturesWarning, IncompatibleIngredientsError, InvalidArgumentError
-from .features import Features, RandomFeatures
-from .ingredients import Task, resolve
+from hiddenmanifold import losses, teachers
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task, resolve
+from hiddenmanifold.errors import (
+    BlindFeaturesWarning,
+    IncompatibleIngredientsError,
+    InvalidArgumentError,
+)
+from hiddenmanifold.features import Features, RandomFeatures, activations, projections
 
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "

@@ -7,7 +7,7 @@ import platform
 from functools import cache
 from importlib import metadata
 
-from hiddenmanifold import kernel
+from hiddenmanifold import compiled
 
 NEEDED = ("numpy", "scipy", "xarray", "threadpoolctl", "typer", "rich")
 EXTRAS = ("matplotlib", "dask", "distributed", "zarr", "scikit-learn")
@@ -27,7 +27,7 @@ def versions() -> dict[str, str]:
         "hiddenmanifold": _installed("hiddenmanifold"),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": f"{platform.platform()}, {os.cpu_count()} cores",
-        "engine": kernel.engine(),
+        "engine": compiled.engine(),
         **{name: _installed(name) for name in NEEDED},
         "BLAS": _linear_algebra(),
         **{name: f"{_installed(name)} (optional)" for name in EXTRAS},

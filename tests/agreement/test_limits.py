@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 import hiddenmanifold as hm
 from hiddenmanifold.losses import Huber
-from hiddenmanifold.simulation.data import Sizes, World
+from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.teachers import Linear, Sign
 
 D, SEEDS = 200, 16

@@ -5,9 +5,9 @@ import pytest
 
 import hiddenmanifold as hm
 from given import compared
-from hiddenmanifold.observables import REGISTRY
-from hiddenmanifold.simulation.data import Sizes, World
+from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.simulation.fit import fit_path
+from hiddenmanifold.simulation.samples import Sizes, World
 
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
 Mixture = hm.teachers.Mixture

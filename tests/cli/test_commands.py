@@ -17,10 +17,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import hiddenmanifold as hm
-from hiddenmanifold.bayes import bayes_optimal
-from hiddenmanifold.cli import app, commands, tables, work
-from hiddenmanifold.cli.letters import legible
-from hiddenmanifold.cli.outcome import Code
+from hiddenmanifold.api.bayes_optimal import bayes_optimal
+from hiddenmanifold.cli import app, commands, printed_tables, work
+from hiddenmanifold.cli.ascii_symbols import legible
+from hiddenmanifold.cli.exit_codes import Code
 from hiddenmanifold.simulation.experiment import Trial
 
 MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
@@ -186,7 +186,7 @@ def screen(monkeypatch, width, encoding="utf-8"):
     """What follows is printed on a terminal."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=file, force_terminal=True, highlight=False, width=width)
-    monkeypatch.setattr(tables, "_console", lambda: console)
+    monkeypatch.setattr(printed_tables, "_console", lambda: console)
 
     def text():
         file.flush()
@@ -203,8 +203,8 @@ def test_a_long_table_is_shortened_on_a_terminal_alone(monkeypatch):
     assert len(points_of(run(*LONG).stdout)) == 200
     text = screen(monkeypatch, 80)
     run(*LONG)
-    assert f"{tables.ROWS} of 200 points" in text()
-    assert len(points_of(text())) == tables.ROWS
+    assert f"{printed_tables.ROWS} of 200 points" in text()
+    assert len(points_of(text())) == printed_tables.ROWS
 
 
 def test_a_narrow_terminal_gets_several_tables(monkeypatch):
@@ -246,15 +246,15 @@ def test_a_status_is_a_word():
 
 
 def test_warnings_are_sentences(monkeypatch):
-    from hiddenmanifold import prediction
+    from hiddenmanifold.api import predict
 
     def warning(*args, **given):
         warnings.warn("so many points take long", stacklevel=2)
         np.log(np.zeros(1))
         return predict(*args, **given)
 
-    predict = prediction.predict
-    monkeypatch.setattr(prediction, "predict", warning)
+    predict = predict.predict
+    monkeypatch.setattr(predict, "predict", warning)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         result = run("predict", *GRID, "--lam", 1)
@@ -400,7 +400,7 @@ def test_simulate_prints_means_and_writes_fits_if_asked(tmp_path):
         xr.testing.assert_equal(stored.load().drop_vars("seconds"), ds.drop_vars("seconds"))
     means = hm.summary(ds).isel(p_over_n=0, regularisation=0)
     value, error = float(means.training_loss), float(means.training_loss_stderr)
-    assert tables.with_error(value, error) in result.stdout
+    assert printed_tables.with_error(value, error) in result.stdout
 
 
 def test_compare_prints_theory_and_z(tmp_path):
@@ -468,7 +468,7 @@ def test_an_interrupt_keeps_the_pieces_that_are_done(monkeypatch):
     np.testing.assert_array_equal(ds.p_over_n, np.linspace(1, 2, 12)[:6])
 
     monkeypatch.setitem(commands.PIECES, "predict", 3)
-    monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: interrupt())
+    monkeypatch.setattr("hiddenmanifold.api.predict.predict", lambda *_, **__: interrupt())
     out = run("predict", *GRID, "--n-over-d", "1,2", "--lam", 1, code=Code.INTERRUPTED)
     assert "before anything was done" in complaint(out)
 
@@ -538,7 +538,7 @@ def test_unknown_commands_are_guessed():
 
 @pytest.mark.parametrize("option", ["--csv", "--json", "--nc", "--plot"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path, option, monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: pytest.fail("ran"))
+    monkeypatch.setattr("hiddenmanifold.api.predict.predict", lambda *_, **__: pytest.fail("ran"))
     (tmp_path / "folder.png").mkdir()
     for path, reason in (
         (tmp_path / "nowhere" / "out.png", "there is no directory"),
@@ -576,13 +576,13 @@ def test_a_worker_that_died_is_not_the_fault_of_the_command(monkeypatch):
     def broken(*_, **__):
         raise hm.LostWorkerError("a worker process ended")
 
-    monkeypatch.setattr("hiddenmanifold.prediction.asymptotics", broken)
+    monkeypatch.setattr("hiddenmanifold.api.predict.asymptotics", broken)
     result = run("predict", *GRID, "--lam", 1, code=Code.NO_OUTPUT)
     assert complaint(result) == "error: a worker process ended"
 
 
 def test_a_defect_has_a_code_of_its_own(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.prediction.predict", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("hiddenmanifold.api.predict.predict", lambda *_, **__: 1 / 0)
     result = run("predict", *GRID, "--lam", 1, code=Code.DEFECT)
     assert "ZeroDivisionError: division by zero" in complaint(result)
 
@@ -595,7 +595,7 @@ def test_a_theory_that_fails_does_not_cost_the_simulation():
     ds = hm.compare(SQUARE, n_over_d=3.0, p_over_n=[0.5, 1.0], regularisation=0.0, **SIZES)
     at = ds.isel(p_over_n=1)
     mean, error = float(at.training_loss), float(at.training_loss_stderr)
-    assert tables.with_error(mean, error) in result.stdout
+    assert printed_tables.with_error(mean, error) in result.stdout
 
 
 def test_a_threshold_that_is_not_found_is_told(monkeypatch):
@@ -605,14 +605,14 @@ def test_a_threshold_that_is_not_found_is_told(monkeypatch):
         partial = found.where(found.n_over_d < 2)
         raise hm.ConvergenceError("1 of 2 thresholds were not found", partial=partial)
 
-    monkeypatch.setattr("hiddenmanifold.thresholds.separability_threshold", half)
+    monkeypatch.setattr("hiddenmanifold.api.thresholds.separability_threshold", half)
     result = run("threshold", "--n-over-d", "1,2", code=Code.INCOMPLETE)
     assert "1 of 2 points were not found" in complaint(result)
     assert f"{found.values[0]:.6g}" in result.stdout
 
 
 def test_a_fit_that_fell_short_is_told(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.results.ACCEPTED", -1.0)
+    monkeypatch.setattr("hiddenmanifold.results.datasets.ACCEPTED", -1.0)
     result = run("simulate", *GRID, "--lam", 1, *SMALL, code=Code.INCOMPLETE)
     assert "9 fits fell short of their optimum" in complaint(result)
 
@@ -645,12 +645,12 @@ def test_the_shell_completes_ingredients():
 
 
 def test_numbers_are_rounded_to_their_errors():
-    assert tables.with_error(0.33891, 0.0123) == "0.339 ± 0.012"
-    assert tables.with_error(12.3456, 12.0) == "12 ± 12"
-    assert tables.with_error(0.0, 0.0) == "0"
-    assert tables.with_error(np.nan, np.nan) == "—"
-    assert tables.with_error(1e-12, 1e-13) == "1e-12 ± 1e-13"
-    assert tables.digits(np.inf) == "∞"
+    assert printed_tables.with_error(0.33891, 0.0123) == "0.339 ± 0.012"
+    assert printed_tables.with_error(12.3456, 12.0) == "12 ± 12"
+    assert printed_tables.with_error(0.0, 0.0) == "0"
+    assert printed_tables.with_error(np.nan, np.nan) == "—"
+    assert printed_tables.with_error(1e-12, 1e-13) == "1e-12 ± 1e-13"
+    assert printed_tables.digits(np.inf) == "∞"
 
 
 def test_claims_are_printed_and_reported(tmp_path, monkeypatch):

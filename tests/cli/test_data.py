@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import hiddenmanifold as hm
 from hiddenmanifold.cli import app
-from hiddenmanifold.cli.outcome import Code
+from hiddenmanifold.cli.exit_codes import Code
 
 N, P = 120, 6
 RNG = np.random.default_rng(0)

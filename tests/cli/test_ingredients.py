@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import hiddenmanifold as hm
 from hiddenmanifold.cli import app
-from hiddenmanifold.cli.ingredients import families, ingredient
+from hiddenmanifold.cli.ingredient_options import families, ingredient
 
 MODULES = {
     "activation": hm.activations,

@@ -108,10 +108,10 @@ def test_verify_finds_changed_rows_and_prune_takes_them_out(path):
 
 
 def test_prune_takes_out_what_other_sources_made(path, monkeypatch):
-    from hiddenmanifold.simulation import memory
+    from hiddenmanifold.simulation import trial_cache
 
     assert "0 of 6 rows" in run("store", "prune", path).stdout
-    monkeypatch.setattr(memory, "computing_sources", lambda: "a fix")
+    monkeypatch.setattr(trial_cache, "computing_sources", lambda: "a fix")
     assert "6 made by other sources" in run("store", "verify", path).stdout
     assert "6 of 6 rows taken out" in run("store", "prune", path).stdout
 

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 import hiddenmanifold as hm
-from hiddenmanifold.data.classes import Kernel, Within, mixed
-from hiddenmanifold.data.measures import Measures
+from hiddenmanifold.data.spectrum import Measures
+from hiddenmanifold.data.two_class_features import Kernel, Within, mixed
 from hiddenmanifold.losses import REGISTRY
 
 P, PRIOR, LAM = 40, 0.35, 0.3

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge as Sklearn
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, UnusableDataError
-from hiddenmanifold.data.shapes import Shape
+from hiddenmanifold.data.score_shapes import Shape
 
 P = 60
 W = np.arange(1, P + 1) ** -0.8

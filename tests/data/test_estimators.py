@@ -1,4 +1,4 @@
-"""The models as estimators of scikit-learn."""
+"""The models of scikit-learn."""
 
 import warnings
 
@@ -20,9 +20,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError
-from hiddenmanifold.data import estimators, left_out
-from hiddenmanifold.data.leave_one_out import Ridge as Decomposition
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
+from hiddenmanifold.data import leave_one_out
+from hiddenmanifold.data.ridge import Ridge as Decomposition
+from hiddenmanifold.estimators import models
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 6)) * np.arange(1, 7) + 2.0
@@ -58,7 +59,7 @@ def test_the_loss_says_which_task():
         with pytest.raises(InvalidArgumentError):
             hm.GLM(**options)
     with pytest.raises(InvalidArgumentError, match="a loss for regression"):
-        estimators.GLMRegressor("logistic").fit(X, Y)
+        models.GLMRegressor("logistic").fit(X, Y)
 
 
 def test_ridge_regression_is_scikit_learn_s():
@@ -97,12 +98,14 @@ def test_left_out_losses_are_those_of_refits(loss):
     task = Task.CLASSIFICATION if loss == "logistic" else Task.REGRESSION
     y = np.where(LABELS == "up", 1.0, -1.0) if loss == "logistic" else Y
     lams = np.array([0.5, 5.0])
-    left = left_out.left_out(kind, task, Decomposition.of(X, y), lams)
+    left = leave_one_out.left_out(kind, task, Decomposition.of(X, y), lams)
     found = kind.value(left.shortfall).mean(0)
     exact = np.zeros(2)
     for i in range(80):
         k = np.arange(80) != i
-        for j, fit in enumerate(left_out.fit_path(kind, task, X[k], y[k], lams, intercept=True)):
+        for j, fit in enumerate(
+            leave_one_out.fit_path(kind, task, X[k], y[k], lams, intercept=True)
+        ):
             score = X[i] @ fit.w / np.sqrt(6) + fit.b
             exact[j] += kind.value(y[i] - score if loss == "huber" else -y[i] * score) / 80
     np.testing.assert_allclose(found, exact, rtol=5e-3)
@@ -110,7 +113,7 @@ def test_left_out_losses_are_those_of_refits(loss):
 
 def test_losses_with_corners_choose_by_folds():
     chosen = hm.GLM("absolute").fit(X, Y).regularisation_
-    candidates = X.var(0).mean() * left_out.CANDIDATES
+    candidates = X.var(0).mean() * leave_one_out.CANDIDATES
     assert np.isclose(chosen, candidates, rtol=1e-12).any()
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as Sklearn
 
-from hiddenmanifold.data.forecast import Forecast, response
-from hiddenmanifold.data.leave_one_out import Ridge
-from hiddenmanifold.data.measures import Functions
+from hiddenmanifold.data.extrapolation import Forecast, response
+from hiddenmanifold.data.ridge import Ridge
+from hiddenmanifold.data.spectrum import Functions
 
 
 def sample(n, p, seed=0, decay=0.6, noise=0.5):

@@ -8,8 +8,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError
-from hiddenmanifold.data import reading, sample
-from hiddenmanifold.data.leave_one_out import Ridge
+from hiddenmanifold.data import sample, validation
+from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import REGISTRY as LOSSES
 
 RNG = np.random.default_rng(0)
@@ -268,5 +268,5 @@ def test_cost_grows_with_all_that_is_done():
     assert seconds == sorted(seconds)
     assert cost.of(1000, 10, cuts=8, rows=250).seconds > cost.of(1000, 10).seconds
     # where decompositions decide, those that leave out a tenth cost most: ten of (9/10)³
-    many, one = cost.of(4000, 8000).seconds, reading._seconds(4000, 8000)
+    many, one = cost.of(4000, 8000).seconds, validation._seconds(4000, 8000)
     assert 8.0 * one < many < 11.0 * one

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hiddenmanifold.explorer import served
-from hiddenmanifold.explorer.drawing import address_of
-from hiddenmanifold.explorer.reading import views_of
+from hiddenmanifold.explorer.parse import views_of
+from hiddenmanifold.explorer.plots import address_of
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL = "no Chromium found: run `make browser`, or install Debian's package `chromium`"

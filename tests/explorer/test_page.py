@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import background, stream
+from hiddenmanifold.explorer import stream, worker_pool
 
 pytestmark = pytest.mark.slow
 GRAPH = "document.querySelector('#graph .js-plotly-plot').data"
@@ -161,10 +161,10 @@ def test_dots_stream_in_can_be_cancelled_and_do_not_block(watched):
 
 def _wait_until_nothing_runs():
     end = time.monotonic() + 60
-    while (stream.running or background.busy()) and time.monotonic() < end:
+    while (stream.running or worker_pool.busy()) and time.monotonic() < end:
         time.sleep(0.02)
     assert not stream.running
-    assert not background.busy()
+    assert not worker_pool.busy()
 
 
 def test_a_client_that_goes_away_stops_its_simulation_within_a_point(watched):

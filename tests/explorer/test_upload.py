@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import guard, learning, server, stream, upload
+from hiddenmanifold.explorer import data_panel, guard, server, stream, upload
 
 N, P = 160, 6
 
@@ -109,7 +109,7 @@ def test_program_of_a_file_reproduces_its_curve(table, tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     content = as_csv(table.assign(still=0))
     (tmp_path / "a.csv").write_bytes(content)
-    found = learning.learned("a.csv", content, "", "", 0.1)
+    found = data_panel.learned("a.csv", content, "", "", 0.1)
     names = {}
     with pytest.warns(UserWarning, match="do not vary: still"):
         exec(found["python"], names)
@@ -132,7 +132,7 @@ def test_program_of_a_file_reproduces_its_curve(table, tmp_path, monkeypatch, ca
 @pytest.mark.slow
 def test_where_nothing_can_be_said_beyond_the_sample_nothing_is_drawn(table):
     twice = pd.concat([table, table])
-    found = learning.learned("a.csv", as_csv(twice), "", "", 0.1)
+    found = data_panel.learned("a.csv", as_csv(twice), "", "", 0.1)
     assert max(found["data"][2]["x"]) == pytest.approx(2 * N)
     assert found["annotations"][0]["xanchor"] == "right"  # the axis ends there
     assert (
@@ -147,7 +147,7 @@ def test_a_rare_class_is_measured_if_half_of_the_rows_show_enough_of_it(rows, ra
     rng = np.random.default_rng(0)
     y = np.where(np.arange(rows) < rare, "fraud", "fine")
     table = pd.DataFrame(rng.normal(size=(rows, 3)) + (y == "fraud")[:, None]).assign(y=y)
-    found = learning.learned("a.csv", as_csv(table), "", "", 0.1)
+    found = data_panel.learned("a.csv", as_csv(table), "", "", 0.1)
     measured = [trace for trace in found["data"] if "left out" in trace.get("name", "")]
     assert [len(trace["x"]) for trace in measured] == [dots] * bool(dots)
     assert ("hm.compare" in found["python"]) == bool(dots)

@@ -14,19 +14,19 @@ import hiddenmanifold as hm
 from hiddenmanifold import losses
 from hiddenmanifold.cli import app
 from hiddenmanifold.explorer import (
-    background,
-    computing,
-    drawing,
+    compute,
+    controls,
     exports,
-    fields,
+    plots,
+    sentence,
     served,
     server,
     stream,
+    worker_pool,
 )
-from hiddenmanifold.explorer import sentence as words
-from hiddenmanifold.explorer.page import layout
+from hiddenmanifold.explorer.layout import layout
+from hiddenmanifold.explorer.parse import read
 from hiddenmanifold.explorer.presets import PRESETS
-from hiddenmanifold.explorer.reading import read
 from hiddenmanifold.explorer.view import holds, texts_of
 
 
@@ -46,8 +46,8 @@ def test_presets_are_views_whose_address_brings_them_back(preset):
     assert view(own.query) == own
     assert len(pinned(preset.query)) == len(preset.pins)
     for pin in pinned(preset.query):
-        assert drawing.comparable(pin, own)
-    told = drawing.names([own, *pinned(preset.query)])
+        assert plots.comparable(pin, own)
+    told = plots.names([own, *pinned(preset.query)])
     assert len(set(told)) == len(told)
 
 
@@ -66,13 +66,13 @@ def test_a_new_ingredient_appears_by_itself(monkeypatch):
         delta: float = 0.25
 
     monkeypatch.setitem(losses.REGISTRY, "steep", Steep)
-    fields.page_fields.cache_clear()
+    controls.page_fields.cache_clear()
     try:
         assert "loss.steep.delta" in json.dumps(layout().to_plotly_json(), default=_plain)
         assert view("loss=steep").model.loss == Steep()
         assert view("loss=steep&loss.steep.delta=0.5").model.loss == Steep(0.5)
     finally:
-        fields.page_fields.cache_clear()
+        controls.page_fields.cache_clear()
 
 
 def _plain(component):
@@ -136,7 +136,7 @@ def test_what_is_held_fits_the_axes():
 def test_the_threshold_is_where_labels_can_just_be_fitted_whatever_the_axis(x, held):
     value = {"n_over_d": 3.0, "d_over_p": 0.9, "p_over_n": 0.4}[held]
     one = view(f"x={x}&hold={held}&{held}={value}&low=0.01&high=50")
-    place = computing.separable_from(one)
+    place = compute.separable_from(one)
     # beyond the threshold the training error at vanishing λ is zero, before it is not
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
     sides = [
@@ -149,39 +149,41 @@ def test_the_threshold_is_where_labels_can_just_be_fitted_whatever_the_axis(x, h
 
 @pytest.mark.parametrize(("high", "anchor"), [(5, "left"), (0.4, "right")])
 def test_words_at_the_threshold_stay_within_the_axes(high, anchor):
-    (note,) = drawing.references(view(f"points=9&low=0.05&high={high}"))["annotations"]
+    (note,) = plots.references(view(f"points=9&low=0.05&high={high}"))["annotations"]
     assert note["text"].strip() == "separable at p/n = 0.368"
     assert note["xanchor"] == anchor
 
 
 def test_sentences_say_what_is_seen():
-    assert words.sentence(view("points=30&regularisation=0")).startswith(
+    assert sentence.sentence(view("points=30&regularisation=0")).startswith(
         "Peak at p/n = 0.368, where the data become separable; the best λ, 0.3"
     )
-    hidden = words.sentence(view("points=30&regularisation=0.1"))
+    hidden = sentence.sentence(view("points=30&regularisation=0.1"))
     assert "without a peak. At λ → 0⁺ a peak stands at p/n = 0.368" in hidden
-    faint = words.sentence(view(PRESETS[0].query))  # the low bump of Figure 1 is a peak
+    faint = sentence.sentence(view(PRESETS[0].query))  # the low bump of Figure 1 is a peak
     assert faint.startswith("Peak at p/n = 0.37")
-    ridge = words.sentence(view("points=60&loss=square"))
+    ridge = sentence.sentence(view("points=60&loss=square"))
     assert "where there are as many features as samples" in ridge
-    least = words.sentence(view("x=regularisation&low=1e-4&high=10&loss=square&points=20"))
+    least = sentence.sentence(view("x=regularisation&low=1e-4&high=10&loss=square&points=20"))
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
     best = hm.predict(model, n_over_d=3.0, p_over_n=0.5, regularisation="optimal")
     error, lam = float(best.generalisation_error), float(best.optimal_regularisation)
     assert least.startswith(f"Least error {error:.3g} at λ = {lam:.3g}; as λ → 0⁺")
-    heat = words.sentence(view("mode=map&y=n_over_d&loss=square&points=6"))
+    heat = sentence.sentence(view("mode=map&y=n_over_d&loss=square&points=6"))
     assert heat.startswith("Least generalisation error")
-    moved = words.sentence(view("quantity=peak&x=n_over_d&low=1&high=3&points=2&regularisation=0"))
+    moved = sentence.sentence(
+        view("quantity=peak&x=n_over_d&low=1&high=3&points=2&regularisation=0")
+    )
     places = hm.separability_threshold(model, n_over_d=[1.0, 3.0]).values  # where it is at 0⁺
     logistic = [f"{place:.3g} at n/d = {x}" for place, x in zip(places, (1, 3), strict=True)]
     assert moved == f"The place of the peak falls from {' to '.join(logistic)}."
 
 
 def test_a_peak_stands_above_both_sides():
-    assert words.peak(np.array([3.0, 2.0, 2.5, 1.0])) == 2
-    assert words.peak(np.array([3.0, 2.0, 2.001, 1.0])) is None
-    assert words.peak(np.array([3.0, np.nan, 2.0, 1.0])) is None
-    assert words.peak(np.array([1.0, 2.0, 3.0])) is None
+    assert sentence.peak(np.array([3.0, 2.0, 2.5, 1.0])) == 2
+    assert sentence.peak(np.array([3.0, 2.0, 2.001, 1.0])) is None
+    assert sentence.peak(np.array([3.0, np.nan, 2.0, 1.0])) is None
+    assert sentence.peak(np.array([1.0, 2.0, 3.0])) is None
 
 
 VIEWS = (
@@ -204,8 +206,8 @@ def test_program_and_commands_reproduce_what_is_drawn(query, tmp_path, monkeypat
     names = {}
     small = read({**texts_of(query)[0], "d": "16", "seeds": "2", "dots": "2"}).view
     exec(exports.python(small, pins, dots=dots), names)
-    shown = drawing.figure(own, pins)["data"]
-    quantity = drawing.quantities(own)[0]
+    shown = plots.figure(own, pins)["data"]
+    quantity = plots.quantities(own)[0]
     ran = names["ds"][quantity]
     if own.y is not None:
         np.testing.assert_allclose(ran.transpose(own.y.name, own.x.name), shown[0]["z"])
@@ -214,7 +216,7 @@ def test_program_and_commands_reproduce_what_is_drawn(query, tmp_path, monkeypat
         assert (tmp_path / "view.png").stat().st_size > 1000
     if pins:
         np.testing.assert_allclose(names["ds_1"][quantity], shown[1]["y"], rtol=1e-9)
-    lines = {line["name"]: line["y"] for line in drawing.references(own)["data"]}
+    lines = {line["name"]: line["y"] for line in plots.references(own)["data"]}
     if own.quantity == "peak":
         np.testing.assert_allclose(names["threshold"], lines["data become separable"], rtol=1e-9)
     for variable, name in (("kernel_limit", "p → ∞"), ("bayes", "Bayes-optimal")):
@@ -274,17 +276,17 @@ def test_a_closed_stream_stops_and_budgets_are_told():
 
 
 def test_work_that_nobody_waits_for_is_ended():
-    lines = background.elsewhere(time.sleep, 60)
+    lines = worker_pool.elsewhere(time.sleep, 60)
     assert next(lines) is None  # a sign of life
-    (pid,) = [worker.process.pid for worker in background._all if worker not in background._free]
+    (pid,) = [worker.process.pid for worker in worker_pool._all if worker not in worker_pool._free]
     lines.close()
-    assert background.busy() == 0
+    assert worker_pool.busy() == 0
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert background.waited(abs, -3) == 3  # another takes its place
+    assert worker_pool.waited(abs, -3) == 3  # another takes its place
     with pytest.raises(hm.LostWorkerError, match="has died"):
-        background.waited(os._exit, 1)
-    background.dismiss()
+        worker_pool.waited(os._exit, 1)
+    worker_pool.dismiss()
 
 
 def test_a_port_in_use_is_refused_in_a_sentence():

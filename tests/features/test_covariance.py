@@ -11,7 +11,7 @@ import spectral_oracle as oracle
 from given import power_law
 from hiddenmanifold import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features import Covariance
-from hiddenmanifold.projections import Matrix
+from hiddenmanifold.features.projections import Matrix
 
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
 P = 60

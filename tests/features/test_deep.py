@@ -10,7 +10,7 @@ import spectral_oracle as oracle
 from given import Given
 from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.features import Deep, Layer, RandomFeatures
-from hiddenmanifold.projections import Gaussian, Matrix, Orthogonal, Spectrum
+from hiddenmanifold.features.projections import Gaussian, Matrix, Orthogonal, Spectrum
 from hiddenmanifold.theory.separability.direction import least
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import hiddenmanifold as hm
 from given import Given, power_law
 from hiddenmanifold import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features import Covariance, Projected, RandomFeatures
-from hiddenmanifold.projections import Gaussian, Matrix, Orthogonal, Spectrum
+from hiddenmanifold.features.projections import Gaussian, Matrix, Orthogonal, Spectrum
 from hiddenmanifold.teachers import Mixture, Sign
 from spectral_oracle import NAMES
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spectral_oracle as oracle
-from hiddenmanifold.projections import Gaussian, Orthogonal
-from hiddenmanifold.spectra import Sums, activated, discrete, white
+from hiddenmanifold.features.projections import Gaussian, Orthogonal
+from hiddenmanifold.features.spectral_sums import Sums, activated, discrete, white
 
 PROPERTY = settings(max_examples=60)
 STEP = 2e-3

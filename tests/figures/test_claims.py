@@ -9,7 +9,7 @@ from inspect import isfunction
 import pytest
 import xarray as xr
 
-from hiddenmanifold.figures import MODULES, claims, curves, report
+from hiddenmanifold.figures import MODULES, claims, figure_data, report
 from hiddenmanifold.figures.claims import CHECKS, DIFFERS, HOLDS, REMARK, Row
 
 # where the exact answer is known to differ from the text
@@ -80,7 +80,7 @@ def test_kernel_limits_are_both_shown():
 )
 def test_no_verdict_is_given_on_half_a_simulation(monkeypatch, check):
     half = xr.Dataset(attrs={"interrupted": 1})
-    monkeypatch.setattr(curves, "compare", lambda *_, **__: half)
+    monkeypatch.setattr(figure_data, "compare", lambda *_, **__: half)
     with pytest.raises(KeyboardInterrupt):
         check()
 

@@ -7,15 +7,9 @@ import pytest
 import xarray as xr
 
 import hiddenmanifold as hm
-from hiddenmanifold.figures import curves, store
-from hiddenmanifold.figures.curves import (
-    predicted,
-    scores,
-    side_by_side,
-    simulated,
-    stacked,
-)
+from hiddenmanifold.figures import figure_cache, figure_data
 from hiddenmanifold.figures.drawing import used_ratio
+from hiddenmanifold.figures.figure_data import predicted, scores, side_by_side, simulated, stacked
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.storage import Store
 
@@ -72,12 +66,12 @@ def test_simulations_are_those_of_compare(simulation):
 
 def changed(monkeypatch, interrupted=0, **columns):
     """Let simulations end otherwise than they did."""
-    compare = curves.compare
+    compare = figure_data.compare
 
     def changing(*args, **options):
         return compare(*args, **options).assign(columns).assign_attrs(interrupted=interrupted)
 
-    monkeypatch.setattr(curves, "compare", changing)
+    monkeypatch.setattr(figure_data, "compare", changing)
 
 
 def test_an_interrupted_simulation_is_no_result(monkeypatch):
@@ -121,15 +115,15 @@ def test_datasets_survive_the_disk(tmp_path):
     data = stacked(parts, "loss")
     setting = Setting(at={}, lines={"p_over_n": Axis(0.5, 2.0, 2)}, size=SIZE)
     kept = Store(tmp_path / "results.db")
-    assert store.recalled(kept, setting, "figure_1") is None
-    store.keep(kept, setting, "figure_1", data)
-    files = store.paths(tmp_path, "figure_9", tuple(data))
-    store.export(data, files)
+    assert figure_cache.recalled(kept, setting, "figure_1") is None
+    figure_cache.keep(kept, setting, "figure_1", data)
+    files = figure_cache.paths(tmp_path, "figure_9", tuple(data))
+    figure_cache.export(data, files)
     assert {path.name for path in files.values()} == {
         "figure_9_theory.nc",
         "figure_9_simulation.nc",
     }
-    back = store.recalled(kept, setting, "figure_1")
+    back = figure_cache.recalled(kept, setting, "figure_1")
     for part, ds in data.items():
         xr.testing.assert_equal(back[part], ds)
         for name, value in ds.attrs.items():
@@ -137,9 +131,9 @@ def test_datasets_survive_the_disk(tmp_path):
         with xr.open_dataset(files[part], engine="scipy") as exported:
             xr.testing.assert_equal(exported.load(), ds)
             assert exported.attrs["model"] == ds.attrs["model"]
-    assert store.recalled(kept, setting, "figure_2") is None
+    assert figure_cache.recalled(kept, setting, "figure_2") is None
     other = replace(setting, size=Size(d=12, seeds=4))
-    assert store.recalled(kept, other, "figure_1") is None
+    assert figure_cache.recalled(kept, other, "figure_1") is None
 
 
 def test_an_interrupted_figure_goes_on_where_it_stopped(tmp_path):

@@ -13,8 +13,8 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import hiddenmanifold as hm
 from hiddenmanifold import figures
-from hiddenmanifold.figures.curves import SMALLEST, simulated
 from hiddenmanifold.figures.drawing import used_ratio
+from hiddenmanifold.figures.figure_data import SMALLEST, simulated
 from hiddenmanifold.figures.setting import Axis, Size, paper_model
 
 SIZE = Size(d=64, seeds=16, n_test=500, seed=11)

@@ -8,11 +8,10 @@ import pytest
 
 import hiddenmanifold as hm
 from hiddenmanifold import figures
-from hiddenmanifold.figures import figure_4, store
+from hiddenmanifold.figures import figure_4, figure_cache
 from hiddenmanifold.figures.setting import Axis
 from hiddenmanifold.plotting import MissingExtraError
-from hiddenmanifold.storage import StoreError
-from hiddenmanifold.storage import store as storage
+from hiddenmanifold.storage import StoreError, store
 
 COMPUTED = {}
 
@@ -93,11 +92,11 @@ def test_changed_sources_compute_anew(tmp_path, monkeypatch, source, computes):
     figures.datasets(4, quick=True, directory=tmp_path / "data")
     for change, expected in (("", 1), ("# a fix", 1 + computes)):
         package = tmp_path / f"changed by {len(change)}"
-        shutil.copytree(store.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(figure_cache.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
         if change:
             with (package / source).open("a") as file:
                 file.write(change)
-        monkeypatch.setattr(store, "PACKAGE", package)
+        monkeypatch.setattr(figure_cache, "PACKAGE", package)
         figures.datasets(4, quick=True, directory=tmp_path / "data")
         assert len(calls) == expected
 
@@ -114,7 +113,7 @@ def test_other_parameters_are_computed_anew(tmp_path, monkeypatch):
 def test_another_version_is_refused(tmp_path, monkeypatch):
     small(monkeypatch)
     figures.datasets(4, quick=True, directory=tmp_path)
-    monkeypatch.setattr(storage, "version", lambda package: "another")
+    monkeypatch.setattr(store, "version", lambda package: "another")
     with pytest.raises(StoreError, match="and this is another"):
         figures.datasets(4, quick=True, directory=tmp_path)
 

@@ -6,9 +6,9 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import hiddenmanifold as hm
-from hiddenmanifold.projections import Matrix, Spectrum
-from hiddenmanifold.simulation import data
-from hiddenmanifold.simulation.data import Sizes, World
+from hiddenmanifold.features.projections import Matrix, Spectrum
+from hiddenmanifold.simulation import samples
+from hiddenmanifold.simulation.samples import Sizes, World
 
 SHAPES = [(300, 200), (200, 300), (128, 256), (256, 256)]
 DECADES = np.array([0.01, 0.3, 1.0, 10.0, 300.0])
@@ -282,7 +282,7 @@ def test_same_seed_gives_same_data_and_another_does_not(equivalent):
 
 @pytest.mark.parametrize("rows", [1, 4, 5, 6, 17])
 def test_blocks_cover_exactly_the_rows_in_bounded_memory(monkeypatch, rows):
-    monkeypatch.setattr(data, "BLOCK", 60)  # 60 numbers: five rows of twelve latents
+    monkeypatch.setattr(samples, "BLOCK", 60)  # 60 numbers: five rows of twelve latents
     blocks = list(world().blocks(rows, np.random.default_rng(0)))
     assert sum(len(block.y) for block in blocks) == rows
     assert all(1 <= len(block.y) <= 5 for block in blocks)
@@ -292,5 +292,5 @@ def test_blocks_cover_exactly_the_rows_in_bounded_memory(monkeypatch, rows):
 
 
 def test_a_row_larger_than_a_block_is_drawn_alone(monkeypatch):
-    monkeypatch.setattr(data, "BLOCK", 1)
+    monkeypatch.setattr(samples, "BLOCK", 1)
     assert [len(b.y) for b in world().blocks(3, np.random.default_rng(0))] == [1, 1, 1]

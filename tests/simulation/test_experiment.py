@@ -15,12 +15,13 @@ import xarray as xr
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
-from hiddenmanifold import comparison, execution
+from hiddenmanifold.api import compare
 from hiddenmanifold.errors import Status
-from hiddenmanifold.results import ACCEPTED
+from hiddenmanifold.parallel import workers
+from hiddenmanifold.results.datasets import ACCEPTED
 from hiddenmanifold.simulation import experiment
-from hiddenmanifold.simulation.data import Sizes, World
 from hiddenmanifold.simulation.experiment import Trial, bytes_needed, measured
+from hiddenmanifold.simulation.samples import Sizes, World
 
 LOGISTIC = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
 RIDGE = hm.Model(
@@ -306,7 +307,7 @@ def test_compare_judges_by_the_standard_error_at_the_sizes_used():
         for lam in (0.1, 1.0):
             theory = hm.predict(LOGISTIC, n_over_d=n / 20, p_over_n=p / n, regularisation=lam)
             found = out.isel(p_over_n=k).sel(regularisation=lam)
-            for name in comparison.COMPARED:
+            for name in compare.COMPARED:
                 expected = mean[name].isel(p_over_n=k).sel(regularisation=lam)
                 error = float(mean[f"{name}_stderr"].isel(p_over_n=k).sel(regularisation=lam))
                 assert float(found[name]) == float(expected)
@@ -352,11 +353,11 @@ def test_compare_sees_differences_far_below_the_labels(monkeypatch):
     right = hm.compare(model, **arguments)
     assert float(right.training_loss) < 1e-11
     assert abs(float(right.training_loss_z)) < 5
-    monkeypatch.setattr(comparison, "predict", off)
+    monkeypatch.setattr(compare, "predict", off)
     assert float(hm.compare(model, **arguments).training_loss_z) < -100
     corner, one = model.with_loss("absolute"), xr.DataArray(1.0)  # rounding is not squared there
-    assert 1e-14 < float(comparison._rounding(corner, "training_loss", one)) < 1e-12
-    assert comparison._rounding(LOGISTIC, "training_loss", one) == 0.0
+    assert 1e-14 < float(compare._rounding(corner, "training_loss", one)) < 1e-12
+    assert compare._rounding(LOGISTIC, "training_loss", one) == 0.0
 
 
 def test_a_constant_prediction_has_no_alignment():
@@ -546,9 +547,9 @@ def test_an_error_in_a_worker_process_arrives_as_itself():
     model = hm.Model(
         activation="erf", projection="gaussian", teacher="sign", loss=bent_and_broken()
     )
-    for workers in (1, 2):
+    for count in (1, 2):
         with pytest.raises(hm.InvalidArgumentError, match="^loss = .*piecewise linear"):
-            hm.simulate(model, **POINT, **{**SMALL, "workers": workers})
+            hm.simulate(model, **POINT, **{**SMALL, "workers": count})
 
 
 TWICE = """
@@ -583,7 +584,7 @@ def test_threads_in_place_of_processes_keep_the_linear_algebra_to_one_thread(mon
         return run(self)
 
     monkeypatch.setattr(Trial, "run", looking)
-    monkeypatch.setattr(execution, "can_fork", lambda: False)
+    monkeypatch.setattr(workers, "can_fork", lambda: False)
     with threadpool_limits(2):
         simulate(workers=2)
     assert seen
@@ -729,11 +730,11 @@ def test_compare_keeps_the_simulation_where_the_theory_fails(monkeypatch):
     def failing(*args, **options):
         theory = hm.predict(*args, **options)
         theory["status"][..., 0] = Status.MAX_ITERATIONS
-        for name in comparison.COMPARED:
+        for name in compare.COMPARED:
             theory[name][..., 0] = np.nan
         return theory
 
-    monkeypatch.setattr(comparison, "predict", failing)
+    monkeypatch.setattr(compare, "predict", failing)
     point = {**POINT, "regularisation": [0.1, 1.0]}
     out = hm.compare(LOGISTIC, **point, **SMALL)
     assert np.isfinite(out.q_w).all()

@@ -11,13 +11,13 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import hiddenmanifold as hm
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import REGISTRY, Custom, Huber, SmoothedHinge
-from hiddenmanifold.results import ACCEPTED
+from hiddenmanifold.results.datasets import ACCEPTED
 from hiddenmanifold.simulation import fit as fit_module
-from hiddenmanifold.simulation import interior_point, newton
+from hiddenmanifold.simulation import interior_point, newton_fit
 from hiddenmanifold.simulation.fit import fit_path
-from hiddenmanifold.simulation.newton import newton_path
+from hiddenmanifold.simulation.newton_fit import newton_path
 from hiddenmanifold.simulation.problem import GOOD, Shortfalls, certified
 
 CLASSIFICATION, REGRESSION = Task.CLASSIFICATION, Task.REGRESSION
@@ -608,7 +608,7 @@ def test_a_single_wide_fit_needs_no_gram_matrix(monkeypatch):
     (expected,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
     monkeypatch.setattr(Shortfalls, "gram", property(lambda _: pytest.fail("BBᵀ was made")))
     (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
-    assert fit.optimality <= newton.TARGET
+    assert fit.optimality <= newton_fit.TARGET
     assert (fit.w == expected.w).all()
 
 
@@ -620,7 +620,7 @@ def test_wide_newton_steps_by_cholesky_are_those_of_the_weights(name, intercept)
     data = Shortfalls.of(loss, CLASSIFICATION, X, y, intercept=intercept)
     rng = np.random.default_rng(0)
     g, bend = data.B.T @ rng.standard_normal(30), rng.random(30)
-    step, shift = newton.Wide(loss, data, data.B).newton_step(lam, g, bend)
+    step, shift = newton_fit.Wide(loss, data, data.B).newton_step(lam, g, bend)
     design = np.column_stack([data.B, data.v]) if intercept else data.B
     hessian = design.T @ (bend[:, None] * design) + np.diag([lam] * 50 + [0.0] * intercept)
     exact = np.linalg.solve(hessian, -np.append(g, [0.0] * intercept))
@@ -630,26 +630,26 @@ def test_wide_newton_steps_by_cholesky_are_those_of_the_weights(name, intercept)
 
 def test_newton_steps_are_single_and_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
     X, y = problem(CLASSIFICATION, 60, 40, seed=19)
-    kinds, inner = [], newton._conjugate_gradients
+    kinds, inner = [], newton_fit._conjugate_gradients
 
     def recorded(space, *arguments):
         kinds.append(space.matrix.dtype)
         return inner(space, *arguments)
 
-    monkeypatch.setattr(newton, "_conjugate_gradients", recorded)
+    monkeypatch.setattr(newton_fit, "_conjugate_gradients", recorded)
     (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
     assert set(kinds) == {np.dtype("float32")}
-    assert fit.optimality <= newton.TARGET
+    assert fit.optimality <= newton_fit.TARGET
 
     def useless(space, lam, g, *arguments):
         single = space.matrix.dtype == np.float32
         return (g, 0.0) if single else recorded(space, lam, g, *arguments)  # a step uphill
 
     kinds.clear()
-    monkeypatch.setattr(newton, "_conjugate_gradients", useless)
+    monkeypatch.setattr(newton_fit, "_conjugate_gradients", useless)
     (again,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
     assert set(kinds) == {np.dtype("float64")}
-    assert again.optimality <= newton.TARGET
+    assert again.optimality <= newton_fit.TARGET
     np.testing.assert_allclose(again.w, fit.w, atol=1e-8 * np.abs(fit.w).max())
 
 
@@ -711,11 +711,11 @@ def test_walls_that_a_small_regularisation_leaves_are_met_by_short_steps(delta, 
 
 def test_a_minimum_below_rounding_is_soon_given_up(monkeypatch):
     X, y = problem(CLASSIFICATION, 60, 50)
-    steps, inner = [], newton._line_search
-    monkeypatch.setattr(newton, "_line_search", lambda *a: steps.append(0) or inner(*a))
+    steps, inner = [], newton_fit._line_search
+    monkeypatch.setattr(newton_fit, "_line_search", lambda *a: steps.append(0) or inner(*a))
     (fit,) = fit_path(made("smoothed_hinge"), CLASSIFICATION, X, y, np.array([1e-30]))
     assert fit.optimality > ACCEPTED
-    assert len(steps) < 2 * newton.MAX_ITERATIONS
+    assert len(steps) < 2 * newton_fit.MAX_ITERATIONS
 
 
 @both

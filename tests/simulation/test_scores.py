@@ -7,9 +7,9 @@ from scipy.special import expit
 from sklearn.metrics import log_loss, roc_auc_score
 
 import hiddenmanifold as hm
-from hiddenmanifold.observables import REGISTRY
-from hiddenmanifold.simulation import scores
-from hiddenmanifold.simulation.scores import Scored
+from hiddenmanifold.results.observables import REGISTRY
+from hiddenmanifold.simulation import test_scores
+from hiddenmanifold.simulation.test_scores import Scored
 
 TEACHER = hm.teachers.Logistic(slope=2.0, threshold=0.3)
 
@@ -29,27 +29,27 @@ def drawn(rows=2000, seed=0, *, Q=2.5, M=0.9, mean=0.4, **more):
 
 def test_auc_is_that_of_sklearn_ties_included():
     scored = drawn()
-    assert scores.auc(scored) == pytest.approx(roc_auc_score(scored.y, scored.f), rel=1e-13)
+    assert test_scores.auc(scored) == pytest.approx(roc_auc_score(scored.y, scored.f), rel=1e-13)
     rounded = Scored(scored.model, scored.f.round(), scored.y, 0.4, 2.5, 0.9)
-    assert scores.auc(rounded) == pytest.approx(
+    assert test_scores.auc(rounded) == pytest.approx(
         roc_auc_score(scored.y, scored.f.round()), rel=1e-13
     )
     constant = Scored(scored.model, np.ones_like(scored.f), scored.y, 1.0, 0.0, 0.0)
-    assert scores.auc(constant) == 0.5
+    assert test_scores.auc(constant) == 0.5
     alone = Scored(scored.model, scored.f, np.ones_like(scored.y), 0.4, 2.5, 0.9)
-    assert np.isnan(scores.auc(alone))
+    assert np.isnan(test_scores.auc(alone))
 
 
 def test_loss_is_that_of_sklearn():
     scored = drawn()
     expected = log_loss(scored.y, expit(scored.f))
-    assert scores.test_loss(scored) == pytest.approx(expected, rel=1e-12)
+    assert test_scores.test_loss(scored) == pytest.approx(expected, rel=1e-12)
     hinge = drawn(loss="hinge")
     expected = np.maximum(0.0, 1.0 - hinge.y * hinge.f).mean()
-    assert scores.test_loss(hinge) == pytest.approx(expected, rel=1e-13)
+    assert test_scores.test_loss(hinge) == pytest.approx(expected, rel=1e-13)
     linear = Scored(model("square", "linear"), scored.f, scored.y, 0.0, 1.0, 0.5)
     expected = 0.5 * np.mean((scored.y - scored.f) ** 2)
-    assert scores.test_loss(linear) == pytest.approx(expected, rel=1e-13)
+    assert test_scores.test_loss(linear) == pytest.approx(expected, rel=1e-13)
 
 
 def test_temperature_minimises_the_log_loss():
@@ -59,30 +59,32 @@ def test_temperature_minimises_the_log_loss():
         return np.logaddexp(0.0, -scored.y * scored.f * np.exp(-log_T)).mean()
 
     expected = optimize.minimize_scalar(mean, bracket=(-1.0, 1.0), tol=1e-10).x
-    assert np.log(scores.best_temperature(scored)) == pytest.approx(expected, abs=1e-6)
+    assert np.log(test_scores.best_temperature(scored)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_temperature_of_scores_that_mislead_or_separate():
     scored = drawn()
     misled = Scored(scored.model, -scored.f, scored.y, -0.4, 2.5, -0.9)
-    assert scores.best_temperature(misled) == np.inf
+    assert test_scores.best_temperature(misled) == np.inf
     certain = Scored(scored.model, scored.y * np.abs(scored.f), scored.y, 0.4, 2.5, 0.9)
-    assert scores.best_temperature(certain) == 0.0
+    assert test_scores.best_temperature(certain) == 0.0
 
 
 def test_calibration_error_is_the_distance_from_frequencies():
     scored = drawn(rows=400_000, seed=1)
     bins = np.array_split(np.argsort(scored.f), 200)
     gaps = [abs(expit(scored.f[i]).mean() - (scored.y[i] > 0).mean()) for i in bins]
-    assert scores.calibration_error(scored) == pytest.approx(np.mean(gaps), abs=0.003)
+    assert test_scores.calibration_error(scored) == pytest.approx(np.mean(gaps), abs=0.003)
     few = drawn(rows=2000)  # and needs no bins
-    assert scores.calibration_error(few) == pytest.approx(np.mean(gaps), abs=0.02)
+    assert test_scores.calibration_error(few) == pytest.approx(np.mean(gaps), abs=0.02)
 
 
 def test_calibration_error_of_a_constant():
     constant = Scored(model(), np.full(50, 0.7), np.ones(50), 0.7, 0.0, 0.0)
     plus = (drawn(rows=400_000).y > 0).mean()
-    assert scores.calibration_error(constant) == pytest.approx(abs(expit(0.7) - plus), abs=0.003)
+    assert test_scores.calibration_error(constant) == pytest.approx(
+        abs(expit(0.7) - plus), abs=0.003
+    )
 
 
 def test_simulations_measure_observables_and_draw_the_same_samples():

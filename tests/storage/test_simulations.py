@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.simulation import memory
+from hiddenmanifold.simulation import trial_cache
 from hiddenmanifold.storage import Store, StoreError
 
 SMALL = {"n_over_d": 2.0, "p_over_n": [0.5, 2.0], "d": 20, "seeds": 3, "n_test": 50}
@@ -98,7 +98,7 @@ def test_another_configuration_is_never_mixed_in(tmp_path, change):
 def test_changed_sources_compute_anew(tmp_path, monkeypatch):
     asked = {**SMALL, "regularisation": LAMS, "store": tmp_path / "runs.db"}
     hm.simulate(model(), **asked)
-    monkeypatch.setattr(memory, "computing_sources", lambda: "a fix")
+    monkeypatch.setattr(trial_cache, "computing_sources", lambda: "a fix")
     assert counts(hm.simulate(model(), **asked)) == (12, 0, 0)
 
 
@@ -143,7 +143,7 @@ def test_a_misspelt_call_leaves_no_store_behind(tmp_path):
 
 
 def test_an_interruption_keeps_what_is_done(tmp_path, monkeypatch):
-    run, ran = memory.Trial.run, []
+    run, ran = trial_cache.Trial.run, []
 
     def interrupted(trial):
         if len(ran) == 4:
@@ -153,7 +153,7 @@ def test_an_interruption_keeps_what_is_done(tmp_path, monkeypatch):
 
     asked = {**SMALL, "regularisation": LAMS, "store": tmp_path / "runs.db", "workers": 1}
     with monkeypatch.context() as patched:
-        patched.setattr(memory.Trial, "run", interrupted)
+        patched.setattr(trial_cache.Trial, "run", interrupted)
         cut = hm.simulate(model(), **asked)
     assert (cut.attrs["interrupted"], cut.attrs["done"], cut.attrs["asked"]) == (1, 4, 6)
     rest = hm.simulate(model(), **asked)

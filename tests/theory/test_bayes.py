@@ -10,8 +10,18 @@ import hiddenmanifold as hm
 from given import random_features
 from hiddenmanifold.errors import Status
 from hiddenmanifold.theory.bayes.best_guess import least_error
-from hiddenmanifold.theory.bayes.labels import BinaryLabels, LinearLabels, Table, labels_of
-from hiddenmanifold.theory.bayes.optimum import Equations, bayes_optimal, fixed_points, tabulated
+from hiddenmanifold.theory.bayes.fixed_points import (
+    Equations,
+    bayes_optimal,
+    fixed_points,
+    tabulated,
+)
+from hiddenmanifold.theory.bayes.label_information import (
+    BinaryLabels,
+    LinearLabels,
+    Table,
+    labels_of,
+)
 
 T = hm.teachers
 FINE = 3  # a level of quadrature
@@ -477,7 +487,7 @@ def test_an_even_rule_given_by_its_probability_tells_exactly_nothing_at_first():
 
 
 def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.theory.certificate.TOLERANCE", 1e-20)
+    monkeypatch.setattr("hiddenmanifold.theory.solver.certificate.TOLERANCE", 1e-20)
     found = optimum(RULES["three"], 4.0)
     assert found["status"][0] != Status.CONVERGED
     assert np.isnan(found["generalisation_error"][0])

@@ -10,10 +10,10 @@ from scipy.special import erf, erfc, expit, ndtr, owens_t
 
 import oracle
 from hiddenmanifold import losses, teachers
-from hiddenmanifold.ingredients import Task
-from hiddenmanifold.theory.channel import BinaryChannel, LinearChannel
-from hiddenmanifold.theory.closed_forms import SquareBinaryChannel, SquareLinearChannel
-from hiddenmanifold.theory.proximal_curve import RULES
+from hiddenmanifold.checks import Task
+from hiddenmanifold.theory.labels_side.channel import BinaryChannel, LinearChannel
+from hiddenmanifold.theory.labels_side.proximal_curve import RULES
+from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 

@@ -7,10 +7,10 @@ from configurations import random_model
 import hiddenmanifold as hm
 from hiddenmanifold import Status
 from hiddenmanifold.numerics.newton import magnified
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory.asymptotics import channel_of
-from hiddenmanifold.theory.complements import Complements
-from hiddenmanifold.theory.saddle_point import SaddlePoint, rescue
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import channel_of
+from hiddenmanifold.theory.solver.complements import Complements
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint, rescue
 
 
 def solved(model, alpha, gamma, lam):

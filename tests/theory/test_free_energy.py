@@ -7,9 +7,9 @@ import pytest
 
 import hiddenmanifold as hm
 from free_energy import State, free_energy
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory.asymptotics import channel_of
-from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import channel_of
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint, solve
 
 POINT = {"alpha": 1.7, "gamma": 0.6, "lam": 0.05}
 SKEW = hm.teachers.Sign(noise=0.2, flip=0.05, threshold=0.3, rho=1.4)

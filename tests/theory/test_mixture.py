@@ -12,9 +12,9 @@ from given import EXAMPLES, power_law
 from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.features import Covariance
 from hiddenmanifold.losses import Hinge, Huber, Logistic, Square
-from hiddenmanifold.simulation.data import Sizes, World
+from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.teachers import Mixture, Sign
-from hiddenmanifold.theory.mixture import MixtureChannel, SquareMixtureChannel
+from hiddenmanifold.theory.labels_side.two_classes import MixtureChannel, SquareMixtureChannel
 from hiddenmanifold.theory.separability.direction import least
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory import saddle_point
-from hiddenmanifold.theory.asymptotics import channel_of
-from hiddenmanifold.theory.neighbours import interpolated
-from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
-from hiddenmanifold.theory.sensitivity import PARAMETERS
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import channel_of
+from hiddenmanifold.theory.solver import saddle_point
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.solver.starts import interpolated
+from hiddenmanifold.theory.solver.tangents import PARAMETERS
 
 
 def points_at(places):

@@ -7,7 +7,7 @@ from scipy.special import expit, ndtr
 
 import hiddenmanifold as hm
 from hiddenmanifold import losses, teachers
-from hiddenmanifold.theory import observables
+from hiddenmanifold.theory.scores import errors_of_labels
 
 
 def probability_of_custom(nu):
@@ -80,7 +80,7 @@ def test_error_is_the_probability_of_the_wrong_sign(teacher):
     correlation, bias = random_points()
     k, V0 = slope_and_rest(teacher, correlation)
     for b in (bias, np.zeros_like(bias)):
-        found = observables.test_error(teacher, k, V0, b)
+        found = errors_of_labels.test_error(teacher, k, V0, b)
         points = zip(correlation, b, strict=True)
         expected = [wrong_side(teacher, c, {1: -at, -1: at}) for c, at in points]
         np.testing.assert_allclose(found, expected, rtol=1e-11)
@@ -103,7 +103,7 @@ def test_error_is_a_double_integral_over_field_and_prediction(name):
             total += dblquad(integrand, left, right, low, high, (y,), 1e-11, 1e-11)[0]
     k, V0 = (np.array([v]) for v in slope_and_rest(teacher, correlation))
     np.testing.assert_allclose(
-        observables.test_error(teacher, k, V0, np.array([bias])), total, rtol=1e-9
+        errors_of_labels.test_error(teacher, k, V0, np.array([bias])), total, rtol=1e-9
     )
 
 
@@ -118,7 +118,7 @@ def test_closed_form_without_bias_is_the_quadrature(teacher):
     closed = teacher.error_without_bias(k, V0)
     zero = np.zeros_like(k)
     np.testing.assert_allclose(
-        observables.misclassified(teacher, k, V0, {1: zero, -1: zero}), closed, rtol=1e-11
+        errors_of_labels.misclassified(teacher, k, V0, {1: zero, -1: zero}), closed, rtol=1e-11
     )
 
 
@@ -134,9 +134,9 @@ def test_error_without_bias_is_an_angle(noise, flip, rho):
     noisy = flip + (1 - 2 * flip) * np.arccos(M / np.sqrt((rho + noise) * Q)) / np.pi
     clean = np.arccos(M / np.sqrt(rho * Q)) / np.pi
     zero = np.zeros_like(k)
-    np.testing.assert_allclose(observables.test_error(teacher, k, V0, zero), noisy, rtol=1e-12)
+    np.testing.assert_allclose(errors_of_labels.test_error(teacher, k, V0, zero), noisy, rtol=1e-12)
     np.testing.assert_allclose(
-        observables.test_error(teacher.clean, k, V0, zero), clean, rtol=1e-12
+        errors_of_labels.test_error(teacher.clean, k, V0, zero), clean, rtol=1e-12
     )
 
 
@@ -146,7 +146,7 @@ def test_error_of_an_almost_learned_teacher_keeps_its_digits():
     zero = np.zeros_like(k)
     # the angle whose tangent is sqrt(V0)/k
     np.testing.assert_allclose(
-        observables.test_error(teachers.Sign(), k, V0, zero), 2 * np.exp(-a) / np.pi, rtol=1e-9
+        errors_of_labels.test_error(teachers.Sign(), k, V0, zero), 2 * np.exp(-a) / np.pi, rtol=1e-9
     )
 
 
@@ -172,7 +172,7 @@ def test_training_error_counts_negative_proximal_margins(loss, slope, teacher):
     k, V0 = slope_and_rest(teacher, correlation)
     V, deviation = 10 ** rng.uniform(-1.5, 0.3, 4), 10 ** rng.uniform(-0.5, 0.7, 4)
     for b in (intercept, np.zeros(4)):
-        found = observables.training_error(
+        found = errors_of_labels.training_error(
             teacher, loss, V=V, deviation=deviation, k=k, V0=V0, intercept=b
         )
         expected = [
@@ -223,7 +223,7 @@ def test_clean_error_is_that_against_the_more_probable_label():
     teacher = TEACHERS["custom"]
     correlation, bias = random_points()
     k, V0 = slope_and_rest(teacher, correlation)
-    found = observables.test_error(teacher.clean, k, V0, bias)
+    found = errors_of_labels.test_error(teacher.clean, k, V0, bias)
     clean = teachers.Sign(threshold=-0.3, rho=teacher.rho)  # P(+|nu) = 1/2 at nu = 0.3
     points = zip(correlation, bias, strict=True)
     expected = [wrong_side(clean, c, {1: -at, -1: at}) for c, at in points]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from given import random_features
-from hiddenmanifold import projections
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory.overlaps import closing
-from hiddenmanifold.theory.overlaps import overlaps as overlaps_at
+from hiddenmanifold.features import projections
+from hiddenmanifold.theory.features_side import closing
+from hiddenmanifold.theory.features_side import overlaps as overlaps_at
+from hiddenmanifold.theory.points import Points
 
 DIGITS = 60
 

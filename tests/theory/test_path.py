@@ -5,14 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
-from hiddenmanifold.points import HUGE, Points
 from hiddenmanifold.teachers import Linear, Sign
-from hiddenmanifold.theory.asymptotics import asymptotics, channel_of
-from hiddenmanifold.theory.descent import Walk, walk
-from hiddenmanifold.theory.gaps import least
-from hiddenmanifold.theory.optimal import regular
-from hiddenmanifold.theory.path import Nodes, Path, cubic
-from hiddenmanifold.theory.saddle_point import SaddlePoint
+from hiddenmanifold.theory.best_lambda.gaps import least
+from hiddenmanifold.theory.best_lambda.path import Nodes, Path, cubic
+from hiddenmanifold.theory.best_lambda.search import regular
+from hiddenmanifold.theory.best_lambda.walk import Walk, walk
+from hiddenmanifold.theory.points import HUGE, Points
+from hiddenmanifold.theory.predictions import asymptotics, channel_of
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 
 ALPHA, GAMMA = np.array([0.4, 1.3, 4.0]), np.array([0.5, 0.2, 1.5])
 UNBALANCED = Sign(noise=0.4, threshold=0.6)

@@ -6,12 +6,12 @@ import xarray as xr
 from scipy.special import ndtr
 
 import hiddenmanifold as hm
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
 from hiddenmanifold.numerics.newton import largest, newton, newton_step
-from hiddenmanifold.points import Points
-from hiddenmanifold.theory import saddle_point
-from hiddenmanifold.theory.asymptotics import channel_of
-from hiddenmanifold.theory.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import channel_of
+from hiddenmanifold.theory.solver import saddle_point
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint, solve
 
 LEVEL = 3
 

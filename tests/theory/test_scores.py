@@ -12,9 +12,9 @@ from scipy import integrate, optimize
 from scipy.special import expit, ndtr
 
 from hiddenmanifold import losses, teachers
-from hiddenmanifold.theory.calibration import best_temperature, calibration_error
-from hiddenmanifold.theory.scores import MarginLaw, Scores, auc, observe
-from hiddenmanifold.theory.scores import test_loss as mean_loss
+from hiddenmanifold.theory.scores.calibration import best_temperature, calibration_error
+from hiddenmanifold.theory.scores.distribution import MarginLaw, Scores, auc, observe
+from hiddenmanifold.theory.scores.distribution import test_loss as mean_loss
 
 TEACHERS = {
     "sign": teachers.Sign(),

@@ -13,8 +13,9 @@ from scipy.stats import norm
 
 import hiddenmanifold as hm
 from given import random_features
-from hiddenmanifold import projections, teachers
-from hiddenmanifold.theory.separability import direction as separability
+from hiddenmanifold import teachers
+from hiddenmanifold.features import projections
+from hiddenmanifold.theory.separability import direction
 from hiddenmanifold.theory.separability.direction import least, rectified
 
 
@@ -287,7 +288,7 @@ def test_rare_labels_keep_their_digits(threshold):
 
 @pytest.mark.parametrize("teacher", [teachers.Sign(), teachers.Sign(noise=1e-9)])
 def test_few_steps_lead_to_the_minimum_however_little_is_hidden(teacher, monkeypatch):
-    monkeypatch.setattr(separability, "MAX_ITERATIONS", 8)
+    monkeypatch.setattr(direction, "MAX_ITERATIONS", 8)
     hidden = np.logspace(-60, 0, 31)
     found = least(teacher, 1 - hidden, False, hidden)
     assert np.all(found.status == hm.Status.CONVERGED)
@@ -319,9 +320,9 @@ def test_labels_against_the_field_turn_the_direction():
 
 
 def test_points_of_a_batch_do_not_touch_one_another():
-    chi = np.linspace(0, 1, 2 * separability.BLOCK + 3)
+    chi = np.linspace(0, 1, 2 * direction.BLOCK + 3)
     together = least(TEACHERS["threshold"], chi, True)
-    for i in (0, 17, separability.BLOCK, len(chi) - 1):
+    for i in (0, 17, direction.BLOCK, len(chi) - 1):
         alone = least(TEACHERS["threshold"], chi[[i]], True)
         assert alone.value[0] == pytest.approx(together.value[i], rel=1e-14)
     empty = least(TEACHERS["threshold"], np.empty(0), True)
@@ -351,10 +352,10 @@ def test_a_minimum_that_was_not_found_says_so(monkeypatch):
     chi = np.array([0.9, nan])
     status = least(TEACHERS["threshold"], chi, True).status
     assert status.tolist() == [hm.Status.CONVERGED, hm.Status.NON_FINITE]
-    monkeypatch.setattr(separability, "MAX_ITERATIONS", 2)
+    monkeypatch.setattr(direction, "MAX_ITERATIONS", 2)
     lost = least(TEACHERS["threshold"], chi, True)
     assert lost.status[0] == hm.Status.MAX_ITERATIONS
     assert np.isnan([lost.value, lost.t, lost.t0, lost.alignment, lost.bias]).all()
     monkeypatch.undo()
-    monkeypatch.setattr(separability, "RULES", (*[(7, 0)] * 3, (8, 0)))
+    monkeypatch.setattr(direction, "RULES", (*[(7, 0)] * 3, (8, 0)))
     assert least(TEACHERS["threshold"], chi, True).status[0] == hm.Status.QUADRATURE

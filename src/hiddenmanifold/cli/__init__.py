@@ -11,9 +11,9 @@ workers elsewhere.
 import sys
 from io import TextIOWrapper
 
-from hiddenmanifold.cli import answers, data, explore, paper, stores  # noqa: F401 their commands
+from hiddenmanifold.cli import answers, data_command, explore, paper, stores  # noqa: F401 their commands
+from hiddenmanifold.cli.ascii_symbols import SPELT
 from hiddenmanifold.cli.commands import app
-from hiddenmanifold.cli.letters import SPELT
 
 __all__ = ["app", "main"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiddenmanifold.cli.commands import command, compute
-from hiddenmanifold.cli.groups import spread
+from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import (
     CrewOptions,
     ModelOptions,
@@ -36,7 +36,7 @@ def threshold(
 
     Give one ratio, e.g.: hiddenmanifold threshold --n-over-d 0.5:5:10
     """
-    from hiddenmanifold.thresholds import separability_threshold
+    from hiddenmanifold.api.thresholds import separability_threshold
 
     chosen = model.model()
 
@@ -67,8 +67,8 @@ def peak(
 
     Give --n-over-d or --d-over-p, e.g.: hiddenmanifold peak --n-over-d 0.5:5:10 --lam 0,1e-4
     """
+    from hiddenmanifold.api.thresholds import interpolation_peak
     from hiddenmanifold.cli.values import values
-    from hiddenmanifold.thresholds import interpolation_peak
 
     lam = values("--regularisation", regularisation)
     call = partial(interpolation_peak, model.model(), on_failure="keep", **crew.given())
@@ -95,7 +95,7 @@ def needed(
     Both at their best regularisation. Give --n-over-d, e.g.:
     hiddenmanifold needed --n-over-d 1,3 --loss square --within 0.1
     """
-    from hiddenmanifold.needs import MEANINGS, features_needed
+    from hiddenmanifold.api.needed import MEANINGS, features_needed
 
     call = partial(features_needed, model.model(), within=within, on_failure="keep", **crew.given())
     # a single point takes seconds, and its quantities are known
@@ -120,8 +120,8 @@ def samples(
 
     Give one ratio, e.g.: hiddenmanifold samples --p-over-d 3 --target 0.2,0.1 --loss square
     """
+    from hiddenmanifold.api.needed import OF_SAMPLES, samples_needed
     from hiddenmanifold.cli.values import values
-    from hiddenmanifold.needs import OF_SAMPLES, samples_needed
 
     lam = search.regularisation(regularisation)
     call = partial(samples_needed, model.model(), on_failure="keep", **crew.given())
@@ -138,7 +138,7 @@ def bayes(
 
     Give two ratios, e.g.: hiddenmanifold bayes --n-over-d 3 --p-over-n 0.1:3:30
     """
-    from hiddenmanifold.bayes import bayes_optimal
+    from hiddenmanifold.api.bayes_optimal import bayes_optimal
 
     call = partial(bayes_optimal, model.model(), on_failure="keep", **crew.given())
     compute("bayes", call, ratios, output)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from hiddenmanifold.cli.groups import WithIngredients, spread
+from hiddenmanifold.cli.exit_codes import Code, OneSentence
+from hiddenmanifold.cli.option_groups import WithIngredients, spread
 from hiddenmanifold.cli.options import (
     OUTPUT,
     CrewOptions,
@@ -29,7 +30,6 @@ from hiddenmanifold.cli.options import (
     SimulationOptions,
     observed,
 )
-from hiddenmanifold.cli.outcome import Code, OneSentence
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -102,7 +102,7 @@ def compute(
     **regularisation: Any,
 ) -> None:
     """Compute and deliver what a call gives at some ratios; `names` finds its quantities."""
-    from hiddenmanifold.cli.delivery import check, deliver
+    from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.work import in_pieces
 
     given = ratios.given()
@@ -165,7 +165,7 @@ def _predict(
     regularisation: str,
     **shared: Any,
 ) -> None:
-    from hiddenmanifold.prediction import predict
+    from hiddenmanifold.api.predict import predict
 
     lam = search.regularisation(regularisation)
     step = "optimal" if regularisation.strip() == "optimal" else "predict"
@@ -189,8 +189,8 @@ def sensitivity(
     Derivatives by the logarithms of λ, n and p. Give two ratios, e.g.:
     hiddenmanifold sensitivity --n-over-d 3 --p-over-n 0.1:3:30 --lam 1e-2
     """
+    from hiddenmanifold.api.predict import sensitivity
     from hiddenmanifold.cli.values import values
-    from hiddenmanifold.prediction import sensitivity
 
     lam = values("--regularisation", regularisation)
     shared = {**crew.given(), **observed(observables)}
@@ -223,11 +223,11 @@ def simulate(
     Ctrl-C keeps what is done. For example:
     hiddenmanifold simulate --n-over-d 3 --p-over-n 0.5,1,2 --lam 1e-2 --d 100 --seeds 10
     """
-    from hiddenmanifold.cli.delivery import check, deliver
+    from hiddenmanifold.api.simulate import simulate
+    from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.values import values
     from hiddenmanifold.cli.work import with_bar
-    from hiddenmanifold.experiments import simulate
-    from hiddenmanifold.results import summary
+    from hiddenmanifold.results.datasets import summary
 
     grid = {**ratios.given(), "regularisation": values("--regularisation", regularisation)}
     call = partial(simulate, model.model(), **observed(observables))
@@ -253,9 +253,9 @@ def compare(
 
     For example: hiddenmanifold compare --n-over-d 3 --p-over-n 0.5,1,2 --lam 1e-2 --d 100
     """
-    from hiddenmanifold.cli.delivery import check, deliver
+    from hiddenmanifold.api.compare import compare
+    from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.work import with_bar
-    from hiddenmanifold.comparison import compare
 
     grid = {**ratios.given(), "regularisation": search.regularisation(regularisation)}
     chosen = model.model()
@@ -268,8 +268,8 @@ def compare(
 def _finer(model: Model, grid: dict[str, Any], x: str | None, ds: xr.Dataset) -> xr.Dataset:
     """The prediction on a finer grid along the horizontal axis of a plot."""
     from hiddenmanifold import plotting
-    from hiddenmanifold.counts import COUNTS
-    from hiddenmanifold.prediction import predict
+    from hiddenmanifold.api.counts import COUNTS
+    from hiddenmanifold.api.predict import predict
 
     x, _ = plotting.axes_of({str(dim): n for dim, n in ds.sizes.items()}, x)
     positive = grid[x][grid[x] > 0]

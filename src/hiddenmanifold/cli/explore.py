@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hiddenmanifold.cli.commands import app
-from hiddenmanifold.cli.groups import spread
+from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import Debug
 
 

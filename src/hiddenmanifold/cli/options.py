@@ -13,7 +13,7 @@ import typer
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from hiddenmanifold.arguments import Optimal
+    from hiddenmanifold.api.arguments import Optimal
     from hiddenmanifold.arrays import Array
     from hiddenmanifold.model import Model
 
@@ -25,7 +25,7 @@ def _names(kind: str) -> Callable[[], list[str]]:
     """The names of a kind of ingredient, for completion in the shell."""
 
     def complete() -> list[str]:
-        from hiddenmanifold.cli.ingredients import families
+        from hiddenmanifold.cli.ingredient_options import families
 
         return list(families()[kind][1])
 
@@ -105,7 +105,7 @@ class ModelOptions:
 
     def model(self) -> Model:
         """The model that is meant."""
-        from hiddenmanifold.cli.ingredients import ingredient
+        from hiddenmanifold.cli.ingredient_options import ingredient
         from hiddenmanifold.model import Model
 
         kinds = ("activation", "projection", "teacher", "loss")
@@ -210,7 +210,7 @@ class SearchOptions:
 
     def regularisation(self, text: str) -> float | Array | Optimal:
         """The λ that a text stands for: numbers, or this search."""
-        from hiddenmanifold.arguments import Optimal
+        from hiddenmanifold.api.arguments import Optimal
         from hiddenmanifold.cli.values import bounds, regularisation
 
         lam = regularisation("--regularisation", text)

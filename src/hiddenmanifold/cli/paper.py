@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.commands import app
-from hiddenmanifold.cli.groups import spread
-from hiddenmanifold.cli.letters import legible
+from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import Debug
 from hiddenmanifold.errors import InvalidArgumentError
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.commands import app
-from hiddenmanifold.cli.files import STANDARD_OUTPUT, in_json, opened
-from hiddenmanifold.cli.groups import spread
-from hiddenmanifold.cli.letters import legible
+from hiddenmanifold.cli.exit_codes import Code, OneSentence, stop
+from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import Debug
-from hiddenmanifold.cli.outcome import Code, OneSentence, stop
+from hiddenmanifold.cli.output_files import STANDARD_OUTPUT, in_json, opened
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _rows(path: Path) -> list[tuple[Row, bool]]:
 
 def _current(row: Row) -> bool:
     """Whether a fit was made by the sources that run now; of other kinds that is not known here."""
-    from hiddenmanifold.simulation.memory import computing_sources
+    from hiddenmanifold.simulation.trial_cache import computing_sources
 
     return row.kind != "fit" or row.sources == computing_sources()
 

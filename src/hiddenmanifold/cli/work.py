@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.progress import Progress
+from hiddenmanifold.parallel.progress import Progress
 
 if TYPE_CHECKING:
     import xarray as xr

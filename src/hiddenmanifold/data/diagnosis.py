@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.data import reading
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
+from hiddenmanifold.data import validation
 from hiddenmanifold.numerics.threads import one_thread
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _carriers(data: Data) -> Finding:
 
 
 def _copies(data: Data) -> Finding:
-    found = reading.copies(data.X, data.y)
+    found = validation.copies(data.X, data.y)
     return Finding.judged(
         "copies",
         found,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.data.curves import accepted, learning_curve
+from hiddenmanifold.checks import Task, check_number
+from hiddenmanifold.data.learning_curve import accepted, learning_curve
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import Task, check_number
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.threads import one_thread
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.data import reading
+from hiddenmanifold.checks import Task
+from hiddenmanifold.data import validation
 from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
-from hiddenmanifold.data.forecast import SQUARE, Forecast
-from hiddenmanifold.data.leave_one_out import Ridge
-from hiddenmanifold.data.left_out import best, left_out
-from hiddenmanifold.data.pipelines import objective, task_of
-from hiddenmanifold.data.reading import FEWEST_OF_A_CLASS, FEWEST_ROWS, GROUPS, SPLITS, Cost
+from hiddenmanifold.data.extrapolation import SQUARE, Forecast
+from hiddenmanifold.data.leave_one_out import best, left_out
+from hiddenmanifold.data.ridge import Ridge
+from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS, GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.estimators.pipelines import objective, task_of
 from hiddenmanifold.losses import Loss
 
 
@@ -149,8 +149,8 @@ class Data:
         return data
 
     def __post_init__(self) -> None:
-        X = reading.features(self.X)
-        y, task, classes = reading.labels(self.y, len(X), self.task)
+        X = validation.features(self.X)
+        y, task, classes = validation.labels(self.y, len(X), self.task)
         centre, unit = _scaling(X, self.scale)
         X = (X - centre) / unit
         for array in (X, y):

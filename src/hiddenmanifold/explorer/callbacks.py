@@ -11,11 +11,11 @@ from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_up
 from dash.exceptions import PreventUpdate
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import drawing, exports
-from hiddenmanifold.explorer.fields import PEAK_AXES
-from hiddenmanifold.explorer.page import as_text, as_value, identity
+from hiddenmanifold.explorer import exports, plots
+from hiddenmanifold.explorer.controls import PEAK_AXES
+from hiddenmanifold.explorer.layout import as_text, as_value, identity
+from hiddenmanifold.explorer.parse import read, views_of
 from hiddenmanifold.explorer.presets import PRESETS
-from hiddenmanifold.explorer.reading import read, views_of
 from hiddenmanifold.explorer.view import MOST_PINS, View, holds, relevant, texts_of
 
 FIELDS = identity("field", ALL)
@@ -130,7 +130,7 @@ def redraw(
     if view is None:
         return no_update, no_update, "", *kept, *[no_update] * 3
     try:
-        figure = drawing.figure(view, beside)
+        figure = plots.figure(view, beside)
     except hm.HiddenManifoldError as error:
         return no_update, no_update, str(error), *kept, *[no_update] * 3
     except Exception as error:  # the page says so, and goes on
@@ -189,7 +189,7 @@ def relevant_names(texts: dict[str, str]) -> set[str]:
 
 
 def _hold_options(texts: dict[str, str]) -> list[dict[str, str]]:
-    from hiddenmanifold.explorer.fields import page_fields
+    from hiddenmanifold.explorer.controls import page_fields
 
     possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
     known = page_fields()["hold"].options or {}
@@ -207,10 +207,10 @@ def _shown(address: str | None) -> tuple[View, list[View]]:
 def _chips(view: View, pins: list[View]) -> Any:
     from dash import html
 
-    names = drawing.names([view, *pins])[1:]
+    names = plots.names([view, *pins])[1:]
     return [
         html.Button(
-            f"{name if drawing.comparable(one, view) else name + ' (another axis: not drawn)'} ✕",
+            f"{name if plots.comparable(one, view) else name + ' (another axis: not drawn)'} ✕",
             id=identity("unpin", k),
             title="remove this curve",
             className="chip",

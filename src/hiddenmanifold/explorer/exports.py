@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.explorer import computing
-from hiddenmanifold.explorer.drawing import comparable, names, quantities
-from hiddenmanifold.explorer.fields import REGISTRIES
+from hiddenmanifold.explorer import compute
+from hiddenmanifold.explorer.controls import REGISTRIES
+from hiddenmanifold.explorer.plots import comparable, names, quantities
 from hiddenmanifold.explorer.view import Axis, View
-from hiddenmanifold.points import RATIOS
+from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,9 +43,9 @@ def python(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> str:
     if "threshold" in view.lines and (held := _of_threshold(view)):
         lines.append(_call("threshold = hm.separability_threshold(model", held))
     if view.y is None and "kernel" in view.lines:
-        lines.append(_call("kernel_limit = hm.predict(model", computing.kernel_arguments(view)))
+        lines.append(_call("kernel_limit = hm.predict(model", compute.kernel_arguments(view)))
     if view.y is None and "bayes" in view.lines:
-        lines.append(_call("bayes = hm.bayes_optimal(model", computing.bayes_arguments(view)))
+        lines.append(_call("bayes = hm.bayes_optimal(model", compute.bayes_arguments(view)))
     if dots:
         size = f", d={view.d}, seeds={view.seeds}"
         lines.append(_call("dots = hm.compare(model", _simulated(view), size))
@@ -58,7 +58,7 @@ def python(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> str:
 KEEP = ', on_failure="keep"'
 
 
-def _call(start: str, arguments: computing.Arguments, rest: str = "") -> str:
+def _call(start: str, arguments: compute.Arguments, rest: str = "") -> str:
     given = "".join(f", {name}={_python(value)}" for name, value in arguments)
     return f"{start}{given}{rest})"
 
@@ -103,12 +103,12 @@ def _ingredient(kind: str, part: Any) -> str:
     return f"hm.{PLURALS[kind]}.{type(part).__name__}({arguments})"
 
 
-def _of_threshold(view: View) -> computing.Arguments:
+def _of_threshold(view: View) -> compute.Arguments:
     """The one ratio that fixes the threshold drawn; none if none is drawn."""
     if view.model.task != "classification":
         return ()
     if view.y is not None:
-        given = computing.threshold_axis(view)
+        given = compute.threshold_axis(view)
         return ((given.name, given),) if given is not None else ()
     if view.quantity == "peak":
         return ((view.x.name, view.x),)
@@ -121,7 +121,7 @@ def dots_axis(view: View) -> Axis:
     return Axis(x.name, x.low, x.high, view.dots, x.logarithmic)
 
 
-def _simulated(view: View) -> computing.Arguments:
+def _simulated(view: View) -> compute.Arguments:
     return view.arguments(**{view.x.name: dots_axis(view)})
 
 
@@ -138,9 +138,9 @@ def commands(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> st
     if "threshold" in view.lines and (held := _of_threshold(view)):
         lines.append(_command("threshold", view, held))
     if view.y is None and "kernel" in view.lines:
-        lines.append(_command("predict", view, computing.kernel_arguments(view)))
+        lines.append(_command("predict", view, compute.kernel_arguments(view)))
     if view.y is None and "bayes" in view.lines:
-        lines.append(_command("bayes", view, computing.bayes_arguments(view)))
+        lines.append(_command("bayes", view, compute.bayes_arguments(view)))
     if dots:
         size = {"d": str(view.d), "seeds": str(view.seeds), "csv": "dots.csv"}
         lines.append(_command("compare", view, _simulated(view), size))
@@ -148,7 +148,7 @@ def commands(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> st
 
 
 def _command(
-    name: str, view: View, arguments: computing.Arguments, more: Mapping[str, str] | None = None
+    name: str, view: View, arguments: compute.Arguments, more: Mapping[str, str] | None = None
 ) -> str:
     words = ["hiddenmanifold", name]
     for kind, part in _parts(view).items():
@@ -186,7 +186,7 @@ def csv(view: View, pins: Sequence[View] = (), dots: Mapping[str, Any] | None = 
 def _tables(view: View, pins: Sequence[View], dots: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
     views, known = shown(view, pins), set()
     for one, name in zip(views, names(views), strict=True):
-        table = computing.result(one).to_dataframe().reset_index()
+        table = compute.result(one).to_dataframe().reset_index()
         known |= set(table.columns)
         yield table.assign(curve=name)
     if points := (dots.get("points") or [])[: view.dots]:

@@ -8,11 +8,11 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.explorer import computing
-from hiddenmanifold.explorer.drawing import quantities
-from hiddenmanifold.explorer.fields import QUANTITIES, short
+from hiddenmanifold.explorer import compute
+from hiddenmanifold.explorer.controls import QUANTITIES, short
+from hiddenmanifold.explorer.plots import quantities
 from hiddenmanifold.explorer.view import Axis, View, converted
-from hiddenmanifold.points import RATIOS
+from hiddenmanifold.theory.points import RATIOS
 
 PROMINENCE = 1e-3
 """Height of a peak above its surroundings, as a share of its value, from which it is one."""
@@ -55,8 +55,8 @@ def peak(values: Array) -> int | None:
 def _values(view: View, x: Axis, **others: object) -> Array:
     """The quantity along an axis."""
     if view.quantity == "peak":
-        return np.asarray(computing.result(view).p_over_n.values)
-    ds = computing.predicted(view.model, view.arguments(**{x.name: x}, **others))
+        return np.asarray(compute.result(view).p_over_n.values)
+    ds = compute.predicted(view.model, view.arguments(**{x.name: x}, **others))
     found: Array = ds[quantities(view)[0]].values
     return found
 
@@ -71,7 +71,7 @@ def _of_error(view: View, values: Array) -> str:
     if view.lam == "optimal":
         return f"{said}, although λ is the best at every point."
     there = (*view.held, (view.x.name, place), ("regularisation", "optimal"))
-    best = computing.predicted(view.model, there)
+    best = compute.predicted(view.model, there)
     lam = float(best.optimal_regularisation)
     rough = replace(view.x, count=ROUGH)
     others = _values(view, rough, regularisation="optimal")
@@ -93,7 +93,7 @@ def _refined(view: View, top: int, **others: object) -> float:
 
 def _where(view: View, place: float) -> str:
     """What else happens where the peak stands."""
-    threshold = computing.separable_from(view)
+    threshold = compute.separable_from(view)
     as_many = converted({"p_over_n": 1.0, **dict(view.held)}, view.x.name) if _crosses(view) else 0
     marks = {
         threshold: "where the data become separable",
@@ -146,9 +146,9 @@ def _course(view: View, values: Array, what: str) -> str:
 
 
 def _of_regularisation(view: View, values: Array) -> str:
-    best = computing.predicted(view.model, (*view.held, ("regularisation", "optimal")))
+    best = compute.predicted(view.model, (*view.held, ("regularisation", "optimal")))
     lam, error = float(best.optimal_regularisation), float(best.generalisation_error)
-    small = computing.predicted(view.model, (*view.held, ("regularisation", 0.0)))
+    small = compute.predicted(view.model, (*view.held, ("regularisation", 0.0)))
     limit = float(small.generalisation_error)
     at_zero = f"; as λ → 0⁺ it is {_digits(limit)}" if np.isfinite(limit) else ""
     return f"Least error {_digits(error)} at {_lam(lam)}{at_zero}."
@@ -162,7 +162,7 @@ def _lam(lam: float) -> str:
 
 def _of_map(view: View) -> str:
     assert view.y is not None
-    ds = computing.predicted(view.model, view.arguments())
+    ds = compute.predicted(view.model, view.arguments())
     name = quantities(view)[0]
     table = ds[name].transpose(view.y.name, view.x.name).values
     if not np.isfinite(table).any():
@@ -175,7 +175,7 @@ def _of_map(view: View) -> str:
     )
     if failed := int((~np.isfinite(table)).sum()):
         said += f"; {failed} of {table.size} points have no value"
-    if "threshold" in view.lines and computing.separable_line(view):
+    if "threshold" in view.lines and compute.separable_line(view):
         said += "; the white line is where the data become separable"
     return said + "."
 

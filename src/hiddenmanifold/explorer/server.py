@@ -18,11 +18,11 @@ from flask import Response, request
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import callbacks, drawing, stream, upload
-from hiddenmanifold.explorer.background import dismiss, prepare
+from hiddenmanifold.explorer import callbacks, plots, stream, upload
 from hiddenmanifold.explorer.guard import FILES, LOOPBACK, Guard, body, refused
-from hiddenmanifold.explorer.page import layout
-from hiddenmanifold.explorer.reading import views_of
+from hiddenmanifold.explorer.layout import layout
+from hiddenmanifold.explorer.parse import views_of
+from hiddenmanifold.explorer.worker_pool import dismiss, prepare
 
 AT_ONCE, PATIENCE = 4, 10.0
 """Files that are held at a time, and seconds that one more waits for its turn."""
@@ -62,7 +62,7 @@ def _curve() -> Any:
     """The curves of an address while a slider moves; nothing if they make no sense or take long."""
     view, pins = views_of(request.query_string.decode(errors="replace"))
     try:
-        return {} if view is None or view.slow else drawing.figure(view, pins)
+        return {} if view is None or view.slow else plots.figure(view, pins)
     except hm.HiddenManifoldError:
         return {}
 

@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import drawing
-from hiddenmanifold.explorer.background import elsewhere
-from hiddenmanifold.explorer.computing import HERE
+from hiddenmanifold.explorer import plots
+from hiddenmanifold.explorer.compute import HERE
+from hiddenmanifold.explorer.controls import OVERLAPS, QUANTITIES, short
+from hiddenmanifold.explorer.data_panel import learned
 from hiddenmanifold.explorer.exports import dots_axis
-from hiddenmanifold.explorer.fields import OVERLAPS, QUANTITIES, short
-from hiddenmanifold.explorer.learning import learned
-from hiddenmanifold.explorer.reading import views_of
+from hiddenmanifold.explorer.parse import views_of
 from hiddenmanifold.explorer.sentence import sentence
 from hiddenmanifold.explorer.view import View, converted
+from hiddenmanifold.explorer.worker_pool import elsewhere
 
 AT_ONCE = 2
 """Simulations that run beside each other."""
@@ -42,7 +42,7 @@ def describe(query: str) -> Iterator[str]:
     if view is None:
         return
     try:
-        lines = yield from _awaited(drawing.references, view, pins)
+        lines = yield from _awaited(plots.references, view, pins)
         yield _line(address=query, **lines)
         said = yield from _awaited(sentence, view)
         yield _line(sentence=said)

@@ -12,13 +12,8 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.explorer.fields import (
-    HELD,
-    REGISTRIES,
-    page_fields,
-    parameters,
-)
-from hiddenmanifold.points import RATIOS, exponents
+from hiddenmanifold.explorer.controls import HELD, REGISTRIES, page_fields, parameters
+from hiddenmanifold.theory.points import RATIOS, exponents
 
 MOST_PINS = 8
 LONGEST = 40

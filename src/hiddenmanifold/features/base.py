@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns
-from hiddenmanifold.features.sight import LatentSight, Sight
-from hiddenmanifold.spectra import FAINT, Sums
+from hiddenmanifold.features.posterior import LatentSight, Sight
+from hiddenmanifold.features.spectral_sums import FAINT, Sums
 
 ROUNDING = 1e-14
 """Relative rounding of a sum over the spectrum."""

@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import check_number, check_scale, finite_vector
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features
-from hiddenmanifold.features.sight import DiscreteSight
-from hiddenmanifold.ingredients import check_number, check_scale, finite_vector
-from hiddenmanifold.spectra import Sums, discrete, sum_rounding
+from hiddenmanifold.features.posterior import DiscreteSight
+from hiddenmanifold.features.spectral_sums import Sums, discrete, sum_rounding
 
 ANY = 1e20
 """A variance that is no bound."""

@@ -9,14 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from hiddenmanifold import activations, projections
 from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.checks import check_number, resolve
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.base import Closing, Drawn, Features, White, drawn_teacher
 from hiddenmanifold.features.covariance import Covariance
-from hiddenmanifold.ingredients import check_number, resolve
+from hiddenmanifold.features.spectral_sums import Kappas, Sums, activated
 from hiddenmanifold.numerics.matrices import LinearMap
-from hiddenmanifold.spectra import Kappas, Sums, activated
 
 
 @dataclass(frozen=True, init=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hiddenmanifold import activations, projections
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
+from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.layers import Layer, Layered
-from hiddenmanifold.features.sight import Sight
+from hiddenmanifold.features.posterior import Sight
 
 
 @dataclass(frozen=True)

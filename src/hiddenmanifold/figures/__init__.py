@@ -18,10 +18,10 @@ from hiddenmanifold.figures import (
     figure_5,
     figure_6,
     figure_7,
-    store,
+    figure_cache,
 )
-from hiddenmanifold.figures.curves import Datasets, scores
 from hiddenmanifold.figures.drawing import write
+from hiddenmanifold.figures.figure_data import Datasets, scores
 from hiddenmanifold.figures.setting import Setting
 from hiddenmanifold.plotting.figure import check_available
 from hiddenmanifold.storage import Store
@@ -111,13 +111,13 @@ def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool 
     directory.mkdir(parents=True, exist_ok=True)
     setting = recipe.QUICK if quick else recipe.FULL
     kept = Store(directory / STORE)
-    data = store.recalled(kept, setting, f"figure_{number}")
+    data = figure_cache.recalled(kept, setting, f"figure_{number}")
     if data is None:
         data = recipe.compute(setting, progress=progress, store=kept.path)
-        store.keep(kept, setting, f"figure_{number}", data)
-    store.export(data, _files(number, quick, directory))
+        figure_cache.keep(kept, setting, f"figure_{number}", data)
+    figure_cache.export(data, _files(number, quick, directory))
     return data
 
 
 def _files(number: int, quick: bool, directory: Path) -> dict[str, Path]:
-    return store.paths(directory, stem(number, quick=quick), MODULES[number].PARTS)
+    return figure_cache.paths(directory, stem(number, quick=quick), MODULES[number].PARTS)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import Datasets, predicted, side_by_side, simulated
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREEN, GREY
+from hiddenmanifold.figures.figure_data import Datasets, predicted, side_by_side, simulated
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures import curves, drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets
+from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GENERALISATION_ERROR, GREY, RED
+from hiddenmanifold.figures.figure_data import ERROR, Datasets
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
@@ -42,13 +42,13 @@ def compute(setting: Setting, **how: Any) -> Datasets:
     data = {}
     for loss in COLOURS:
         shown = (paper_model(loss=loss), (*ERROR, "training_loss"), setting)
-        at_infinity = setting.theory | curves.OPTIMAL | {"p_over_n": np.inf}
+        at_infinity = setting.theory | figure_data.OPTIMAL | {"p_over_n": np.inf}
         data[loss] = {
-            **curves.lines(*shown),
-            **curves.points(*shown, **how),
-            "kernel_limit": curves.predicted(shown[0], ERROR, **at_infinity),
+            **figure_data.lines(*shown),
+            **figure_data.points(*shown, **how),
+            "kernel_limit": figure_data.predicted(shown[0], ERROR, **at_infinity),
         }
-    return curves.stacked(data, "loss")
+    return figure_data.stacked(data, "loss")
 
 
 def draw(data: Datasets) -> Figure:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hiddenmanifold.api.thresholds import separability_threshold
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, simulated
+from hiddenmanifold.figures.figure_data import ERROR, Datasets, predicted, simulated
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
-from hiddenmanifold.thresholds import separability_threshold
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,7 +60,10 @@ def draw(data: Datasets) -> Figure:
         axis.plot(threshold.n_over_d, threshold.p_over_n, color="white", linewidth=1.6)
         axis.set_xlabel(label("n_over_d"))
         axis.set_ylabel(label("p_over_n"))
-        handles = [drawing.key("linearly separable above", "white"), drawing.ring(simulation)]
+        handles = [
+            drawing.key("linearly separable above", "white"),
+            drawing.ring(simulation),
+        ]
         axis.legend(handles=handles, labelcolor="white", loc="upper right")
         drawing.letter(axis, "(b)")
     return figure

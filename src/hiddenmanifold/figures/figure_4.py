@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hiddenmanifold.api.thresholds import interpolation_peak, separability_threshold
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import Datasets, stacked
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREY, RED
+from hiddenmanifold.figures.figure_data import Datasets, stacked
 from hiddenmanifold.figures.setting import Axis, Setting, paper_model
 from hiddenmanifold.plotting.style import label
-from hiddenmanifold.thresholds import interpolation_peak, separability_threshold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

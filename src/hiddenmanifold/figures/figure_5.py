@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.figures import curves, drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, stacked
+from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import BLUE, GENERALISATION_ERROR, GREY, PAGE, RED
+from hiddenmanifold.figures.figure_data import ERROR, Datasets, stacked
 from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
@@ -55,8 +55,8 @@ def compute(setting: Setting, **how: Any) -> Datasets:
             name: (paper_model(projection=name, **ingredients), ERROR, own)
             for name in (*PROJECTIONS, *POINTS)
         }
-        theory = {name: curves.lines(*shown[name]) for name in PROJECTIONS}
-        dots = {name: curves.points(*shown[name], **how) for name in POINTS}
+        theory = {name: figure_data.lines(*shown[name]) for name in PROJECTIONS}
+        dots = {name: figure_data.points(*shown[name], **how) for name in POINTS}
         panels[task] = stacked(theory, "projection") | stacked(dots, "projection")
     return stacked(panels, "panel")
 

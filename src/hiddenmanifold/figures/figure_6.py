@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures import curves, drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets
+from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import COLUMN, GENERALISATION_ERROR
+from hiddenmanifold.figures.figure_data import ERROR, Datasets
 from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 from hiddenmanifold.plotting.style import mathematical
 
@@ -37,11 +37,11 @@ QUICK = replace(FULL, size=Size(d=100, seeds=10, n_test=1000, seed=6))
 def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves and simulated points over n/p, of each λ."""
     shown = (hidden_manifold(), ERROR)
-    at_infinity = setting.theory | curves.OPTIMAL | {"n_over_p": np.inf}
+    at_infinity = setting.theory | figure_data.OPTIMAL | {"n_over_p": np.inf}
     return {
-        **curves.lines(*shown, setting),
-        **curves.points(*shown, setting, **how),
-        "infinite_data": curves.predicted(*shown, **at_infinity),
+        **figure_data.lines(*shown, setting),
+        **figure_data.points(*shown, setting, **how),
+        "infinite_data": figure_data.predicted(*shown, **at_infinity),
     }
 
 

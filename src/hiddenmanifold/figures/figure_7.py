@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.curves import ERROR, Datasets, predicted, simulated
+from hiddenmanifold.figures.figure_data import ERROR, Datasets, predicted, simulated
 from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.checks import Task, sampled
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import Task, sampled
 from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.roots import increasing_root
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Literal
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task, check_kinks, check_scale
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import Task, check_kinks, check_scale
 from hiddenmanifold.losses.base import Compiled, Loss, check_loss, compiled
 
 _SIGNS = {"margin": -1.0, "residual": 1.0}

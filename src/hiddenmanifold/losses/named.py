@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.ingredients import Task, check_scale
+from hiddenmanifold.checks import Task, check_scale
 from hiddenmanifold.losses.base import Loss
 
 

@@ -14,7 +14,7 @@ from functools import reduce
 
 import numpy as np
 
-from hiddenmanifold import kernel
+from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Booleans, Integers
 
 System = Callable[[Array, Integers], tuple[Array, Array]]
@@ -41,8 +41,8 @@ def newton_step(matrix: Array, residual: Array) -> Array:
     the batch is solved by pseudo-inverse.
     """
     if (
-        kernel.engine() == "compiled"
-        and (found := kernel.newton_step(matrix, residual)) is not None
+        compiled.engine() == "compiled"
+        and (found := compiled.newton_step(matrix, residual)) is not None
     ):
         return found
     usable = np.all(np.isfinite(matrix), axis=(1, 2))

@@ -1,12 +1,7 @@
 """Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here."""
 
 from hiddenmanifold.errors import MissingExtraError
-from hiddenmanifold.plotting.figure import (
-    axes_of,
-    check_destination,
-    plot,
-    save,
-)
+from hiddenmanifold.plotting.figure import axes_of, check_destination, plot, save
 from hiddenmanifold.plotting.style import is_logarithmic
 
 __all__ = [

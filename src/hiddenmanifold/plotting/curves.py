@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.plotting.style import (
-    COLOURS,
-    colours,
-    equation,
-    is_logarithmic,
-    spans_decades,
-)
+from hiddenmanifold.plotting.style import COLOURS, colours, equation, is_logarithmic, spans_decades
 
 if TYPE_CHECKING:
     import xarray as xr

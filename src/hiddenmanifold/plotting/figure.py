@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
-from hiddenmanifold.observables import OBSERVABLES
-from hiddenmanifold.plotting import samples
+from hiddenmanifold.plotting import real_data
 from hiddenmanifold.plotting.curves import GREY, POINT, Curve, draw, predicted, simulated
 from hiddenmanifold.plotting.style import (
     COLOURS,
@@ -28,7 +28,7 @@ from hiddenmanifold.plotting.style import (
     ordinate,
 )
 from hiddenmanifold.plotting.words import caption, fixed
-from hiddenmanifold.results import summary
+from hiddenmanifold.results.datasets import summary
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,7 +116,7 @@ def plot(
         [
             *predicted(finer.get(name, dataset), name, x, family),
             *simulated(dataset, name, x, family),
-            *samples.left_out(finer.get(name, dataset), name, x, family),
+            *real_data.left_out(finer.get(name, dataset), name, x, family),
         ]
         for name in names
     ]
@@ -125,8 +125,8 @@ def plot(
         axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
         drawn = zip(axes, panels, names, strict=True)
         keys = [draw(axis, curves, x, name) for axis, curves, name in drawn]
-        real = samples.of_data(dataset.attrs)
-        kinds = samples.kinds(family, panels, predictions) if real else _kinds(family, panels)
+        real = real_data.of_data(dataset.attrs)
+        kinds = real_data.kinds(family, panels, predictions) if real else _kinds(family, panels)
         keys[0] = [*_members(axes, family, dataset, panels), *kinds, *keys[0]]
         told: set[str] = set()
         for axis, name, key in zip(axes, names, keys, strict=True):
@@ -227,7 +227,7 @@ def _quantities(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) -> t
     """Names of what is drawn, which varies along the horizontal axis."""
     known = [str(name) for name, values in dataset.data_vars.items() if x in values.dims]
     if y is None:
-        if samples.of_data(dataset.attrs):
+        if real_data.of_data(dataset.attrs):
             return ("generalisation_error",)
         first = next((names for names in PANELS if set(names) <= set(known)), (known[0],))
         return (*first, *(o.name for o in OBSERVABLES if o.name in known))

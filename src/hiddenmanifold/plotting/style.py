@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hiddenmanifold.api.counts import COUNTS
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.counts import COUNTS
-from hiddenmanifold.points import RATIOS
+from hiddenmanifold.theory.points import RATIOS
 
 LABELS = {
     "n_over_d": "samples per latent dimension, $n/d$",

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold import activations, losses, projections, teachers
-from hiddenmanifold.counts import COUNTS
+from hiddenmanifold import losses, teachers
+from hiddenmanifold.api.counts import COUNTS
+from hiddenmanifold.features import activations, projections
 from hiddenmanifold.plotting.style import equation
-from hiddenmanifold.points import RATIOS
+from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import Task
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.simulation.data import BLOCK, Sample, Sizes, World
 from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
 from hiddenmanifold.simulation.problem import Fit
-from hiddenmanifold.simulation.scores import Measure, Scored
+from hiddenmanifold.simulation.samples import BLOCK, Sample, Sizes, World
+from hiddenmanifold.simulation.test_scores import Measure, Scored
 
 SPEED = 8e9
 """Operations per second of one core, as dense matrices are multiplied."""

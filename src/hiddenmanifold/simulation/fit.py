@@ -11,20 +11,12 @@ import numpy as np
 from scipy import linalg
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
-from hiddenmanifold.simulation.newton import newton_path
-from hiddenmanifold.simulation.problem import (
-    EPS,
-    GOOD,
-    Fit,
-    Shortfalls,
-    certified,
-    scaled,
-    solver,
-)
+from hiddenmanifold.simulation.newton_fit import newton_path
+from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, scaled, solver
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg
 
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.ingredients import Task
+from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import Loss
 
 GOOD = 1e-10

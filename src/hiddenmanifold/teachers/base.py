@@ -9,14 +9,14 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from hiddenmanifold import kernel
+from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.ingredients import EXTREME, Task, check_number, check_scale
+from hiddenmanifold.checks import EXTREME, Task, check_number, check_scale
 
 Law = tuple[Array, Array, Array]
 Probits = tuple[float, Array]
 """Offset, and weights, thresholds along the label and variances (3, terms): a sum of probits."""
-Compiled = tuple[Integers | slice, kernel.Law]
+Compiled = tuple[Integers | slice, compiled.Law]
 """Some points, and their label law as the kernel takes it."""
 
 
@@ -131,7 +131,7 @@ class BinaryTeacher(Teacher):
     def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
         """The label law at each variance, for the kernel; what is left out is left to NumPy."""
         if (probits := self.probits(y)) is not None:
-            yield slice(None), kernel.Law(*probits)
+            yield slice(None), compiled.Law(*probits)
 
     def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array | None:
         r"""Probability of the label and a standardised prediction below the cut along it.

@@ -10,8 +10,8 @@ import numpy as np
 import scipy
 
 from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.checks import check_kinks, check_scale, sampled
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import check_kinks, check_scale, sampled
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.teachers.base import BinaryTeacher, Compiled, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps

@@ -9,8 +9,8 @@ import numpy as np
 import scipy
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import check_number
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import check_number
 from hiddenmanifold.teachers.base import BinaryTeacher, Law
 
 FARTHEST = 100.0

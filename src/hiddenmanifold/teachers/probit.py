@@ -9,8 +9,8 @@ import numpy as np
 import scipy
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import EXTREME, check_kinks, check_number, check_scale
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.ingredients import EXTREME, check_kinks, check_number, check_scale
 from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
 from hiddenmanifold.teachers.base import BinaryTeacher, Law, Probits
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from hiddenmanifold import kernel
+from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.numerics.cells import POWERS
 from hiddenmanifold.teachers.base import Compiled, Law
@@ -69,7 +69,7 @@ class LawTable:
             rows = np.flatnonzero(levels == level)
             for some in np.split(rows, range(BLOCK, len(rows), BLOCK)):
                 shares = _interpolating(2.0 * (depth[some] - level) - 1.0)
-                yield some, kernel.Law(cells=cells, polynomials=shares @ nodal)
+                yield some, compiled.Law(cells=cells, polynomials=shares @ nodal)
 
 
 @lru_cache

@@ -20,12 +20,12 @@ from enum import Enum
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import CERTIFICATES, Status
-from hiddenmanifold.ingredients import Task
 from hiddenmanifold.losses import Hinge, Loss, Square
 from hiddenmanifold.model import Model
-from hiddenmanifold.points import HUGE, Limit, Points
 from hiddenmanifold.teachers import binary
+from hiddenmanifold.theory.points import HUGE, Limit, Points
 from hiddenmanifold.theory.separability.direction import least
 
 TINY = 1e-60

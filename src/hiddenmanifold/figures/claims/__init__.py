@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hiddenmanifold.figures.claims import double_descent, equivalence, features, manifold
 from hiddenmanifold.figures.claims.judgement import COLOURS, DIFFERS, HOLDS, REMARK, Row
-from hiddenmanifold.progress import Progress
+from hiddenmanifold.parallel.progress import Progress
 
 __all__ = ["CHECKS", "COLOURS", "DIFFERS", "HOLDS", "REMARK", "Row", "check"]
 

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
+from hiddenmanifold.api.predict import predict
+from hiddenmanifold.api.thresholds import interpolation_peak, separability_threshold
 from hiddenmanifold.figures.claims.judgement import Row, contest, error, strength, verdict
 from hiddenmanifold.figures.setting import paper_model
-from hiddenmanifold.prediction import predict
-from hiddenmanifold.thresholds import interpolation_peak, separability_threshold
 
 
 def peak_of_the_square_loss() -> Row:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from hiddenmanifold.figures.claims.judgement import WORST, Row, verdict
-from hiddenmanifold.figures.curves import worst_score
+from hiddenmanifold.figures.figure_data import worst_score
 from hiddenmanifold.figures.setting import paper_model
 
 

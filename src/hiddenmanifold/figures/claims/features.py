@@ -6,17 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from hiddenmanifold.figures.claims.judgement import (
-    WORST,
-    Row,
-    contest,
-    strength,
-    verdict,
-)
-from hiddenmanifold.figures.curves import worst_score
+from hiddenmanifold.api.needed import features_needed
+from hiddenmanifold.api.thresholds import separability_threshold
+from hiddenmanifold.figures.claims.judgement import WORST, Row, contest, strength, verdict
+from hiddenmanifold.figures.figure_data import worst_score
 from hiddenmanifold.figures.setting import paper_model
-from hiddenmanifold.needs import features_needed
-from hiddenmanifold.thresholds import separability_threshold
 
 
 def orthogonal_beats_gaussian(loss: str, teacher: str, regularisation: float | str) -> Row:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from hiddenmanifold.api.predict import predict
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.model import Model
-from hiddenmanifold.prediction import predict
 
 HOLDS, REMARK, DIFFERS = "holds", "holds, with a remark", "differs"
 COLOURS = {HOLDS: "green", REMARK: "yellow", DIFFERS: "red"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hiddenmanifold.api.thresholds import interpolation_peak
 from hiddenmanifold.figures.claims.judgement import Row, error, verdict
 from hiddenmanifold.figures.setting import hidden_manifold
-from hiddenmanifold.thresholds import interpolation_peak
 
 
 def peak_shrinks_with_regularisation() -> Row:

@@ -8,8 +8,8 @@ from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.observables import test_error
-from hiddenmanifold.theory.proximal_curve import FAN, REACH
+from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
+from hiddenmanifold.theory.scores.errors_of_labels import test_error
 
 BLOCK = 512
 """Points whose nodes are handled together."""

@@ -25,7 +25,7 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.proximal_curve import RULES
+from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 
 ROUGHEST = 2
 """Level of fineness to begin with."""

@@ -9,12 +9,12 @@ from scipy import special
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
-from hiddenmanifold.execution import Crew
 from hiddenmanifold.features import Features
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.points import RATIOS
+from hiddenmanifold.parallel.workers import Crew
 from hiddenmanifold.teachers import BinaryTeacher, binary
+from hiddenmanifold.theory.points import RATIOS
 from hiddenmanifold.theory.separability.direction import Direction, least
 
 ODDS = 138.0

@@ -1,0 +1,86 @@
+"""The Bayes-optimal error: what no loss and regularisation can beat."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
+from hiddenmanifold.model import Model
+from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.theory.bayes import fixed_points
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SOURCE = {
+    "method": "replica-symmetric posterior of the Gaussian-equivalent model, F and the rule known",
+    "objective": "none: the least error of any predictor, for a teacher drawn from N(0, rho I)",
+}
+MEANINGS = {
+    "generalisation_error": "least test error against new labels drawn by the same noisy rule",
+    "clean_error": "least test error against the noiseless rule",
+    "residual": "change of log(q/(rho - q)), q the overlap, under one more turn of the equations",
+    "quadrature_error": "estimated relative error of q and rho - q left by the quadrature",
+    "conditioning_error": "estimated relative error of q and rho - q left by rounding",
+}
+
+
+@with_ratios
+def bayes_optimal(
+    model: Model,
+    *,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """The least error of any predictor on a model's Gaussian-equivalent data, as n, p, d → ∞.
+
+    It is the error of someone who knows F, the label rule and the law N(0, ρI) of the teacher's
+    weights, and predicts from the posterior given the training set: the more probable label, or
+    the mean of a real one. It bounds `predict` from below for every loss and regularisation. It is
+    optimal for the Gaussian-equivalent features κ0 + κ1 Fᵀc/√d + κ⋆ z; from the true σ(Fᵀc/√d),
+    predictors that are not linear in the features might gain a little more.
+
+    Some rules have several fixed points at one point, as an even rule with its q = 0. The answer
+    is that of largest free entropy, the true optimum; no fast algorithm may be known to reach it.
+
+    Parameters
+    ----------
+    model : Model
+        Features and label rule; its loss and intercept play no role.
+    on_failure : {"raise", "keep"}
+        Whether a point that does not converge raises, or is kept as NaN with its `status`.
+    workers, executor, progress
+        As in `predict`.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        The ratios, as in `predict`; one of them may be infinite. Or the numbers n, p, d.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``generalisation_error``, ``clean_error`` (each of the predictor that is best for it), the
+        ``overlap`` q, and certificates (`status`, `residual`, `quadrature_error`,
+        `conditioning_error`, `iterations`).
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense; the message says which and why.
+    ConvergenceError
+        If a point does not converge and `on_failure` is "raise"; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import numpy as np, hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    >>> ds = hm.bayes_optimal(model, n_over_d=3.0, p_over_n=[1.0, np.inf])
+    >>> ds.generalisation_error.values.round(4)
+    array([0.2285, 0.1299])
+    """
+    crew, grid = Crew(workers, executor, progress), Grid.of(model, ratios, on_failure=on_failure)
+    points = grid.points
+    columns = fixed_points.bayes_optimal(model, points.alpha, points.gamma, crew)
+    return grid.answer(columns, {**SOURCE, "workers": crew.used}, MEANINGS)

@@ -1,0 +1,172 @@
+"""Simulations and the theory at the same points, and how far apart they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import (
+    Optimal,
+    check_on_failure,
+    checked,
+    labelled,
+    with_options_of,
+)
+from hiddenmanifold.api.counts import COUNTS
+from hiddenmanifold.results.observables import REGISTRY
+from hiddenmanifold.api.predict import predict
+from hiddenmanifold.api.simulate import simulate, sized
+from hiddenmanifold.checks import Task
+from hiddenmanifold.data.backtest import held_out
+from hiddenmanifold.data.sample import Data
+from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError
+from hiddenmanifold.model import Model
+from hiddenmanifold.results.datasets import MEANINGS, summary
+from hiddenmanifold.theory.points import RATIOS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+COMPARED = (
+    "generalisation_error",
+    "clean_error",
+    "training_loss",
+    "training_error",
+    "q_s",
+    "q_w",
+    "m_s",
+    "Q",
+    "M",
+    "alignment",
+)
+ROUNDING = 1e-14
+"""Relative spread over seeds that is rounding."""
+SHORTFALL = 1e-13
+"""Rounding of a prediction's distance from its label, relative to the size of both.
+
+Ridgeless fits that interpolate leave 7e-15 at most, those that recover the rule at n = d 4e-14.
+"""
+
+
+@with_options_of(simulate)
+def compare(
+    model: Model | Data,
+    *,
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"] | None = None,
+    on_failure: Literal["raise", "keep"] = "keep",
+    **options: Any,
+) -> xr.Dataset:
+    """Simulate and predict the same points, and judge the difference by its standard error.
+
+    Parameters
+    ----------
+    model : Model or Data
+        What is learned. For real data predictions from some rows are held against fits to others;
+        the options are then those of `hiddenmanifold.data.backtest.held_out`.
+    regularisation : array_like, DataArray, Optimal or "optimal"
+        The λ of the objective, or the one of least predicted error at the given ratios, which is
+        then in the dataset as `optimal_regularisation`.
+    on_failure : {"raise", "keep"}
+        Whether a point at which the theory does not converge raises, with the simulation in the
+        exception's ``partial``, or is kept, its theory NaN.
+    **options
+        The ratios, and any option of `simulate`.
+
+    Returns
+    -------
+    xarray.Dataset
+        For each quantity q: `q` (mean over seeds), `q_stderr`, `q_theory` (at the ratios of the
+        whole numbers actually used) and `q_z` = (q - q_theory)/q_stderr; `theory_status` says how
+        the theory's solve ended. The standard error of a loss, or of a squared error, is no less
+        than what rounding of predictions makes of zero. `q_z` is NaN where all seeds agree, and
+        where q is not defined. The attributes are those of `simulate`.
+
+    Raises
+    ------
+    ConvergenceError
+        If the theory fails at a point and `on_failure` is "raise".
+    """
+    import xarray as xr
+
+    if isinstance(model, Data):
+        lams = {} if regularisation is None else {"regularisation": regularisation}
+        return held_out(model, **lams, **options)  # type: ignore[arg-type]
+    if regularisation is None:
+        raise TypeError("compare() missing 1 required keyword-only argument: 'regularisation'")
+    check_on_failure(on_failure)
+    shared = ("workers", "executor", "progress")
+    crew: dict[str, Any] = {name: options[name] for name in shared if name in options}
+    optimal = Optimal.asked_for(regularisation)
+    if optimal is not None:
+        names = COUNTS if sized(options) else RATIOS
+        ratios = {name: options[name] for name in names if name in options}
+        regularisation = _best(model, optimal, **ratios, **crew)
+    out = summary(simulate(model, regularisation=regularisation, **options))  # type: ignore[arg-type]
+    lam = labelled("regularisation", regularisation, zero=True)  # type: ignore[arg-type]
+    used = {"n_over_p": out.n / out.p, "d_over_p": out.d / out.p, "regularisation": lam}
+    if model.features.fixed_ratio is not None:
+        del used["d_over_p"]
+    bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
+    if "observables" in options:
+        crew["observables"] = options["observables"]
+    theory = predict(model, **bare, **crew, on_failure="keep")
+    _judge(model, out, theory)
+    out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
+    if optimal is not None:
+        out = out.reset_coords("regularisation").rename(regularisation="optimal_regularisation")
+        out.optimal_regularisation.attrs["long_name"] = MEANINGS["optimal_regularisation"]
+    try:
+        checked(theory, on_failure)
+    except ConvergenceError as error:
+        error.partial = out
+        raise
+    return out
+
+
+def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
+    """Put the theory of each quantity beside it, and the difference in standard errors."""
+    intercept = ("intercept",) if model.free_intercept else ()
+    for name in (*COMPARED, *intercept, *REGISTRY):
+        if name in out:
+            expected = theory[name].drop_vars(list(theory[name].coords))
+            error = out[f"{name}_stderr"]
+            error = error.clip(min=_rounding(model, name, out.q_w), keep_attrs=True)
+            spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
+            z = (out[name] - expected) / error.where(spread)
+            out[f"{name}_stderr"], out[f"{name}_theory"] = error, expected
+            out[f"{name}_z"] = z.assign_attrs(long_name=f"(simulation - theory)/error of {name}")
+
+
+def _rounding(model: Model, name: str, q_w: xr.DataArray) -> xr.DataArray:
+    """What a quantity would be if only rounding told predictions from labels.
+
+    Zero where it is no sum over such shortfalls, or their loss has no least value.
+    """
+    regression, rest = model.task is Task.REGRESSION, [s for s in model.loss.rest if np.isfinite(s)]
+    label = model.teacher.rho + getattr(model.teacher, "noise", 0.0) if regression else 1.0
+    square = SHORTFALL**2 * (label + model.features.variance * q_w)
+    if regression and name in ("generalisation_error", "clean_error"):
+        return square
+    if name not in ("training_loss", "test_loss") or not rest:
+        return 0.0 * square
+    shortfalls = rest[-1] + np.append(0.0, np.sqrt(square.values))
+    least, *above = model.loss.value(shortfalls)
+    return square.copy(data=np.reshape(above, square.shape) - least)
+
+
+def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:
+    """The regularisation of least predicted error, if a fit can have it."""
+    import xarray as xr
+
+    found = predict(model, regularisation=optimal, **options).optimal_regularisation
+    lam = found.values
+    limits = lam[np.isinf(lam) | ((lam == 0) & (not model.loss.quadratic))]
+    if limits.size:
+        raise InvalidArgumentError(
+            "bounds",
+            optimal.bounds,
+            f"narrower: the best regularisation is the limit {limits[0]:g}, which no fit can have",
+        )
+    return xr.DataArray(lam, dims=found.dims)

@@ -1,0 +1,174 @@
+"""What it takes to reach an error: how many features, or samples, are enough."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import Grid, Optimal, Ratios, labelled, spanned, with_ratios
+from hiddenmanifold.api.predict import source
+from hiddenmanifold.checks import check_number
+from hiddenmanifold.errors import InvalidArgumentError, Status
+from hiddenmanifold.model import Model
+from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.theory.curves.fewest_features import fewest_features
+from hiddenmanifold.theory.curves.fewest_samples import ErrorBySamples, fewest_samples
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MEANINGS = {
+    "p_over_n": "fewest features per sample; 0 if none are needed",
+    "generalisation_error": "error with so many, at optimal regularisation",
+    "kernel_limit": "error with infinitely many, at optimal regularisation",
+}
+OF_SAMPLES = {
+    "n_over_d": "fewest samples per latent dimension from which on the error stays at the target "
+    "or below; 0 if hardly any are needed, inf if there is no such number",
+    "first_n_over_d": "fewest samples per latent dimension at which the error is at the target or "
+    "below, though it may rise again; 0 if hardly any are needed, inf if it is not reachable",
+    "generalisation_error": "error with n_over_d samples per latent dimension",
+    "infinite_data_limit": "error with infinitely many samples, NaN if it could not be solved for",
+}
+
+
+@with_ratios
+def features_needed(
+    model: Model,
+    *,
+    within: float = 0.05,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """The fewest features per sample whose error comes close to that of infinitely many.
+
+    Both errors are those at their optimal regularisation.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    within : float
+        How close, relative to the error of the kernel limit; positive.
+    on_failure : {"raise", "keep"}
+        Whether a search that does not converge raises, or is kept with its `status`.
+    workers, executor, progress
+        As in `predict`.
+    n_over_d : array_like or DataArray
+        Samples per latent dimension; or the two numbers themselves, n and d.
+
+    Returns
+    -------
+    xarray.Dataset
+        `p_over_n`, the `generalisation_error` there, that of the `kernel_limit`, and `status`.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    >>> float(hm.features_needed(model, n_over_d=3.0).p_over_n.round(2))
+    29.14
+    """
+    crew = Crew(workers, executor, progress)
+    grid = Grid.of(model, ratios, one_of=("n_over_d",), on_failure=on_failure)
+    check_number("within", within, 0.0, open_low=True)
+    columns, missed = fewest_features(model, grid.ratio[1], within, crew)
+    if not columns["kernel_limit"].all():
+        raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
+    columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
+    return grid.answer(columns, source(crew), MEANINGS)
+
+
+@with_ratios
+def samples_needed(
+    model: Model,
+    *,
+    target_error: ArrayLike | xr.DataArray,
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"] = "optimal",
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """The fewest samples that bring the test error down to a target, for good.
+
+    At a fixed regularisation more samples can make the error larger, near the threshold of
+    interpolation above all. The number that counts is therefore the one from which on the error
+    never again exceeds the target; the first at which it is there is given beside it.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    target_error : array_like or DataArray
+        The `generalisation_error` to reach, positive.
+    regularisation : array_like, DataArray, Optimal or "optimal"
+        The λ, the same whatever the number of samples; or the best for each number.
+    on_failure : {"raise", "keep"}
+        Whether a search that does not end raises, or is kept as NaN with its `status`.
+    workers, executor, progress
+        As in `predict`.
+    p_over_d, d_over_p : array_like or DataArray
+        The features per latent dimension, one of the two; none, if the features fix d/p. Or the
+        two numbers themselves, p and d.
+
+    Returns
+    -------
+    xarray.Dataset
+        `n_over_d`, from which on the error stays at the target or below, and `first_n_over_d`,
+        where it first is: 0 where one sample per ten thousand features is enough, inf where no
+        number is. The `generalisation_error` with `n_over_d` samples, that of infinitely many,
+        `infinite_data_limit` (above the target if `n_over_d` is inf), and `status`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense.
+    ConvergenceError
+        If part of a curve that matters could not be solved; ``partial`` has the dataset.
+
+    Notes
+    -----
+    Curves are searched from n/p = 1e-4 to 1e12, the closer the nearer to the thresholds at which
+    narrow peaks stand. What cannot be solved there matters if it lies before a number, or beyond
+    n_over_d, unless it interrupts a steady fall far from those thresholds.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    >>> ds = hm.samples_needed(model, target_error=[0.2, 0.05], p_over_d=3.0)
+    >>> ds.n_over_d.values.round(3)
+    array([2.324,   inf])
+    >>> float(ds.infinite_data_limit[1].round(4))
+    0.0674
+    """
+    crew, optimal = Crew(workers, executor, progress), Optimal.asked_for(regularisation)
+    if optimal is not None and optimal.minimise != "generalisation_error":
+        raise InvalidArgumentError(
+            "regularisation", optimal, "optimal for the generalisation_error, which has the target"
+        )
+    given = (regularisation,) if optimal is None else ()
+    held = ("p_over_d", "d_over_p")
+    grid = Grid.of(model, ratios, *given, one_of=held, on_failure=on_failure)
+    coordinates = {**grid.coordinates, "target_error": labelled("target_error", target_error)}
+    grid = replace(grid, coordinates=coordinates, template=spanned(coordinates))
+    name, ratio = grid.ratio
+    curve = ErrorBySamples(
+        model,
+        ratio if name == "d_over_p" else 1.0 / ratio,
+        grid.flat(coordinates["regularisation"]) if optimal is None else np.zeros_like(ratio),
+        None if optimal is None else optimal.bounds,
+        crew,
+    )
+    columns, missed = fewest_samples(curve, grid.flat(coordinates["target_error"]))
+    columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
+    return grid.answer(columns, source(crew), OF_SAMPLES)

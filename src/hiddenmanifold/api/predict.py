@@ -1,0 +1,199 @@
+"""Predict learning curves: exact asymptotics of a model on a grid of ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import BYTES, Grid, Optimal, Ratios, with_ratios
+from hiddenmanifold.api.lazy import Chunks, chunked
+from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
+from hiddenmanifold.compiled import engine
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.model import Model
+from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
+from hiddenmanifold.theory.predictions import asymptotics
+from hiddenmanifold.theory.scores.distribution import Observed
+from hiddenmanifold.theory.solver.tangents import PARAMETERS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+METHOD = "saddle-point equations of Gerace et al. 2020, for any rho and intercept"
+
+
+def source(crew: Crew) -> dict[str, object]:
+    """Where results of the theory come from, as attributes of a dataset."""
+    return {"method": METHOD, "engine": engine(), "workers": crew.used}
+
+
+SECONDS = {False: 2e-4, True: 1e-5}
+"""Time of one point, roughly, with panels and in closed form."""
+SEARCH = 20
+"""Points solved in search of the optimal regularisation of one, roughly."""
+
+
+@with_ratios
+def predict(
+    model: Model,
+    *,
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
+    observables: str | Sequence[str] = (),
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    chunks: Chunks | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """Exact test and training errors of a model in the limit n, p, d → ∞.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    regularisation : array_like, DataArray, Optimal or "optimal"
+        The λ of `Σ loss(y, x·w/√p) + (λ/2)|w|²`. Zero means the limit λ → 0⁺: the unregularised
+        minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
+        in which w vanishes. "optimal", or an `Optimal` with its own options, is the λ of least
+        error at every point, which is then in the dataset as `optimal_regularisation`.
+    observables : sequence of str
+        More to predict, of new samples: "test_loss", the mean loss; and for labels ±1 "auc", the
+        area under the ROC curve, "calibration_error", the mean of `|σ(f) - P(y = +1 | f)|`
+        with the logistic function σ whatever the loss, and "best_temperature", the T at which
+        σ(f/T) has the least log-loss.
+    on_failure : {"raise", "keep"}
+        Whether a point that does not converge raises, or is kept as NaN with its `status`.
+    workers : int, optional
+        Processes used for large grids; by default one per core. Beside other threads (in a server,
+        in a notebook) none can be forked safely, and this one does it all: the attribute `workers`
+        of the result says how many took part.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to compute instead: a ProcessPoolExecutor, or a cluster.
+    chunks : mapping or "auto", optional
+        How many points along each dimension are computed together, when they are asked for: the
+        dataset then holds dask arrays, for ``.compute()``, ``.to_zarr()`` and the like, on the
+        threads, processes or cluster that dask is told to use. Nothing but the first point is
+        computed before.
+    progress : bool, optional
+        Whether to show how far it is; by default on a terminal.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        Exactly two independent ratios of the numbers of samples n, features p and latent
+        dimensions d; one, if the features fix d/p. A sequence becomes a dimension of that name
+        (several span their outer product); DataArrays broadcast by the names of their dimensions.
+        One of them may be infinite: ``p_over_n=np.inf`` with n/d is the kernel limit,
+        ``n_over_p=np.inf`` with d/p that of infinite data.
+    n, p, d : whole numbers, array_like or DataArray
+        These numbers themselves, all that the features do not fix, instead of ratios; the answer is
+        still that of the limit at their ratios.
+
+    Returns
+    -------
+    xarray.Dataset
+        Errors, training loss, overlaps and certificates (`status`, `residual`,
+        `quadrature_error`, `conditioning_error`, `iterations`), with the meaning of each in its
+        `long_name`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense; the message says which and why.
+    ConvergenceError
+        If a point does not converge and `on_failure` is "raise"; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    >>> ds = hm.predict(model, n_over_d=3.0, p_over_n=[0.5, 3.0], regularisation=1e-4)
+    >>> ds.generalisation_error.values.round(4)
+    array([0.3345, 0.1949])
+    """
+    crew, optimal = Crew(workers, executor, progress), Optimal.asked_for(regularisation)
+    if chunks is not None:
+        if executor is not None or workers is not None:
+            raise InvalidArgumentError("chunks", chunks, "left to the workers that dask has")
+        given: dict[str, Any] = {"on_failure": on_failure, "workers": 1, "progress": False}
+        given["observables"] = tuple(o.name for o in chosen(model, observables))
+        numbers: tuple[Any, ...] = () if optimal else (regularisation,)
+        given |= {"regularisation": optimal} if optimal else {}
+        grid = Grid.of(model, ratios, *numbers, on_failure=on_failure, memory=False)
+        return chunked(partial(predict, model, **given), grid.coordinates, chunks)
+    if optimal is None:
+        grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)  # type: ignore[arg-type]
+        asked = _expected(chosen(model, observables))
+        _announce(crew, grid, 1)
+        columns = asymptotics(model, grid.points, crew, observables=asked)
+    else:
+        grid = Grid.of(model, ratios, on_failure=on_failure)
+        target = optimal.minimise
+        least = _expected(chosen(model, [target] if target in REGISTRY else []))
+        asked = least | _expected(chosen(model, observables))
+        _announce(crew, grid, SEARCH)
+        errors = ErrorByLambda(model, grid.points, target, crew, least)
+        lam, columns = optimum(errors, *optimal.bounds, observables=asked)
+        columns = {"optimal_regularisation": lam, **columns}
+    return grid.answer(columns, source(crew))
+
+
+def _announce(crew: Crew, grid: Grid, times: int) -> None:
+    """Say beforehand what a large grid will take, if each point is solved so many times."""
+    size = grid.template.size
+    work = size * times * SECONDS[grid.model.loss.quadratic]
+    told = f"{size} points, about {BYTES * size / 1e9:.1g} GB"
+    crew.shown.announce(told, work / crew.at_once(size))
+
+
+def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
+    """What the theory computes of each observable."""
+    return {observable.name: observable.expected for observable in observables}
+
+
+@with_ratios
+def sensitivity(
+    model: Model,
+    *,
+    regularisation: ArrayLike | xr.DataArray,
+    observables: str | Sequence[str] = (),
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """How the errors, and observables, respond to more regularisation, samples or features.
+
+    The derivatives come from the linear system of the last Newton step, not from differences of
+    solutions. By which factor must n grow to halve the error? Roughly by 2 to the power of minus
+    the error over its derivative by log n.
+
+    Parameters
+    ----------
+    model, regularisation, observables, on_failure, workers, executor, progress, **ratios
+        As in `predict`.
+
+    Returns
+    -------
+    xarray.Dataset
+        What `predict` returns, and ``generalisation_error_by_log_regularisation``, ``..._by_log_n``
+        and ``..._by_log_p`` (the others of λ, n, p and d held fixed), and those of `clean_error`
+        and of each observable.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    >>> ds = hm.sensitivity(model, n_over_d=3.0, p_over_n=3.0, regularisation=1e-4)
+    >>> float(ds.generalisation_error_by_log_n.round(4))
+    -0.067
+    """
+    crew = Crew(workers, executor, progress)
+    grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
+    asked = _expected(chosen(model, observables))
+    columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS, observables=asked)
+    return grid.answer(columns, source(crew))

@@ -1,0 +1,178 @@
+"""Where a curve changes: the threshold of separability, and the peak of the test error."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Literal, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
+from hiddenmanifold.api.predict import source
+from hiddenmanifold.checks import Task
+from hiddenmanifold.errors import ConvergenceError, IncompatibleIngredientsError, Status
+from hiddenmanifold.model import Model
+from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.results.datasets import explained, provenance
+from hiddenmanifold.theory.curves.peak import ErrorByFeatures, peaks
+from hiddenmanifold.theory.points import RATIOS
+from hiddenmanifold.theory.separability.line import Line, thresholds
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SEPARABILITY = {"method": "separability of Gaussian-equivalent features, after Candès and Sur 2020"}
+MEANINGS = {
+    "p_over_n": "features per sample above which the training data are linearly separable",
+    "n_over_d": "samples per latent dimension above which the training data are linearly separable",
+}
+OF_PEAK = {
+    "p_over_n": "features per sample at the peak",
+    "generalisation_error": "height of the peak",
+}
+
+
+@with_ratios
+def separability_threshold(
+    model: Model,
+    *,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.DataArray:
+    """Where the training data become linearly separable, in the limit n, p, d → ∞.
+
+    Beyond, some w gives every training sample its label: a logistic fit without penalty no longer
+    exists. The loss of the model plays no role. As n/d → 0 features see nothing of the rule, and
+    the threshold is p/n = 1/2 (Cover 1965), or less with a free intercept if one label is rarer.
+
+    Parameters
+    ----------
+    model : Model
+        Its features and its label rule; labels must be ±1.
+    on_failure : {"raise", "keep"}
+        Whether a threshold that is not found raises, or is kept as NaN.
+    workers, executor, progress
+        As in `predict`.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        Exactly one ratio of the numbers of samples n, features p and latent dimensions d; none, if
+        the features fix d/p. A sequence becomes a dimension of that name. Or two of the numbers
+        n, p, d themselves.
+
+    Returns
+    -------
+    xarray.DataArray
+        Given p/n or n/p, the n/d above which data are separable: 0 if they are for every n/d, inf
+        if they are for none. Given any other ratio, or none, the p/n above which data are
+        separable: 0 if they are for every p/n, inf if they are for none.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If not exactly one ratio is given, or it is not positive and finite.
+    IncompatibleIngredientsError
+        If the labels are real numbers.
+    ConvergenceError
+        If a p/n was not found to ten digits, or to 1e-15 if the rule is not symmetric; ``partial``
+        has the array, NaN at such points.
+
+    Notes
+    -----
+    At most d features of a linear activation are independent, so more than d do not help. Then a
+    noisy rule also sets an upper limit to n/d, the inverse of the p/n found for p/d = 1.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).values.round(4)
+    array([0.4994, 0.3677])
+    """
+    crew = Crew(workers, executor, progress)
+    grid = Grid.of(model, ratios, one_of=tuple(RATIOS), on_failure=on_failure)
+    if model.task is not Task.CLASSIFICATION:
+        raise IncompatibleIngredientsError(
+            f"teacher {model.teacher} gives real labels: only labels ±1 can be separable"
+        )
+    name, ratio = grid.ratio
+    found, good = thresholds(Line.of(model), name, ratio, crew)
+    sought = "p_over_n" if RATIOS[name][1] else "n_over_d"
+    array = grid.template.copy(data=np.where(good, found, np.nan).reshape(grid.template.shape))
+    array = array.rename(sought).assign_coords(explained(grid.coordinates))
+    source = {**SEPARABILITY, "workers": crew.used}
+    array.attrs = {"long_name": MEANINGS[sought], **provenance(model, source)}
+    if on_failure == "raise" and not good.all():
+        raise ConvergenceError(
+            f"{np.sum(~good)} of {good.size} thresholds were not found, the first at {name} = "
+            f"{ratio[~good][0]:.6g}; the array with these points as NaN is in the `partial` "
+            "attribute of this exception",
+            partial=array,
+        )
+    return array
+
+
+@with_ratios
+def interpolation_peak(
+    model: Model,
+    *,
+    regularisation: ArrayLike | xr.DataArray,
+    on_failure: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    **ratios: Unpack[Ratios],
+) -> xr.Dataset:
+    """Place and height of the peak of the test error between too few and many features.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned.
+    regularisation : array_like or DataArray
+        The λ of the objective; zero means the limit 0⁺, where the peak stands exactly at the
+        threshold of interpolation or of separability.
+    on_failure : {"raise", "keep"}
+        Whether a curve that shows no peak, and could not be solved everywhere, raises, or is kept
+        as NaN with its `status`.
+    workers, executor, progress
+        As in `predict`.
+    n_over_d, d_over_p : array_like or DataArray
+        What is held fixed along the curve, one of the two; none, if the features fix d/p. Or the
+        two numbers themselves, n and d or d and p.
+
+    Returns
+    -------
+    xarray.Dataset
+        The place `p_over_n` and height `generalisation_error` of the highest local maximum for p/n
+        between 0.01 and 100, or for vanishing λ of that at the threshold, whatever others there
+        are; NaN where the curve has none that stands above both of its sides by more than the
+        error of certified numbers, 1e-8 of its height; and `status`.
+
+    Raises
+    ------
+    ConvergenceError
+        If part of a curve that shows no peak could not be solved; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
+    >>> peak = hm.interpolation_peak(model, n_over_d=3.0, regularisation=[0, 1e-4])
+    >>> peak.p_over_n.values.round(4)
+    array([0.3677, 0.3772])
+    """
+    crew = Crew(workers, executor, progress)
+    held = ("n_over_d", "d_over_p")
+    grid = Grid.of(model, ratios, regularisation, one_of=held, on_failure=on_failure)
+    name, ratio = grid.ratio
+    lam = grid.flat(grid.coordinates["regularisation"])
+    place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, crew))
+    columns = {
+        "p_over_n": np.exp(place),
+        "generalisation_error": height,
+        "status": np.where(unsolved, Status.SEARCH, Status.CONVERGED).astype(np.int8),
+    }
+    return grid.answer(columns, source(crew), OF_PEAK)

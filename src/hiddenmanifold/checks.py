@@ -1,0 +1,148 @@
+"""What all ingredients share: their task, their registry, and the check of their numbers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.errors import InvalidArgumentError
+
+Ingredient = TypeVar("Ingredient")
+
+
+EXTREME = 1e20
+"""Largest scale of an ingredient: no square overflows, and limits are far beyond."""
+MAKERS = {
+    "activation": ", or a function",
+    "projection": "; projections.Matrix makes one of a matrix",
+    "teacher": "; teachers.Custom makes one of a function",
+    "loss": "; losses.Custom makes one of functions",
+}
+"""How to make an ingredient of what it is mistaken for."""
+
+
+class Task(StrEnum):
+    """What is learned: real labels, or labels ±1."""
+
+    REGRESSION = "regression"
+    CLASSIFICATION = "classification"
+
+
+def check_number(
+    name: str, value: object, low: float, high: float = np.inf, *, open_low: bool = False
+) -> None:
+    """Raise unless `value` is a finite number in [low, high], or in (low, high] if `open_low`."""
+    if isinstance(value, int | float | np.floating | np.integer):
+        number = float(value)
+        if np.isfinite(number) and low <= number <= high and not (open_low and number == low):
+            return
+    allowed = f"a finite number {'above' if open_low else 'of at least'} {low:g}"
+    raise InvalidArgumentError(
+        name, value, allowed + (f" and at most {high:g}" if np.isfinite(high) else "")
+    )
+
+
+def check_scale(name: str, value: object) -> None:
+    """Raise unless `value` is a length or a variance in units that suit the others of a model."""
+    check_number(name, value, 1.0 / EXTREME, EXTREME)
+
+
+def resolve(
+    kind: str, given: object, base: type[Ingredient], registry: Mapping[str, type[Ingredient]]
+) -> Ingredient:
+    """Return the ingredient meant by a registered name or by an object of the right kind.
+
+    The classes of the registry can be made without arguments; `kind` names the argument in the
+    error message.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is unknown (the nearest known ones are suggested) or the object is of
+        another kind.
+    """
+    if isinstance(given, base):
+        return given
+    names = ", ".join(repr(name) for name in registry)
+    if isinstance(given, str):
+        if given in registry:
+            return registry[given]()
+        near = difflib.get_close_matches(given.lower().replace("-", "_"), registry, n=2)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise InvalidArgumentError(kind, given, f"one of {names}{hint}")
+    article = "an" if base.__name__[0] in "AEIOU" else "a"
+    hint = MAKERS.get(kind, "")
+    if isinstance(given, type) and issubclass(given, base):
+        hint = f"; did you mean {given.__name__}()?"
+    allowed = f"one of {names}, or {article} {base.__name__} object{hint}"
+    raise InvalidArgumentError(kind, given, allowed)
+
+
+def check_count(name: str, value: object, low: int = 1) -> int:
+    """The value as an int; raise unless it is a whole number of at least `low`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < low:  # type: ignore[operator]
+        raise InvalidArgumentError(name, value, f"a whole number of at least {low}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def check_unmasked(name: str, values: object) -> None:
+    """Raise if some values are masked: their numbers would be taken for good ones."""
+    if hidden := int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0:
+        raise InvalidArgumentError(
+            name, f"with {hidden} masked entries", "free of masked entries: leave them out"
+        )
+
+
+def finite_vector(name: str, values: ArrayLike) -> Array:
+    """The values as an array; raise unless they are a sequence of finite numbers."""
+    check_unmasked(name, values)
+    try:
+        vector = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):  # words, or ragged
+        vector = np.empty(0)
+    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
+        raise InvalidArgumentError(name, values, "a non-empty sequence of finite numbers")
+    return vector
+
+
+def check_kinks(kinks: object) -> tuple[float, ...]:
+    """The declared kinks in increasing order; raise unless they are finite numbers."""
+    try:
+        found = tuple(sorted(float(kink) for kink in kinks))  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        found = (np.nan,)
+    if not np.isfinite(found).all():
+        raise InvalidArgumentError("kinks", kinks, "a sequence of finite numbers")
+    return found
+
+
+def sampled(
+    name: str, function: object, points: Array, spoken: Callable[[float], str] = "{:.4g}".format
+) -> Array:
+    """Values of a user's function; raise unless it is vectorised and finite at all points.
+
+    `spoken` says where a point is.
+    """
+    if not callable(function):
+        raise InvalidArgumentError(name, function, "callable")
+    try:
+        values = np.asarray(function(points), dtype=float)
+    except Exception as error:
+        raise InvalidArgumentError(
+            name, function, f"vectorised: given an array, it raised {error!r}"
+        ) from error
+    if values.shape != points.shape:
+        raise InvalidArgumentError(
+            name, function, f"vectorised: it turned shape {points.shape} into {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        bad = points[~np.isfinite(values)][0]
+        raise InvalidArgumentError(name, function, f"finite: at {spoken(bad)} it is not")
+    return values

@@ -1,0 +1,250 @@
+"""The command that asks what more of a data set would bring."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import numpy as np
+import typer
+
+from hiddenmanifold.checks import check_count
+from hiddenmanifold.cli.commands import command
+from hiddenmanifold.cli.exit_codes import Code, stop
+from hiddenmanifold.cli.option_groups import spread
+from hiddenmanifold.cli.options import Loss, OutputOptions
+from hiddenmanifold.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from hiddenmanifold.arrays import Array
+    from hiddenmanifold.data.sample import Data
+
+SAMPLE, QUESTION = "Sample", "Question"
+FINE = 24
+"""Sizes at which the line of a picture is computed."""
+FEWEST = 10
+"""Least rows that are fitted to see how errors fall."""
+
+
+def _of_sample(text: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=SAMPLE)
+
+
+def _question(text: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=QUESTION)
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """The data."""
+
+    label: Annotated[
+        str,
+        _of_sample("Column of the labels, by name or number from 0.", metavar="COLUMN"),
+    ]
+    task: Annotated[
+        str | None,
+        _of_sample(
+            "regression or classification; by default as the labels look, and asked for if they "
+            "are 3 to 10 different whole numbers.",
+            metavar="TASK",
+        ),
+    ] = None
+    scale: Annotated[
+        str | None,
+        _of_sample("standard: divide columns by their deviations first.", metavar="KIND"),
+    ] = None
+    random_features: Annotated[
+        bool, _of_sample("The columns are random features of some kernel.", "--random-features")
+    ] = False
+
+    def sample(self, path: Path) -> Data:
+        """The sample of a file."""
+        from hiddenmanifold.data.read_table import read_table
+        from hiddenmanifold.data.sample import Data
+
+        X, y = read_table(path, self.label)
+        return Data(X, y, self.task, random_features=self.random_features, scale=self.scale)
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What is asked about them."""
+
+    n: Annotated[
+        str | None,
+        _question(
+            "Numbers of samples; by default 1/2, 1, 2, 4 and 8 times those there are.",
+            metavar="VALUES",
+        ),
+    ] = None
+    regularisation: Annotated[
+        str,
+        _question(
+            "The λ of Σ loss + (λ/2)|w|², a sum over samples; or the word loo: that of least "
+            "leave-one-out error.",
+            "--regularisation",
+            "--lam",
+            metavar="VALUES",
+        ),
+    ] = "loo"
+    target_error: Annotated[
+        float | None, _question("An error to reach: how many samples?", metavar="ERROR")
+    ] = None
+    target_gain: Annotated[
+        float | None,
+        _question("Instead, by which part the error is to fall; by default 0.1.", metavar="SHARE"),
+    ] = None
+    seeds: Annotated[
+        int,
+        _question("Random cuts for errors on rows held out; 0 holds out none.", metavar="N"),
+    ] = 8
+    keep: Annotated[
+        bool, _question("Predict even if the diagnosis speaks against it.", "--keep")
+    ] = False
+
+    def lams(self) -> Any:
+        """The regularisations, or the word for the best."""
+        from hiddenmanifold.cli.values import values
+
+        try:
+            return values("--regularisation", self.regularisation)
+        except InvalidArgumentError as error:
+            if self.regularisation.strip() == "loo":
+                return "loo"
+            allowed = f"{error.allowed}; or 'loo'"
+            raise InvalidArgumentError(error.argument, error.value, allowed) from None
+
+    def sizes(self, sample: Data, most: float) -> Array:
+        """Numbers of samples to predict for, those that are measured among them."""
+        from hiddenmanifold.cli.values import values
+        from hiddenmanifold.data.learning_curve import MULTIPLES
+
+        N = sample.N
+        asked = np.round(np.array(MULTIPLES) * N) if self.n is None else values("--n", self.n)
+        every = np.unique([*np.atleast_1d(asked), *self._held(sample), N])
+        return every[every <= most]
+
+    def _held(self, sample: Data) -> list[int]:
+        """Numbers of samples that are fitted, of which others are left to test the fits."""
+        from hiddenmanifold.data.backtest import FEWEST_TESTS
+
+        N = sample.N
+        most = N - sample.own_rows - FEWEST_TESTS
+        return [n for n in (N // 8, N // 4, N // 2) if self.seeds and FEWEST <= n <= most]
+
+    def held_out(self, sample: Data, **given: Any) -> xr.Dataset | None:
+        """What is measured on rows held out, if there are enough of them."""
+        from hiddenmanifold.data.backtest import held_out
+
+        sizes = self._held(sample)
+        if not sizes:
+            return None
+        check_count("--seeds", self.seeds, 2)
+        try:
+            return held_out(sample, sizes=sizes, seeds=self.seeds, **given)
+        except InvalidArgumentError as error:
+            warnings.warn(f"no rows were held out: {error}", stacklevel=1)
+            return None
+
+    def target(self) -> dict[str, Any]:
+        """What to reach, as `plan` takes it."""
+        given = {"target_error": self.target_error, "target_gain": self.target_gain}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        if len(chosen) > 1:
+            raise InvalidArgumentError(
+                "--target-gain", self.target_gain, "left out beside --target-error"
+            )
+        return chosen or {"target_gain": 0.1}
+
+
+@command()
+@spread
+def data(
+    *,
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .csv, .tsv, .npy, .npz or .parquet file.")
+    ],
+    chosen: SampleOptions,
+    question: QuestionOptions,
+    loss: Loss = "square",
+    output: OutputOptions,
+) -> None:
+    """Say what more samples of a data set would bring, with error bars, or why that is not known.
+
+    For example: hiddenmanifold data table.csv --label price --scale standard --plot curve.png
+    """
+    from hiddenmanifold import plotting
+    from hiddenmanifold.cli.ingredient_options import ingredient
+    from hiddenmanifold.cli.output import check, deliver
+    from hiddenmanifold.cli.output_files import STANDARD_OUTPUT
+    from hiddenmanifold.data.extrapolation import QUANTITIES
+    from hiddenmanifold.data.learning_curve import learning_curve
+    from hiddenmanifold.data.planning import plan
+
+    lam, target = question.lams(), question.target()
+    grid = {"n": (1, 2), "regularisation": 1.0 if isinstance(lam, str) else lam}
+    check(output, grid, lambda: (*QUANTITIES, "kappa"))
+    of_loss = {} if loss == "square" else {"loss": ingredient("loss", loss)}
+    sample = chosen.sample(path)
+    talks = not output.quiet and STANDARD_OUTPUT not in (output.csv, output.json)
+    if talks:
+        typer.echo(f"{sample.diagnosis}\n")
+    refused = not (sample.usable or question.keep)
+    curve = partial(learning_curve, sample, regularisation=lam, on_refusal="keep", **of_loss)
+    ds = curve(n=question.sizes(sample, sample.N if refused else np.inf))
+    held = question.held_out(sample, regularisation=ds.regularisation.values, **of_loss)
+    ds = _with_measured(ds, held)
+    deliver(ds, replace(output, plot=None))
+    if output.plot is not None:
+        plotting.save(_drawn(ds, held, curve, output), output.plot, ds.attrs)
+    if refused:
+        _refuse(sample)
+    if talks:
+        typer.echo(f"\n{plan(sample, **target, on_refusal='keep', **of_loss)}")
+
+
+def _with_measured(ds: xr.Dataset, held: xr.Dataset | None) -> xr.Dataset:
+    """The curve with what was measured: by leave-one-out, and of fewer on rows held out."""
+    name = "generalisation_error"
+    kind = str(ds[name].attrs["long_name"])
+    for end in ("", "_stderr"):
+        found = ds[f"{name}_leave_one_out{end}"].where(ds.n == ds.attrs["N"])
+        if held is not None:
+            fewer = held[f"{name}{end}"].reindex(n=ds.n)
+            single = "regularisation" not in ds.dims
+            found = found.fillna(fewer.isel(regularisation=0, drop=True) if single else fewer)
+        meaning = f"standard error of the measured {kind}" if end else f"{kind}, measured"
+        ds[f"{name}_measured{end}"] = found.assign_attrs(long_name=meaning)
+    return ds
+
+
+def _drawn(
+    ds: xr.Dataset, held: xr.Dataset | None, curve: Callable[..., xr.Dataset], output: OutputOptions
+) -> Figure:
+    """The curve through many sizes, with what was measured if that is what is shown."""
+    from hiddenmanifold import plotting
+
+    quantities = output.quantities() or None
+    if output.x not in (None, "n"):
+        return plotting.plot(ds, output.x, quantities)
+    n = ds.n.values
+    fine = curve(n=np.union1d(n, np.geomspace(n.min(), n.max(), FINE)))
+    measured = fine if quantities not in (None, ["generalisation_error"]) else held
+    return plotting.plot(fine if measured is None else measured, "n", quantities, theory=fine)
+
+
+def _refuse(sample: Data) -> NoReturn:
+    reasons = "; ".join(f"{f.question}: {f.meaning}" for f in sample.diagnosis.refusals)
+    stop(
+        Code.INCOMPLETE,
+        f"nothing is predicted beyond these {sample.N} samples: {reasons}. --keep predicts it "
+        "all the same",
+    )

@@ -1,0 +1,115 @@
+"""Ingredients as they are typed: ``sign``, ``huber:delta=0.5``, ``steps:changes=-1,0,1``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from hiddenmanifold.cli.values import number
+from hiddenmanifold.errors import InvalidArgumentError
+
+
+def families() -> dict[str, tuple[type, dict[str, type]]]:
+    """Base class and classes by name of each kind of ingredient.
+
+    These are the registered ones, and those with required parameters, which have no name in the
+    library.
+    """
+    from hiddenmanifold import losses, teachers
+    from hiddenmanifold.features import activations, projections
+
+    named = {"spectrum": projections.Spectrum, "matrix": projections.Matrix}
+    return {
+        "activation": (activations.Activation, {**activations.REGISTRY}),
+        "projection": (projections.Projection, {**projections.REGISTRY, **named}),
+        "teacher": (teachers.Teacher, {**teachers.REGISTRY, "steps": teachers.Steps}),
+        "loss": (losses.Loss, {**losses.REGISTRY}),
+    }
+
+
+def described(kind: str) -> str:
+    """The names of a kind of ingredient, each with the keys of its parameters."""
+    keys = {
+        name: ", ".join(field.name for field in fields(cls) if field.init)
+        for name, cls in families()[kind][1].items()
+    }
+    return ", ".join(f"{name} ({text})" if text else name for name, text in keys.items())
+
+
+def ingredient(kind: str, text: str) -> Any:
+    """The ingredient that a text ``name:key=value,key=value`` stands for.
+
+    Values are numbers; several, separated by commas, make a tuple. A projection ``matrix:F=file``
+    reads the matrix from a file of `numpy.save`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name or a key is unknown (near ones are suggested), or a value cannot be read.
+    """
+    from hiddenmanifold.checks import resolve
+
+    name, _, rest = text.partition(":")
+    base, classes = families()[kind]
+    if name not in classes:
+        return resolve(kind, name, base, classes)  # which says what is known, and what is near
+    cls = classes[name]
+    return cls(**_parameters(f"{kind} {name}", cls, rest))
+
+
+def _parameters(owner: str, cls: type, text: str) -> dict[str, Any]:
+    known = {field.name: field for field in fields(cls) if field.init}
+    found: dict[str, list[str]] = {}
+    key = ""
+    for piece in text.split(",") if text else []:
+        head, equals, tail = piece.partition("=")
+        key = head.strip() if equals else key
+        if key not in known:
+            raise InvalidArgumentError(owner, piece, _allowed(key, known))
+        if equals and key in found:
+            raise InvalidArgumentError(owner, piece, f"free of a second {key!r}")
+        found.setdefault(key, []).append((tail if equals else head).strip())
+    if missing := [k for k, f in known.items() if f.default is MISSING and k not in found]:
+        raise InvalidArgumentError(
+            owner, text or "without parameters", f"given {missing[0]}, as {missing[0]}=…"
+        )
+    return {key: _value(owner, key, str(known[key].type), text) for key, text in found.items()}
+
+
+def _allowed(key: str, known: Mapping[str, Any]) -> str:
+    if not known:
+        return "left out: there are no parameters"
+    near = difflib.get_close_matches(key, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"key=value, with keys among {', '.join(known)}{hint}"
+
+
+def _value(owner: str, key: str, annotation: str, texts: list[str]) -> Any:
+    """The value of a parameter, in the shape that its annotation asks for."""
+    if annotation == "Array":
+        return _matrix(owner, ",".join(texts))
+    try:
+        numbers = tuple(number(text) for text in texts)
+    except ValueError:
+        raise InvalidArgumentError(f"{owner}: {key}", ",".join(texts), "a number") from None
+    if "tuple" in annotation:
+        return numbers
+    if len(numbers) > 1:
+        raise InvalidArgumentError(f"{owner}: {key}", ",".join(texts), "one number")
+    (value,) = numbers
+    return int(value) if annotation == "int" and value.is_integer() else value
+
+
+def _matrix(owner: str, file: str) -> Any:
+    import numpy as np
+
+    try:
+        return np.load(Path(file), allow_pickle=False)  # pickles could run anything
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+    except (ValueError, EOFError):
+        reason = "it is another kind of file, or has other than numbers"
+    raise InvalidArgumentError(owner, file, f"a file written by numpy.save: {reason}")

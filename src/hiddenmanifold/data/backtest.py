@@ -1,0 +1,160 @@
+"""Predictions held against fits to rows that they never saw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import labelled
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task, check_count
+from hiddenmanifold.data.learning_curve import accepted
+from hiddenmanifold.data.sample import Data
+from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.threads import one_thread
+from hiddenmanifold.simulation.fit import fit_path
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FEWEST_TESTS = 20
+"""Least number of rows on which a fit is tested."""
+
+
+@one_thread
+def held_out(
+    data: Data,
+    *,
+    sizes: ArrayLike | None = None,
+    regularisation: ArrayLike | Literal["loo"] = "loo",
+    loss: str | Loss = "square",
+    seeds: int = 8,
+    rows: int | None = None,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Predict from some rows, measure on the others, and judge the difference.
+
+    Each seed cuts the sample at random: the prediction sees some rows; of the others, n are fitted
+    and the rest is the test.
+
+    Parameters
+    ----------
+    data : Data
+        The sample, usable or not.
+    sizes : sequence of int
+        Numbers n of samples that are fitted; by default 1 and 2 times `rows`.
+    regularisation : sequence of float or "loo"
+        The λ of the objective, or the one of least leave-one-out loss of the whole sample.
+    loss : str or Loss
+        As in `learning_curve`.
+    seeds : int
+        Random cuts.
+    rows : int
+        Rows that the prediction sees; by default `data.own_rows`.
+    seed : int
+        Root of all randomness.
+
+    Returns
+    -------
+    xarray.Dataset
+        `generalisation_error` (mean over cuts), `generalisation_error_stderr`,
+        `generalisation_error_theory` (mean of the predictions), `generalisation_error_z`, their
+        difference over its standard error (cuts share rows, so that it is somewhat optimistic);
+        `deviation`, the mean of the predicted deviations; `inside_1` and `inside_2`, the parts of
+        the measurements within one and two of them.
+    """
+    import xarray as xr
+
+    seeds, seed = check_count("seeds", seeds, 2), check_count("seed", seed, 0)
+    rows = data.own_rows if rows is None else check_count("rows", rows, FEWEST_ROWS)
+    loss = accepted(data, loss)
+    loo = isinstance(regularisation, str) and regularisation == "loo"
+    lam = data.best_for(loss) if loo else regularisation
+    given = labelled("regularisation", lam, zero=loss.quadratic)
+    lams = np.atleast_1d(given.values).astype(float)
+    ns = _sizes(data, sizes, rows)
+    cuts = [_cut(data, loss, ns, lams, rows=rows, key=(seed, k)) for k in range(seeds)]
+    measured, predicted, deviation = (np.array(part) for part in zip(*cuts, strict=True))
+    error = measured.std(0, ddof=1) / np.sqrt(seeds)
+    spread = np.hypot(error, predicted.std(0, ddof=1) / np.sqrt(seeds))
+    off = np.abs(measured - predicted)
+    kind = "mean square error" if data.task is Task.REGRESSION else "part misclassified"
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (measured.mean(0) - predicted.mean(0)) / spread
+    columns = {
+        "generalisation_error": (measured.mean(0), f"{kind}, measured"),
+        "generalisation_error_stderr": (error, "standard error over cuts of the same"),
+        "generalisation_error_theory": (predicted.mean(0), f"{kind}, predicted"),
+        "generalisation_error_z": (z, "(measured - predicted)/error"),
+        "deviation": (deviation.mean(0), "predicted standard deviation"),
+        "inside_1": ((off <= deviation).mean(0), "part of cuts within one deviation"),
+        "inside_2": ((off <= 2 * deviation).mean(0), "part of cuts within two deviations"),
+    }
+    return xr.Dataset(
+        {
+            name: (("n", "regularisation"), values, {"long_name": meaning})
+            for name, (values, meaning) in columns.items()
+        },
+        coords={"n": ns, "regularisation": lams},
+        attrs={
+            "data": repr(data),
+            "loss": repr(loss),
+            "rows": rows,
+            "seeds": seeds,
+            "root_seed": seed,
+        },
+    )
+
+
+def _sizes(data: Data, sizes: Any, rows: int) -> Array:
+    """Numbers of samples to fit, if enough rows are left to test the fits."""
+    most = data.N - rows - FEWEST_TESTS
+    if sizes is None:
+        sizes = [n for n in (rows, 2 * rows) if n <= most] or [most]
+    ns = np.atleast_1d(labelled("sizes", sizes).values)
+    if most < 3 or not ((ns >= 3) & (ns <= most) & (ns == np.round(ns))).all():
+        raise InvalidArgumentError(
+            "sizes",
+            sizes,
+            f"whole numbers from 3 to {most}: of {data.N} rows the prediction sees {rows}, and "
+            f"{FEWEST_TESTS} or more test the fits",
+        )
+    return ns.astype(int)
+
+
+def _cut(
+    data: Data, loss: Loss, ns: Any, lams: Array, *, rows: int, key: tuple[int, int]
+) -> tuple[Array, Array, Array]:
+    """Measured and predicted errors, and predicted deviations, of one random cut."""
+    order = np.random.default_rng(key).permutation(data.N)
+    own, rest = order[:rows], order[rows:]
+    few = min((data.y[own] == label).sum() for label in (1, -1))
+    if data.classes and few < FEWEST_OF_A_CLASS:
+        raise InvalidArgumentError(
+            "rows",
+            rows,
+            f"more: the prediction must see {FEWEST_OF_A_CLASS} of each class, and saw {few}",
+        )
+    varies = np.ptp(data.X[own], axis=0) > 0
+    X, y = data.X[:, varies], data.y
+    part = Data(X[own], y[own], task=data.task)
+    measured = [_error(X, y, (rest[:n], rest[n:]), lams, loss=loss, task=data.task) for n in ns]
+    found = part.predicted(np.repeat(ns, len(lams)), np.tile(lams, len(ns)), loss=loss)
+    predicted, deviation = (a[0].reshape(len(ns), -1) for a in (found.value, found.deviation))
+    return np.array(measured), predicted, deviation
+
+
+def _error(
+    X: Array, y: Array, cut: tuple[Any, Any], lams: Array, *, loss: Loss, task: Task
+) -> list[float]:
+    """Errors, on some rows, of fits to others."""
+    own, test = cut
+    fits = fit_path(loss, task, X[own], y[own], lams, intercept=True)
+    scores = [X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits]
+    if task is Task.CLASSIFICATION:
+        return [float(np.mean(y[test] * score <= 0)) for score in scores]
+    return [float(np.mean((y[test] - score) ** 2)) for score in scores]

@@ -1,0 +1,242 @@
+"""Learning curves of real data, with error bars."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import labelled, spanned
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task, resolve
+from hiddenmanifold.data.extrapolation import QUANTITIES
+from hiddenmanifold.data.sample import Data
+from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
+from hiddenmanifold.losses import REGISTRY, Loss, check_loss
+from hiddenmanifold.model import OBJECTIVE
+from hiddenmanifold.numerics.threads import one_thread
+from hiddenmanifold.results.datasets import MEANINGS
+from hiddenmanifold.versions import version
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MULTIPLES = (0.5, 1, 2, 4, 8)
+"""Numbers of samples, in units of those at hand, of a curve that asks for none."""
+
+
+class Footing(IntEnum):
+    """What a prediction stands on."""
+
+    SAMPLE = 0
+    TAIL = 1
+    REFUSED = 2
+    UNREACHED = 3
+    UNSOLVED = 4
+
+    @property
+    def sentence(self) -> str:
+        """The same for a person."""
+        return (
+            "what counts shows in the sample",
+            "what counts is too faint for the sample: an assumed tail",
+            "the diagnosis speaks against predictions beyond the sample",
+            "so many features would show more of their kernel than the sample's do",
+            "the equations were not solved there",
+        )[self]
+
+
+@one_thread
+def learning_curve(
+    data: Data,
+    *,
+    n: ArrayLike | xr.DataArray | None = None,
+    regularisation: ArrayLike | xr.DataArray | Literal["loo"] = "loo",
+    loss: str | Loss = "square",
+    p: ArrayLike | xr.DataArray | None = None,
+    on_refusal: Literal["raise", "keep"] = "raise",
+) -> xr.Dataset:
+    """Predict what a model would reach with other numbers of samples of the same kind.
+
+    Parameters
+    ----------
+    data : Data
+        The sample at hand.
+    n : array_like or DataArray
+        Numbers of samples to fit; by default half, once, twice, 4 and 8 times those at hand.
+    regularisation : array_like, DataArray or "loo"
+        The λ of the objective, or the one of least leave-one-out loss; zero for the square loss
+        only.
+    loss : str or Loss
+        The square loss, which is ridge regression with an intercept, for any labels; for classes
+        any other that `hm.GLM` can fit to them, as "logistic" and "hinge".
+    p : array_like or DataArray, optional
+        Another number of features, if the sample's are random features.
+    on_refusal : {"raise", "keep"}
+        Whether predictions beyond the sample raise if its diagnosis speaks against them, or are
+        kept, with that `status`.
+
+    Returns
+    -------
+    xarray.Dataset
+        `generalisation_error` (mean square for regression, misclassification for classes),
+        `test_loss` and `training_loss`, each with `_low` and `_high` one standard deviation away
+        (misclassifications assume that scores within classes keep their shape, and their deviation
+        contains how far that is off at n = N);
+        `resolved`, whether what counts shows in the sample or rests on an assumed tail; `status`;
+        and with `_leave_one_out` and its `_stderr` what the sample itself shows at n = N (of the
+        training loss, that of the fit): exactly for the square loss, by one Newton step from the
+        fit for losses of continuous slope, and for others, as the hinge, by ten fits to nine
+        tenths of the sample each.
+
+    Notes
+    -----
+    Losses other than the square see the classes as two normal ones of one covariance, a
+    `teachers.Mixture`.
+
+    Raises
+    ------
+    UnusableDataError
+        If the diagnosis speaks against n > N or other p, unless `on_refusal` is "keep".
+    InvalidArgumentError
+        If an argument makes no sense.
+    """
+    import xarray as xr
+
+    if not isinstance(data, Data):
+        raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
+    if on_refusal not in ("raise", "keep"):
+        raise InvalidArgumentError("on_refusal", on_refusal, "'raise' or 'keep'")
+    loss = accepted(data, loss)
+    coordinates = _coordinates(data, n, regularisation, p, loss)
+    template = spanned(coordinates)
+    sizes = [coordinates[name] for name in ("n", "regularisation", "p") if name in coordinates]
+    flat = [a.broadcast_like(template).transpose(*template.dims).values.ravel() for a in sizes]
+    ns, lams, ps = flat if p is not None else (*flat, np.full(template.size, np.nan))
+    beyond = (ns > data.N) | (~np.isnan(ps) & (ps != data.p))
+    refused = beyond & (not data.usable) if beyond.any() else beyond
+    if refused.any() and on_refusal == "raise":
+        reasons = "; ".join(f"{f.question}: {f.meaning}" for f in data.diagnosis.refusals)
+        raise UnusableDataError(
+            f"{data!r} does not allow predictions beyond the sample: {reasons}. "
+            "on_refusal='keep' gives them all the same"
+        )
+    columns = _columns(data, ns, lams, ps, loss)
+    status = np.where(columns["resolved"], Footing.SAMPLE, Footing.TAIL)
+    status = np.where(refused, Footing.REFUSED, status)
+    missing = np.where(np.isnan(ps), Footing.UNSOLVED, Footing.UNREACHED)
+    columns["status"] = np.where(np.isnan(columns["test_loss"]), missing, status)
+    ds = xr.Dataset(
+        {name: (template.dims, values.reshape(template.shape)) for name, values in columns.items()},
+        coords={**template.coords, **coordinates},
+        attrs=_provenance(data, loss),
+    )
+    return _explained(ds.assign(_measured(data, coordinates["regularisation"], loss)), data)
+
+
+def accepted(data: Data, loss: str | Loss) -> Loss:
+    """A loss by its name, if it can be predicted for such data."""
+    chosen = resolve("loss", loss, Loss, REGISTRY)
+    if data.task not in chosen.tasks:
+        raise InvalidArgumentError("loss", loss, f"a loss for {data.task}")
+    if data.task is Task.REGRESSION and not chosen.quadratic:
+        raise InvalidArgumentError("loss", loss, "'square': others are predicted for classes alone")
+    check_loss(chosen)
+    return chosen
+
+
+def _coordinates(
+    data: Data, n: Any, regularisation: Any, p: Any, loss: Loss
+) -> dict[str, xr.DataArray]:
+    """The axes, if they make sense."""
+    n = [round(m * data.N) for m in MULTIPLES] if n is None else n
+    if isinstance(regularisation, str):
+        if regularisation != "loo":
+            raise InvalidArgumentError("regularisation", regularisation, "numbers or 'loo'")
+        regularisation = data.best_for(loss)
+    out = {
+        "n": labelled("n", n),
+        "regularisation": labelled("regularisation", regularisation, zero=loss.quadratic),
+    }
+    if float(out["n"].min()) < 3:
+        raise InvalidArgumentError("n", float(out["n"].min()), "at least 3")
+    if p is not None:
+        if not data.random_features:
+            raise InvalidArgumentError(
+                "p", p, "left out, unless the features are random ones: Data(random_features=True)"
+            )
+        out["p"] = labelled("p", p)
+    return out
+
+
+def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[str, Array]:
+    """Predictions at flat points; those that share p are made together."""
+    columns = {
+        f"{name}{end}": np.empty(len(ns)) for name in QUANTITIES for end in ("", "_low", "_high")
+    }
+    columns["kappa"], columns["resolved"] = np.empty(len(ns)), np.empty(len(ns), dtype=bool)
+    sizes = np.where(np.isnan(ps), data.p, ps)
+    for p in np.unique(sizes):
+        at = np.flatnonzero(sizes == p)
+        found = data.predicted(ns[at], lams[at], None if p == data.p else float(p), loss=loss)
+        for name, value, error in zip(QUANTITIES, found.value, found.deviation, strict=True):
+            most = 1.0 if name == QUANTITIES[0] and data.classes else np.inf
+            columns[name][at] = value
+            columns[f"{name}_low"][at] = np.maximum(value - error, 0.0)
+            columns[f"{name}_high"][at] = np.minimum(value + error, most)
+        columns["kappa"][at], columns["resolved"][at] = found.kappa, found.resolved
+    return columns
+
+
+def _measured(data: Data, lam: xr.DataArray, loss: Loss) -> dict[str, Any]:
+    """What the sample itself shows, along the regularisations."""
+    means, errors = data.measured(lam.values.ravel(), loss)
+    out = {}
+    for name, mean, error in zip(QUANTITIES, means, errors, strict=True):
+        out[f"{name}_leave_one_out"] = (lam.dims, mean.reshape(lam.shape))
+        out[f"{name}_leave_one_out_stderr"] = (lam.dims, error.reshape(lam.shape))
+    return out
+
+
+def _provenance(data: Data, loss: Loss) -> dict[str, Any]:
+    return {
+        "data": repr(data),
+        "loss": repr(loss),
+        "task": str(data.task),
+        "objective": OBJECTIVE,
+        "method": "extrapolation of a sample",
+        "N": data.N,
+        "usable": int(data.usable),
+        "hiddenmanifold_version": version("hiddenmanifold"),
+    }
+
+
+def _explained(ds: xr.Dataset, data: Data) -> xr.Dataset:
+    """The dataset with the meanings of its names."""
+    regression = data.task is Task.REGRESSION
+    meanings = {
+        **MEANINGS,
+        "generalisation_error": "mean square error" if regression else "part misclassified",
+        "test_loss": "mean loss of new samples",
+        "resolved": "whether what counts shows in the sample",
+        "status": "what the prediction stands on",
+        "kappa": "the argument of the spectral measures that the prediction depends on",
+    }
+    ends = {
+        "_low": "one standard deviation below {}",
+        "_high": "one standard deviation above {}",
+        "_leave_one_out": "{}, as leave-one-out measures it at n = N",
+        "_leave_one_out_stderr": "standard error of the same",
+    }
+    for name in ds.data_vars:
+        base = next((q for q in QUANTITIES if str(name).startswith(q)), str(name))
+        text = ends.get(str(name).removeprefix(base), "{}")
+        ds[name].attrs["long_name"] = text.format(meanings[base])
+    ds["status"].attrs.update(
+        flag_values=[int(f) for f in Footing],
+        flag_meanings=" ".join(f.name.lower() for f in Footing),
+        sentences="; ".join(f"{int(f)}: {f.sentence}" for f in Footing),
+    )
+    return ds

@@ -1,0 +1,214 @@
+"""From what users have, tables and labels of many kinds, to arrays; or a clear refusal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
+from hiddenmanifold.errors import InvalidArgumentError
+
+FEWEST_ROWS = 50
+FEWEST_OF_A_CLASS = 10
+GROUPS = 10
+"""Groups of samples that are left out in turn, for the error bars."""
+SPLITS = 5
+"""Times that the sample is halved at random, for the backtest."""
+MOST_AMBIGUOUS = 10
+"""Different whole numbers up to which labels may be classes, so that the task must be said."""
+MEMORY_LIMIT = 8e9
+PATIENCE = 3600.0
+"""Seconds beyond which a sample is refused."""
+FITS = 60
+"""Regularisations on a path, at most as a rule."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the analysis of a sample by ridge regression needs, on one core.
+
+    Times were within a factor of two of what was measured for 200 to 10 000 rows and 10 to 1500
+    columns; smooth losses take somewhat longer, and those with a kink ten times as long or more.
+    """
+
+    bytes: float
+    seconds: float
+
+    @classmethod
+    def of(cls, n: int, p: int, *, cuts: int = 0, rows: int = 0) -> Cost:
+        """Estimated for diagnosis, learning curve and plan from N samples of p features.
+
+        With `cuts`, also for a comparison that predicts so often from some of the `rows`.
+        """
+        m, left = min(n, p), n - n // GROUPS
+        parts = ((1, n), (GROUPS, left), (2 * SPLITS, n // 2), (cuts * (GROUPS + 1), rows))
+        return cls(
+            8.0 * (4 * n * p + 3 * n * m + 2 * m**2 + 8 * n * FITS),
+            1.2 + sum(times * _seconds(some, p) for times, some in parts),
+        )
+
+    def check(self, shape: tuple[int, int]) -> None:
+        """Raise if it is too much."""
+        if self.bytes > MEMORY_LIMIT or self.seconds > PATIENCE:
+            raise InvalidArgumentError(
+                "X",
+                f"of shape {shape}, which would need {self}",
+                f"smaller: at most {MEMORY_LIMIT / 1e9:.0f} GB and {PATIENCE:.0f} s; rows drawn at "
+                "random from a larger table show the same population",
+            )
+
+    def __str__(self) -> str:
+        return f"about {self.bytes / 1e9:.2g} GB and {self.seconds:.2g} s on one core"
+
+
+def _seconds(n: int, p: int) -> float:
+    """Of one decomposition, the fits along its path, and the measures read off them."""
+    svd, eigh = 2.8e-10 * n * p**2, 1.9e-10 * n**3 + 2.5e-11 * n**2 * p
+    return (svd if p < n else eigh) + 1.6e-8 * n * min(n, p) + 0.012
+
+
+def features(X: Any) -> Array:
+    """A table as an array (N, p); raise unless it is one of finite numbers that vary."""
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 2:
+        check_size(*shape)
+    if callable(getattr(X, "toarray", None)):  # scipy.sparse
+        X = X.toarray()
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        words = [str(c) for c, t in zip(X.columns, X.dtypes, strict=True) if _kind(t) not in "biuf"]
+        if words:
+            raise InvalidArgumentError(
+                "X",
+                f"with columns that are no numbers: {', '.join(words[:5])}",
+                "numbers only: turn categories into columns of 0 and 1 first, for example by "
+                "pandas.get_dummies",
+            )
+    try:
+        array = np.array(X, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            "X", X, "a table of numbers: NumPy, pandas or scipy.sparse"
+        ) from None
+    if array.ndim != 2 or 0 in array.shape:
+        raise InvalidArgumentError("X", f"of shape {array.shape}", "a table (samples, features)")
+    check_size(*array.shape)
+    _check_columns(array, getattr(X, "columns", None))
+    return array
+
+
+def _check_columns(array: Array, names: Any) -> None:
+    """Raise unless every column, named or numbered, is complete and varies."""
+    named = np.arange(array.shape[1]) if names is None else np.asarray(names)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise InvalidArgumentError(
+            "X",
+            f"with {int(bad.sum())} entries missing or infinite, in columns "
+            f"{_listed(named[bad.any(0)])}",
+            "complete: drop or fill in what is missing",
+        )
+    constant = np.ptp(array, axis=0) == 0
+    if constant.any():
+        those = "X[:, np.ptp(X, axis=0) > 0]" if names is None else "X.loc[:, X.nunique() > 1]"
+        raise InvalidArgumentError(
+            "X",
+            f"with {constant.sum()} constant columns: {_listed(named[constant])}",
+            "without them: they say nothing, but would count in the p of f = x·w/√p; "
+            f"{those} leaves them out",
+        )
+
+
+def check_size(rows: int, columns: int) -> None:
+    """Raise unless there are enough samples, and the analysis is affordable."""
+    if rows < FEWEST_ROWS:
+        raise InvalidArgumentError(
+            "X", f"of {rows} rows", f"of at least {FEWEST_ROWS} rows: fewer show too little"
+        )
+    Cost.of(rows, columns).check((rows, columns))
+
+
+def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] | None]:
+    """Labels as numbers (±1 for classes), the task, and the two classes if there are any."""
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (rows,):
+        raise InvalidArgumentError(
+            "y", f"of shape {array.shape}", f"one label for each row: {rows}"
+        )
+    if task not in (None, *Task):
+        raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
+    missing = _missing(array)
+    if missing:
+        raise InvalidArgumentError(
+            "y", f"with {missing} labels missing or infinite", "complete: drop those rows"
+        )
+    numbers = array.dtype.kind in "biuf"
+    try:
+        values, counts = np.unique(array, return_counts=True)
+    except TypeError:  # words and numbers
+        raise InvalidArgumentError("y", y, "labels of one kind") from None
+    if len(values) == 1:
+        raise InvalidArgumentError("y", f"all equal to {values[0]}", "of two classes, or varying")
+    if task is None:
+        named = not numbers or str(getattr(y, "dtype", "")) == "category"
+        task = Task.CLASSIFICATION if named or len(values) == 2 else _task_of_numbers(values)
+    if Task(task) is Task.REGRESSION:
+        if not numbers:
+            raise InvalidArgumentError("y", y, "numbers, for task='regression'")
+        return array.astype(float), Task.REGRESSION, None
+    if len(values) > 2:
+        raise InvalidArgumentError(
+            "y",
+            f"of {len(values)} classes",
+            "of two classes; for one against the rest give y == one",
+        )
+    if counts.min() < FEWEST_OF_A_CLASS:
+        rare = values[counts.argmin()]
+        raise InvalidArgumentError(
+            "y",
+            f"with {counts.min()} labels {rare}",
+            f"such that each class has at least {FEWEST_OF_A_CLASS} samples",
+        )
+    low, high = values.tolist()
+    return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, (low, high)
+
+
+def _task_of_numbers(values: Array) -> Task:
+    """Regression on more than two different numbers, unless they may as well be classes."""
+    if len(values) <= MOST_AMBIGUOUS and (values == np.round(values)).all():
+        shown = [f"{value:g}" for value in values + 0.0]  # no negative zero
+        raise InvalidArgumentError(
+            "task",
+            None,
+            f"given for labels of {len(values)} different whole numbers ({_listed(shown)}): "
+            "'regression' if they are amounts; of classes, 'classification', two are supported",
+        )
+    return Task.REGRESSION
+
+
+def copies(X: Array, y: Array) -> int:
+    """Rows that repeat an earlier one, label included."""
+    rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0  # no negative zeros
+    return len(rows) - len({row.tobytes() for row in rows})
+
+
+def _kind(dtype: Any) -> str:
+    """The letter of a column's type; those of pandas' own types may be missing."""
+    return str(getattr(dtype, "kind", "O"))
+
+
+def _missing(array: Any) -> int:
+    if array.dtype.kind == "f":
+        return int((~np.isfinite(array)).sum())
+    if array.dtype.kind == "O":
+        return sum(value is None or value != value for value in array)  # noqa: PLR0124 (NaN)
+    return 0
+
+
+def _listed(names: Any, most: int = 8) -> str:
+    text = ", ".join(str(name) for name in names[:most])
+    return text + (", …" if len(names) > most else "")

@@ -1,0 +1,156 @@
+r"""From our λ to scikit-learn's C and alpha, and back.
+
+scikit-learn fits :math:`X\cdot v` and penalises :math:`|v|^2`; we fit :math:`x\cdot w/\sqrt p` and
+penalise :math:`|w|^2`. With features :math:`X = s\,x` predictions are the same for
+:math:`w = s\sqrt p\,v`, so that λ of w is :math:`s^2 p\,\lambda` of v.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import check_number, check_unmasked
+from hiddenmanifold.errors import InvalidArgumentError
+
+FACTOR = 4.0
+"""How far the size of features may be from a usual one to be taken for it."""
+
+
+def to_sklearn_C(
+    regularisation: Any,
+    p: Any = None,
+    *,
+    features: ArrayLike | None = None,
+    scale: float | None = None,
+) -> Any:
+    """The `C` of scikit-learn's classifiers that fits the same model.
+
+    scikit-learn minimises `C Σ loss(y, X·v) + ½|v|²`; that is ours for C = 1/(λ s² p) with
+    X = s x. For logistic and hinge loss; halve it for the squared hinge of `LinearSVC`, which lacks
+    our ½. `LinearSVC` also penalises its intercept: with one, use `LogisticRegression` or `SVC`.
+
+    Parameters
+    ----------
+    regularisation : number, array or DataArray
+        Our λ, positive.
+    p : whole number, array or DataArray, optional
+        Number of features. Without `features` and `scale` these are taken to be the x of the
+        model, of order one.
+    features : array (n, p), optional
+        The features X that scikit-learn is given, instead of p: their size tells whether they are
+        the x of the model, or x/√p as those of `RBFSampler` and `Nystroem`.
+    scale : float, optional
+        The s of X = s x, if it is neither 1 nor 1/√p, or the features do not tell.
+
+    Returns
+    -------
+    float, array or DataArray
+        Like λ and p.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense, or the features are too few to tell their scale.
+    """
+    return 1.0 / (_numbers("regularisation", regularisation) * _weight(p, features, scale))
+
+
+def from_sklearn_C(
+    C: Any, p: Any = None, *, features: ArrayLike | None = None, scale: float | None = None
+) -> Any:
+    """Our λ that fits the same model as scikit-learn's classifiers with their `C`.
+
+    The inverse of `to_sklearn_C`, with its parameters.
+    """
+    return 1.0 / (_numbers("C", C) * _weight(p, features, scale))
+
+
+def to_ridge_alpha(
+    regularisation: Any,
+    p: Any = None,
+    *,
+    features: ArrayLike | None = None,
+    scale: float | None = None,
+) -> Any:
+    """The `alpha` of scikit-learn's `Ridge` that fits the same model.
+
+    scikit-learn minimises `Σ(y - X·v)² + alpha |v|²`; that is ours for alpha = λ s² p with
+    X = s x. The parameters are those of `to_sklearn_C`; λ may be zero.
+    """
+    return _numbers("regularisation", regularisation, zero=True) * _weight(p, features, scale)
+
+
+def from_ridge_alpha(
+    alpha: Any, p: Any = None, *, features: ArrayLike | None = None, scale: float | None = None
+) -> Any:
+    """Our λ that fits the same model as scikit-learn's `Ridge` with its `alpha`.
+
+    The inverse of `to_ridge_alpha`, with its parameters.
+    """
+    return _numbers("alpha", alpha, zero=True) / _weight(p, features, scale)
+
+
+def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
+    """The s²p that turns our λ into that of scikit-learn's weights."""
+    if features is not None:
+        X = _matrix(features)
+        if p is not None and not np.array_equal(p, X.shape[1]):
+            raise InvalidArgumentError("p", p, f"left out, or {X.shape[1]} as in `features`")
+        p = X.shape[1]
+        scale = _told(X) if scale is None else scale
+    elif p is None:
+        raise InvalidArgumentError("p", p, "given, unless `features` are")
+    size = _numbers("p", p)
+    if (np.asarray(size) % 1).any():
+        raise InvalidArgumentError("p", p, "whole numbers")
+    if scale is None:
+        return size
+    check_number("scale", scale, 0.0, open_low=True)
+    return scale**2 * size
+
+
+def _matrix(features: ArrayLike) -> Array:
+    check_unmasked("features", features)
+    try:
+        X = np.asarray(features, dtype=float)
+    except (TypeError, ValueError):
+        X = np.empty(0)
+    if X.ndim != 2 or not X.size or not np.isfinite(X).all():
+        raise InvalidArgumentError("features", features, "a matrix (n, p) of finite numbers")
+    return X
+
+
+def _told(X: Array) -> float:
+    """The scale of features, 1 or 1/√p, as their root mean square tells it."""
+    spread, small = float(np.sqrt(np.mean(X**2))), float(X.shape[1] ** -0.5)
+    near = [s for s in (1.0, small) if s / FACTOR < spread < s * FACTOR]
+    if len(near) != 1:
+        raise InvalidArgumentError(
+            "features",
+            f"of root mean square {spread:.3g}",
+            f"plainly of order 1 or of order 1/√p = {small:.3g}; where they are not, say what the "
+            "model's features were multiplied by: scale=1, scale=p**-0.5 or another number",
+        )
+    return near[0]
+
+
+def _numbers(name: str, values: Any, *, zero: bool = False) -> Any:
+    """A number as a float, sequences as arrays; raise unless all are finite and positive.
+
+    With `zero` they may be zero. A DataArray stays one.
+    """
+    check_unmasked(name, values)
+    plain = np.asarray(values)
+    allowed = f"a finite number {'of at least' if zero else 'above'} 0, or an array of such"
+    if plain.dtype.kind not in "iuf" or not plain.size:
+        raise InvalidArgumentError(name, values, allowed)
+    good = np.isfinite(plain) & ((plain > 0) | ((plain == 0) & zero))
+    if not good.all():
+        raise InvalidArgumentError(name, float(plain[~good][0]), allowed)
+    if hasattr(values, "dims"):
+        return values
+    return plain.astype(float) if plain.ndim else float(plain)

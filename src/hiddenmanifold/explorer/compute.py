@@ -1,0 +1,145 @@
+"""Datasets of a view, from the public functions; what was computed a moment ago is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from multiprocessing import parent_process
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import hiddenmanifold as hm
+from hiddenmanifold.explorer.view import Axis, View, converted
+from hiddenmanifold.explorer.worker_pool import waited
+from hiddenmanifold.theory.points import RATIOS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Arguments = tuple[tuple[str, Any], ...]
+HERE: dict[str, Any] = {"on_failure": "keep", "workers": 1, "progress": False}
+COARSE = 60
+"""Most points of a line that is drawn beside the curves."""
+
+
+def spelled_out(arguments: Arguments) -> dict[str, Any]:
+    """Arguments with values in place of axes and tuples."""
+    return {
+        name: value.values
+        if isinstance(value, Axis)
+        else np.array(value)
+        if isinstance(value, tuple)
+        else value
+        for name, value in arguments
+    }
+
+
+@lru_cache(maxsize=128)
+def predicted(model: hm.Model, arguments: Arguments) -> xr.Dataset:
+    """The prediction of a model at some arguments."""
+    return hm.predict(model, **spelled_out(arguments), **HERE)
+
+
+@lru_cache(maxsize=32)
+def peak(model: hm.Model, arguments: Arguments) -> xr.Dataset:
+    """Where along p/n the error of a model has its peak."""
+    return hm.interpolation_peak(model, **spelled_out(arguments), **HERE)
+
+
+def result(view: View) -> xr.Dataset:
+    """What a view shows; what takes long is computed elsewhere."""
+    work = peak if view.quantity == "peak" else predicted
+    if view.slow and parent_process() is None:
+        return _sought(work, view.model, view.arguments())
+    return work(view.model, view.arguments())
+
+
+@lru_cache(maxsize=128)
+def _sought(work: Callable[..., xr.Dataset], *given: Any) -> xr.Dataset:
+    return waited(work, *given)
+
+
+@lru_cache(maxsize=32)
+def bayes(model: hm.Model, arguments: Arguments) -> xr.Dataset:
+    """The Bayes-optimal errors of a model at some ratios."""
+    return hm.bayes_optimal(model, **spelled_out(arguments), **HERE)
+
+
+@lru_cache(maxsize=128)
+def threshold(model: hm.Model, held: Arguments) -> xr.DataArray | None:
+    """Where data become separable along what one ratio leaves free; None for real labels."""
+    if model.task != "classification":
+        return None
+    return hm.separability_threshold(model, **spelled_out(held), **HERE)
+
+
+def separable_from(view: View) -> float | None:
+    """Place on the horizontal axis where the data become separable, if it is on it."""
+    if view.y is not None or view.x.name not in RATIOS or view.quantity == "peak":
+        return None
+    try:
+        found = threshold(view.model, view.held)
+    except hm.HiddenManifoldError:
+        return None
+    if found is None or not 0 < float(found) < np.inf:
+        return None
+    known = {str(found.name): float(found), **dict(view.held)}
+    place = converted(known, view.x.name)
+    return float(place) if view.x.low <= place <= view.x.high else None
+
+
+def separable_line(view: View) -> tuple[list[float], list[float]] | None:
+    """The line on a heat map over two ratios at which data become separable."""
+    if (given := threshold_axis(view)) is None or view.y is None:
+        return None
+    try:
+        found = threshold(view.model, ((given.name, given),))
+    except hm.HiddenManifoldError:
+        return None
+    if found is None:
+        return None
+    known = {str(found.name): found.values, given.name: given.values}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x, y = (np.broadcast_to(converted(known, a.name), given.count) for a in (view.x, view.y))
+    inside = (x >= view.x.low) & (x <= view.x.high) & (y >= view.y.low) & (y <= view.y.high)
+    # the ends of the axis that was given survive rounding
+    inside |= np.isclose(x, np.clip(x, view.x.low, view.x.high)) & np.isclose(
+        y, np.clip(y, view.y.low, view.y.high)
+    )
+    return x[inside].tolist(), y[inside].tolist()
+
+
+def threshold_axis(view: View) -> Axis | None:
+    """The axis of a heat map along which the threshold is a function, if there is one."""
+    if view.y is None or not {view.x.name, view.y.name} <= set(RATIOS):
+        return None
+    return view.y if view.x.name in ("p_over_n", "n_over_p") else view.x
+
+
+def coarse(axis: Axis) -> Axis:
+    """The same axis with fewer values."""
+    return Axis(axis.name, axis.low, axis.high, min(axis.count, COARSE), axis.logarithmic)
+
+
+def kernel_arguments(view: View) -> Arguments:
+    """The arguments of the kernel limit: p/n is infinite, n/d that of the view."""
+    lam = dict(view.arguments()).get("regularisation")
+    held = dict(view.held)
+    if isinstance(lam, Axis):
+        n_over_d: Any = converted(held, "n_over_d")
+        return (("n_over_d", n_over_d), ("p_over_n", np.inf), ("regularisation", coarse(lam)))
+    x = coarse(view.x)
+    if x.name == "n_over_d":
+        n_over_d = x
+    elif "n_over_d" in held:
+        n_over_d = held["n_over_d"]
+    else:
+        n_over_d = tuple(converted({x.name: x.values, **held}, "n_over_d").tolist())
+    return (("n_over_d", n_over_d), ("p_over_n", np.inf), ("regularisation", lam))
+
+
+def bayes_arguments(view: View) -> Arguments:
+    """The ratios of the Bayes-optimal line."""
+    axis = {view.x.name: coarse(view.x)} if view.x.name in RATIOS else {}
+    return tuple({**axis, **dict(view.held)}.items())

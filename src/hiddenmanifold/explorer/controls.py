@@ -1,0 +1,145 @@
+"""What can be chosen and typed on the page; ingredients and their parameters are the registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+import hiddenmanifold as hm
+from hiddenmanifold.plotting.style import label
+from hiddenmanifold.theory.points import RATIOS
+
+REGISTRIES: Mapping[str, Mapping[str, type[Any]]] = {
+    "activation": hm.activations.REGISTRY,
+    "projection": hm.projections.REGISTRY,
+    "teacher": hm.teachers.REGISTRY,
+    "loss": hm.losses.REGISTRY,
+}
+USUAL = {
+    "activation": "sign",
+    "projection": "gaussian",
+    "teacher": "sign",
+    "loss": "logistic",
+}
+AXES = ("p_over_n", "n_over_d", "n_over_p", "d_over_p", "regularisation")
+HELD = {"n_over_d": "3", "p_over_n": "0.5", "d_over_p": "0.1"}
+"""Ratios that can be held fixed, and where they begin."""
+QUANTITIES = {
+    "generalisation_error": "generalisation error",
+    "training_loss": "training loss",
+    "training_error": "training error",
+    "overlaps": "overlaps",
+    "peak": "place of the peak",
+}
+PEAK_AXES = ("n_over_d", "d_over_p")
+"""What may vary while a peak is sought along p/n."""
+OVERLAPS = ("alignment", "m_s", "q_s", "q_w")
+SYMBOLS = {
+    r"\varepsilon_g": "ε<sub>g</sub>",
+    r"\varepsilon_t": "ε<sub>t</sub>",
+    r"\lambda": "λ",
+    r"M/\sqrt{\rho Q}": "M/√(ρQ)",
+    "q_s": "q<sub>s</sub>",
+    "q_w": "q<sub>w</sub>",
+    "m_s": "m<sub>s</sub>",
+    "$": "",
+}
+"""Formulas of the labels of plots, in the letters of a page."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Something to choose or to type; its value is a text.
+
+    Parameters
+    ----------
+    name : str
+        Its name, in the address of a view as well.
+    label : str
+        What is written beside it.
+    default : str
+        Its value unless another is given.
+    options : mapping
+        Values to choose from, with what is written for each; none where a text is typed.
+    decades : pair of float, optional
+        Powers of ten at the ends of a slider.
+    """
+
+    name: str
+    label: str
+    default: str
+    options: Mapping[str, str] | None = None
+    decades: tuple[float, float] | None = None
+
+
+def short(name: str) -> str:
+    """The symbol of an axis, as p/n or λ."""
+    return "λ" if name == "regularisation" else name.replace("_over_", "/")
+
+
+def spoken(name: str) -> str:
+    """The label of a quantity or an axis, without the marks of formulas."""
+    text = label(name)
+    for formula, letters in SYMBOLS.items():
+        text = text.replace(formula, letters)
+    return text
+
+
+def _flag(name: str, label: str, default: str = "no") -> Field:
+    return Field(name, label, default, {"no": "no", "yes": "yes"})
+
+
+def parameters(kind: str, name: str) -> list[Field]:
+    """The parameters of a registered ingredient that can be typed."""
+    return [
+        Field(f"{kind}.{name}.{field.name}", field.name, f"{field.default:g}")
+        for field in fields(REGISTRIES[kind][name])
+        if field.init and isinstance(field.default, int | float)
+    ]
+
+
+@cache
+def page_fields() -> dict[str, Field]:
+    """All fields by name, in the order of the page."""
+    found: list[Field] = []
+    for kind, registry in REGISTRIES.items():
+        names = {name: name.replace("_", " ") for name in registry}
+        default = USUAL[kind] if USUAL[kind] in names else next(iter(names))
+        found.append(Field(kind, kind, default, names))
+        for name in registry:
+            found += parameters(kind, name)
+    axes = {name: short(name) for name in AXES}
+    single = {name: short(name) for name in HELD}
+    pairs = {
+        f"{a},{b}": f"{short(a)} and {short(b)}" for a in HELD for b in HELD if a != b and a < b
+    }
+    found += [
+        _flag("intercept", "fit an intercept"),
+        Field("quantity", "quantity", "generalisation_error", QUANTITIES),
+        Field("mode", "view", "curve", {"curve": "curves", "map": "heat map"}),
+        Field("x", "axis", "p_over_n", axes),
+        Field("low", "from", "0.05"),
+        Field("high", "to", "5"),
+        Field("y", "vertical axis", "n_over_d", axes),
+        Field("y_low", "from", "0.1"),
+        Field("y_high", "to", "8"),
+        Field("hold", "held fixed", "n_over_d", {**single, **pairs}),
+        *(
+            Field(name, spoken(name), value, decades=(-2.0, 2.0))
+            for name, value in HELD.items()
+            if name in RATIOS
+        ),
+        Field("regularisation", "regularisation, λ", "1e-4", decades=(-6.0, 3.0)),
+        Field("points", "points", "automatic"),
+        _flag("log_x", "logarithmic axis", "yes"),
+        _flag("log_y", "logarithmic vertical axis"),
+        _flag("threshold", "separability threshold", "yes"),
+        _flag("kernel", "kernel limit p → ∞"),
+        _flag("bayes", "Bayes-optimal error"),
+        Field("d", "latent dimension d", "60"),
+        Field("seeds", "seeds", "10"),
+        Field("dots", "points", "8"),
+    ]
+    return {field.name: field for field in found}

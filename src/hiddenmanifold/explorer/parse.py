@@ -1,0 +1,206 @@
+"""What is typed and chosen on the page becomes a view, or what is allowed is said of its field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import hiddenmanifold as hm
+from hiddenmanifold.explorer.controls import PEAK_AXES, REGISTRIES, page_fields, parameters, short
+from hiddenmanifold.explorer.view import Axis, View, held_names, holds, relevant, texts_of
+
+SMALLEST, LARGEST = 1e-4, 1e4
+"""Ratios that the page takes."""
+LEAST_LAM, MOST_LAM = 1e-12, 1e6
+VANISHING = ("0", "0+", "0⁺")
+MOST = {"curve": 400, "map": 60}
+"""Most points along an axis."""
+MOST_SOUGHT = {"curve": 100, "map": 20}
+"""The same where each is a search for the best λ by quadrature."""
+USUAL = {"curve": 200, "map": 40}
+MOST_PEAKS, USUAL_PEAKS = 60, 24
+"""The same where each is a search for a peak."""
+MOST_D, MOST_SEEDS, MOST_DOTS = 400, 50, 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The view that texts stand for, or for each text that makes no sense what is allowed."""
+
+    view: View | None
+    complaints: Mapping[str, str]
+
+
+def read(texts: Mapping[str, str]) -> Reading:
+    """The view that the texts of all fields stand for."""
+    reader = _Reader(texts)
+    view = reader.view()
+    return Reading(None if reader.complaints else view, reader.complaints)
+
+
+def views_of(query: str) -> tuple[View | None, list[View]]:
+    """The view of an address, and those pinned beside it; what makes no sense is left out."""
+    texts, queries = texts_of(query)
+    pins = (read(texts_of(one)[0]).view for one in queries)
+    return read(texts).view, [pin for pin in pins if pin is not None]
+
+
+class _Reader:
+    """Reads texts one after another, and notes what is allowed where one makes no sense."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = {name: str(text).strip() for name, text in texts.items()}
+        self.complaints: dict[str, str] = {}
+
+    def view(self) -> View | None:
+        for name, field in page_fields().items():
+            if field.options is not None and self.texts[name] not in field.options:
+                self.complaints[name] = f"one of {', '.join(field.options)}"
+        if self.complaints:
+            return None
+        model = self._model()
+        lam = self._regularisation()
+        x, y = self._axes(model, lam)
+        held = tuple(
+            (name, self._number(name, SMALLEST, LARGEST)) for name in held_names(self.texts)
+        )
+        d, seeds, dots = (
+            self._count(name, low, most)
+            for name, low, most in (
+                ("d", 8, MOST_D),
+                ("seeds", 2, MOST_SEEDS),
+                ("dots", 2, MOST_DOTS),
+            )
+        )
+        quantity = self.texts["quantity"]
+        if model is None:
+            return None
+        if quantity == "training_error" and model.task == "regression":
+            self.complaints["quantity"] = "another for real labels, which are never just right"
+        if quantity == "peak":
+            self._check_peak(y, lam)
+        lines = frozenset(n for n in ("threshold", "kernel", "bayes") if self._is(n))
+        shown = tuple(self._unusual())
+        log_y = self._is("log_y")
+        return View(
+            model, x, y, held, lam, quantity, log_y, lines, d, seeds, dots, shown
+        )  # fmt: skip
+
+    def _check_peak(self, y: Axis | None, lam: Any) -> None:
+        axes = " or ".join(map(short, PEAK_AXES))
+        if self.texts["x"] not in PEAK_AXES or y is not None:
+            self.complaints["quantity"] = f"another, unless curves over {axes} are shown"
+        elif lam == "optimal":
+            self.complaints["regularisation"] = "0⁺ or a number where a peak is sought"
+
+    def _is(self, name: str) -> bool:
+        return self.texts[name] == "yes"
+
+    def _unusual(self) -> Iterator[tuple[str, str]]:
+        matters = relevant(self.texts)
+        for name, field in page_fields().items():  # one order, whoever asks
+            if name in matters and self.texts[name] != field.default:
+                yield name, self.texts[name]
+
+    def _model(self) -> hm.Model | None:
+        parts = {kind: self._ingredient(kind) for kind in REGISTRIES}
+        if None in parts.values():
+            return None
+        try:
+            return hm.Model(**parts, intercept=self._is("intercept"))
+        except hm.IncompatibleIngredientsError as error:
+            self.complaints["loss"] = str(error)
+        except hm.HiddenManifoldError as error:
+            self.complaints["activation"] = str(error)
+        return None
+
+    def _ingredient(self, kind: str) -> Any:
+        name = self.texts[kind]
+        given = {
+            field.name: number
+            for field in parameters(kind, name)
+            if (number := self._number(field.name)) is not None
+        }
+        if any(field.name in self.complaints for field in parameters(kind, name)):
+            return None
+        try:
+            return REGISTRIES[kind][name](**{k.rsplit(".")[-1]: v for k, v in given.items()})
+        except hm.InvalidArgumentError as error:
+            field = f"{kind}.{name}.{error.argument}"
+            self.complaints[field if field in self.texts else kind] = error.allowed
+        return None
+
+    def _regularisation(self) -> float | str | None:
+        axes = [self.texts["x"], *([self.texts["y"]] if self.texts["mode"] == "map" else [])]
+        if "regularisation" in axes:
+            return None
+        text = self.texts["regularisation"]
+        if text in ("optimal", *VANISHING):
+            return text if text == "optimal" else 0.0
+        words = f"0⁺, optimal, or a number from {LEAST_LAM:g} to {MOST_LAM:g}"
+        number: float | None = self._number("regularisation", LEAST_LAM, MOST_LAM, words)
+        return number
+
+    def _axes(self, model: hm.Model | None, lam: Any) -> tuple[Any, Axis | None]:
+        mode = self.texts["mode"]
+        sought = lam == "optimal" and model is not None and not model.loss.quadratic
+        most = (MOST_SOUGHT if sought else MOST)[mode]
+        count = min(most, USUAL[mode])
+        if self.texts["quantity"] == "peak":
+            most, count = MOST_PEAKS, USUAL_PEAKS
+        if self.texts["points"] not in ("", "automatic"):
+            count = self._count("points", 2, most, " or automatic")
+        x = self._axis("x", "low", "high", count, self._is("log_x"))
+        if mode == "curve":
+            return x, None
+        if not holds(self.texts["x"], self.texts["y"]):
+            name = short(self.texts["x"])
+            self.complaints["y"] = f"an axis that does not follow from {name} along the other"
+        return x, self._axis("y", "y_low", "y_high", count, self._is("log_x"))
+
+    def _axis(self, field: str, low: str, high: str, count: int, logarithmic: bool) -> Axis:
+        name = self.texts[field]
+        ends = (LEAST_LAM, MOST_LAM) if name == "regularisation" else (SMALLEST, LARGEST)
+        first, last = self._number(low, *ends), self._number(high, *ends)
+        if first is not None and last is not None and not first < last:
+            self.complaints[high] = f"above {first:g}"
+        return Axis(name, first, last, count, logarithmic)
+
+    def _number(
+        self, name: str, low: float = -math.inf, high: float = math.inf, words: str = ""
+    ) -> Any:
+        return self._read(name, _number, low, high, words or _allowed("a number", low, high))
+
+    def _count(self, name: str, low: int, high: int, words: str = "") -> Any:
+        return self._read(name, _whole, low, high, _allowed("a whole number", low, high) + words)
+
+    def _read(
+        self, name: str, kind: Callable[[str], float], low: float, high: float, words: str
+    ) -> float | None:
+        try:
+            number = kind(self.texts[name])
+            if low <= number <= high:
+                return number
+        except ValueError:
+            pass
+        self.complaints[name] = words
+        return None
+
+
+def _allowed(what: str, low: float, high: float) -> str:
+    return what if math.isinf(high) else f"{what} from {low:g} to {high:g}"
+
+
+def _number(text: str) -> float:
+    number = math.nan if "_" in text else float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(text)
+    return int(text)

@@ -1,0 +1,331 @@
+"""Views as figures of plotly, which are plain dictionaries; colours are those of the plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+import hiddenmanifold as hm
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.explorer import compute
+from hiddenmanifold.explorer.controls import OVERLAPS, page_fields, short, spoken
+from hiddenmanifold.explorer.view import Axis, View
+from hiddenmanifold.plotting.style import COLOURS
+from hiddenmanifold.theory.points import RATIOS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+GREY = "#7f7f7f"
+LEGIBLE = 4
+"""Decades up to which a logarithmic axis has marks between its powers of ten."""
+NAMES = {"regularisation": "λ"}
+"""Fields whose own names are long."""
+
+
+def figure(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
+    """The curves of a view and of those pinned beside it, or a heat map; and what they are of."""
+    views = [view, *(pin.beside(view) for pin in pins if comparable(pin, view))]
+    data = [_heat_map(view)] if view.y is not None else []
+    if view.y is None:
+        for number, (one, name) in enumerate(zip(views, names(views), strict=True)):
+            data += _curves(one, number, name, single=len(views) == 1)
+    return {
+        "data": data,
+        "layout": _layout(view),
+        "setting": view.setting,
+        "quantities": quantities(view),
+        "address": address_of(view, pins),
+    }
+
+
+def address_of(view: View, pins: Sequence[View] = ()) -> str:
+    """The address of a view and of those pinned beside it, after the question mark."""
+    return urlencode([*view.texts, *(("pin", pin.query) for pin in pins)])
+
+
+def comparable(pin: View, view: View) -> bool:
+    """Whether a pinned curve can be drawn beside a view."""
+    alike = (pin.quantity == "peak") == (view.quantity == "peak")
+    return view.y is None and pin.y is None and pin.x.name == view.x.name and alike
+
+
+def names(views: Sequence[View]) -> list[str]:
+    """What tells views apart, in words."""
+    known = page_fields()
+    texts = [dict(view.texts) for view in views]
+    kinds = [name for name in known if len({t.get(name) for t in texts}) > 1]
+    about = ("quantity", "log_x", "log_y", "low", "high", "points", "d", "seeds", "dots", "x")
+    kinds = [n for n in kinds if n not in (*about, "threshold", "kernel", "bayes", "hold")]
+    return [_told(kinds, text) or "this view" for text in texts]
+
+
+def _told(kinds: Sequence[str], texts: dict[str, str]) -> str:
+    known, said = page_fields(), []
+    for name in kinds:
+        text, field = texts.get(name, known[name].default), known[name]
+        if "." in name:
+            kind, owner, parameter = name.split(".")
+            if texts.get(kind, known[kind].default) == owner:
+                said.append(f"{parameter} = {text}")
+        elif name in RATIOS or name in NAMES:
+            said.append(f"{short(name)} {equals(text)}")
+        elif name == "intercept":
+            said.append("intercept" if text == "yes" else "no intercept")
+        else:
+            said.append((field.options or {}).get(text, text))
+    return ", ".join(said)
+
+
+def equals(text: str) -> str:
+    """A value, or the limit or the search that it stands for."""
+    if text in ("0", "0+", "0⁺"):
+        return "→ 0⁺"
+    return text if text == "optimal" else f"= {text}"
+
+
+def quantities(view: View) -> tuple[str, ...]:
+    """What is drawn on a tab."""
+    several = {"overlaps": OVERLAPS, "peak": ("p_over_n",)}
+    return several.get(view.quantity, (view.quantity,))
+
+
+def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[str, Any]]:
+    ds = compute.result(view)
+    traces = []
+    shown = quantities(view)
+    for k, quantity in enumerate(shown):
+        colour, dash = (number, number) if len(shown) == 1 else (k, number)
+        if view.quantity == "peak":
+            dash = 0  # broken lines are the thresholds
+        label = _title(view, quantity) if single else name
+        if len(shown) > 1 and not single:
+            label = f"{spoken(quantity)}; {name}"
+        trace = {
+            "type": "scatter",
+            "mode": "lines",
+            "x": view.x.values.tolist(),
+            "y": numbers(ds[quantity].values),
+            "name": label,
+            "line": {
+                "color": COLOURS[colour % len(COLOURS)],
+                "width": 2.5,
+                "simplify": False,
+                "dash": DASHES[dash % len(DASHES)],
+            },
+            "hovertemplate": f"{short(view.x.name)} = %{{x:.4g}}<br>%{{y:.5g}}",
+            "meta": {"quantity": quantity, "curve": number},
+        }
+        if "optimal_regularisation" in ds:
+            trace["customdata"] = numbers(ds.optimal_regularisation.values)
+            trace["hovertemplate"] += "<br>best λ = %{customdata:.3g}"
+        traces.append(trace)
+    return [*traces, *_gaps(view.x, ds, COLOURS[number % len(COLOURS)])]
+
+
+def _gaps(x: Axis, ds: xr.Dataset, colour: str) -> list[dict[str, Any]]:
+    """Crosses at the foot of the plot where points failed, with the reason."""
+    failed = np.flatnonzero(ds.status.values != hm.Status.CONVERGED)
+    if not failed.size:
+        return []
+    reasons = [hm.Status(int(ds.status.values[i])).sentence for i in failed]
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": x.values[failed].tolist(),
+            "y": [0.02] * len(failed),
+            "yaxis": "y2",
+            "text": [_wrapped(reason) for reason in reasons],
+            "hovertemplate": "%{x:.4g}: %{text}<extra></extra>",
+            "name": "no value",
+            "marker": {"symbol": "x", "size": 9, "color": colour},
+        }
+    ]
+
+
+def _wrapped(text: str, width: int = 48) -> str:
+    import textwrap
+
+    return "<br>".join(textwrap.wrap(text, width))
+
+
+def _heat_map(view: View) -> dict[str, Any]:
+    assert view.y is not None
+    ds = compute.predicted(view.model, view.arguments())
+    quantity = quantities(view)[0]
+    table = ds[quantity].transpose(view.y.name, view.x.name).values
+    status = ds.status.transpose(view.y.name, view.x.name).values
+    words = [[hm.Status(int(s)).sentence if s else "" for s in row] for row in status]
+    return {
+        "type": "heatmap",
+        "x": view.x.values.tolist(),
+        "y": view.y.values.tolist(),
+        "z": [numbers(row) for row in table],
+        "text": [[_wrapped(word) for word in row] for row in words],
+        "colorscale": "Viridis",
+        "zsmooth": False,
+        "hoverongaps": True,
+        "colorbar": {
+            "title": {"text": spoken(quantity), "side": "right"},
+            "thickness": 14,
+            "outlinewidth": 0,
+        },
+        "hovertemplate": (
+            f"{short(view.x.name)} = %{{x:.4g}}<br>{short(view.y.name)} = %{{y:.4g}}<br>"
+            "%{z:.5g} %{text}<extra></extra>"
+        ),
+    }
+
+
+def _title(view: View, name: str) -> str:
+    return "place of the peak, p/n" if view.quantity == "peak" else spoken(name)
+
+
+def _layout(view: View) -> dict[str, Any]:
+    up = _title(view, view.y.name if view.y is not None else view.quantity)
+    log_up = view.y.logarithmic if view.y is not None else view.log_y
+    # what is zoomed into stays so until the axes change
+    kept = f"{view.x}{view.y}{up}{log_up}"
+    return {
+        "uirevision": kept,
+        "xaxis": axis(spoken(view.x.name), view.x.logarithmic, _range(view.x)),
+        "yaxis": axis(up, log_up, _range(view.y) if view.y is not None else None),
+        "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+        "margin": {"l": 64, "r": 16, "t": 36, "b": 52},
+        "showlegend": view.y is None,
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
+        "hovermode": "closest",
+    }
+
+
+def _range(axis: Axis) -> list[float]:
+    ends = np.array([axis.low, axis.high])
+    return (np.log10(ends) if axis.logarithmic else ends).tolist()  # type: ignore[no-any-return]
+
+
+def axis(title: str, logarithmic: bool, ends: list[float] | None) -> dict[str, Any]:
+    """An axis with marks that can be read."""
+    made: dict[str, Any] = {
+        "title": {"text": title},
+        "type": "log" if logarithmic else "linear",
+        "exponentformat": "power",
+        "zeroline": False,
+        "automargin": True,
+        "ticks": "outside",
+        "showline": True,
+    }
+    if not ends:
+        return made
+    if logarithmic and ends[1] - ends[0] <= LEGIBLE:
+        decades = range(math.floor(ends[0]), math.ceil(ends[1]) + 1)
+        marks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+        inside = [v for v in marks if ends[0] - 0.01 <= math.log10(v) <= ends[1] + 0.01]
+        made |= {"tickvals": inside, "ticktext": [f"{v:g}" for v in inside]}
+    elif logarithmic:
+        made |= {"dtick": 1}
+    return made | {"range": ends}
+
+
+def references(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
+    """The lines beside the curves: separability, the kernel limit, the Bayes-optimal error."""
+    drawn: dict[str, Any] = {"data": [], "shapes": [], "annotations": []}
+    if "threshold" in view.lines and view.quantity == "peak":
+        drawn["data"] += _thresholds([view, *(p.beside(view) for p in pins if comparable(p, view))])
+    elif "threshold" in view.lines:
+        _add_threshold(view, drawn)
+    if view.y is not None or view.quantity in ("overlaps", "peak"):
+        return drawn
+    try:
+        if "kernel" in view.lines:
+            limit = compute.predicted(view.model, compute.kernel_arguments(view))
+            if view.quantity in limit:
+                drawn["data"].append(_line(view, limit[view.quantity].values, "p → ∞", "dash"))
+        if "bayes" in view.lines and view.quantity == "generalisation_error":
+            least = compute.bayes(view.model, compute.bayes_arguments(view))
+            name = "Bayes-optimal"
+            drawn["data"].append(_line(view, least.generalisation_error.values, name, "dot"))
+    except hm.HiddenManifoldError as error:
+        drawn["complaint"] = str(error)
+    return drawn
+
+
+def _line(view: View, values: Array, name: str, dash: str) -> dict[str, Any]:
+    x = compute.coarse(view.x).values
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x.tolist(),
+        "y": numbers(np.broadcast_to(values, x.shape)),
+        "name": name,
+        "line": {"color": GREY, "width": 1.8, "dash": dash},
+        "hovertemplate": f"{name}: %{{y:.5g}}<extra></extra>",
+    }
+
+
+def _thresholds(views: Sequence[View]) -> list[dict[str, Any]]:
+    """Where data become separable, beside the places of peaks."""
+    lines = []
+    for number, view in enumerate(views):
+        found = compute.threshold(view.model, ((view.x.name, view.x),))
+        if found is not None:
+            line = _line(view, found.values, "data become separable", "dash")
+            colour = {"color": COLOURS[number % len(COLOURS)]}
+            whole = {"x": view.x.values.tolist(), "y": numbers(found.values)}
+            lines.append(line | whole | {"line": line["line"] | colour, "showlegend": number == 0})
+    return lines
+
+
+def _add_threshold(view: View, drawn: dict[str, Any]) -> None:
+    if view.y is not None:
+        if line := compute.separable_line(view):
+            style = {"color": "white", "width": 2.5}
+            drawn["data"].append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": line[0],
+                    "y": line[1],
+                    "line": style,
+                    "name": "data become separable",
+                    "hovertemplate": "data become separable<extra></extra>",
+                }
+            )
+        return
+    place = compute.separable_from(view)
+    if place is None:
+        return
+    at = float(np.log10(place)) if view.x.logarithmic else place
+    drawn["shapes"].append(
+        {
+            "type": "line",
+            "x0": place,
+            "x1": place,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": GREY, "width": 1.5, "dash": "dashdot"},
+        }
+    )
+    drawn["annotations"].append(
+        {
+            "x": at,
+            "y": 0.98,
+            "yref": "paper",
+            "yanchor": "top",
+            "xanchor": "left" if place < np.median(view.x.values) else "right",  # in sight
+            "text": f" separable at {short(view.x.name)} = {place:.3g} ",
+            "showarrow": False,
+            "font": {"size": 12, "color": GREY},
+        }
+    )
+
+
+def numbers(values: Array) -> list[float | None]:
+    """Values as JSON can say them: what is not finite is null."""
+    return [float(v) if np.isfinite(v) else None for v in np.asarray(values, dtype=float)]

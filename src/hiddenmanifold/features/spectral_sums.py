@@ -1,0 +1,234 @@
+r"""Two spectral measures, all that theory knows of features, and the moves that make them.
+
+Features x of covariance :math:`\Omega` and :math:`g = E[\nu x]` with the teacher's field have the
+eigenvalues :math:`w_i` of :math:`\Omega/p` and weights :math:`t_i = (v_i \cdot g)^2/p`. Ridge
+regression of strength :math:`\kappa` keeps of a direction the part :math:`r = w/(w + \kappa)`, and
+everything is made of sums of non-negative terms
+
+.. math:: D_{ab} = \sum_i r_i^a (1-r_i)^b, \qquad
+    T_{ab} = \sum_i \tau_i\, r_i^a (1-r_i)^b, \qquad \tau_i = t_i/(w_i\rho),
+
+where the part of the field that no feature shows, of weight :math:`1 - \sum_i\tau_i`, counts as a
+direction with r = 0. In the letters of ``docs/theory.md`` these are :math:`D_1 = D_{20} + D_{11}`,
+:math:`D_2 = D_{20}`, :math:`T_1 = T_{20} + T_{11}`, :math:`T_2 = T_{20}`, their complements
+:math:`U_1 = 1 - T_1 = T_{02} + T_{11}` and :math:`U_2 = 1 - 2T_1 + T_2 = T_{02}`, and :math:`W =
+T_2 - T_1^2`, with nothing subtracted. Their logarithmic derivatives by :math:`\kappa` are alike:
+:math:`D_{20}' = -2D_{21}`, :math:`T_{20}' = -2T_{21}`, :math:`T_{02}' = 2T_{12}`. Two more say what
+a boost of latent data, which the noise of activations does not share, would change.
+
+Numbers of directions, and :math:`1/\kappa`, are in units of the number p of features, so that p
+itself drops out: ``k`` below is :math:`p\kappa`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Integers
+
+FAINT = 1e-100
+"""The k that stands for its limit zero."""
+Kappas = tuple[float, float, float]
+"""The coefficients κ0, κ1, κ⋆ of an activation."""
+Kernel = Callable[[Array, Integers], "Sums"]
+"""The sums of some features, at any k for some of the points."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums of some features at a batch of k, arrays (points,).
+
+    ``dW`` is dW/dlog k. If the variance of latent data is multiplied by β, ``B`` and ``A`` are the
+    derivatives of D1 and T1 by log β, and ``S`` is T1 - A with its own digits. ``left`` is what
+    directions of positive eigenvalue contribute to `rest`.
+    """
+
+    D20: Array
+    D02: Array
+    D21: Array
+    D12: Array
+    T20: Array
+    T02: Array
+    T21: Array
+    T12: Array
+    W: Array
+    dW: Array
+    B: Array
+    A: Array
+    S: Array
+    left: Array
+
+    @property
+    def D11(self) -> Array:
+        """Sum of r(1 - r), which is -dD1/dlog k."""
+        return self.D21 + self.D12
+
+    @property
+    def T11(self) -> Array:
+        """The same over the teacher's measure, -dT1/dlog k."""
+        return self.T21 + self.T12
+
+    @property
+    def D1(self) -> Array:
+        """Degrees of freedom, sum of r."""
+        return self.D20 + self.D11
+
+    @property
+    def rest(self) -> Array:
+        """Sum of 1 - r: the directions that are left."""
+        return self.D02 + self.D11
+
+    @property
+    def T1(self) -> Array:
+        """Part of the teacher's field that is seen."""
+        return self.T20 + self.T11
+
+    @property
+    def U1(self) -> Array:
+        """Part of the teacher's field that is not seen."""
+        return self.T02 + self.T11
+
+    def in_units(self, p: Array) -> Sums:
+        """The same, if directions were counted in units of p of them."""
+        names = ("D20", "D02", "D21", "D12", "B", "left")
+        return replace(self, **{name: p * getattr(self, name) for name in names})
+
+
+def white(k: Array, d: Array) -> Sums:
+    """White data of dimension d, of which the teacher's field is a projection."""
+    kd = k * d
+    r, s = 1.0 / (1.0 + kd), kd / (1.0 + kd)
+    zero = np.zeros_like(r)
+    a, b, c, e = r * r, s * s, r * r * s, r * s * s
+    D21, D12 = d * c, d * e
+    return Sums(d * a, d * b, D21, D12, a, b, c, e, zero, zero, D21 + D12, c + e, a, d * s)
+
+
+def discrete(
+    k: Array, w: Array, share: Array, tau: Array, hidden: Array | float | None = None
+) -> Sums:
+    """Directions of given eigenvalues, those of eigenvalue zero left out.
+
+    Parameters
+    ----------
+    k : array (points,)
+        Where to evaluate.
+    w, share, tau : arrays (atoms,) or (points, atoms)
+        Positive eigenvalues in units of 1/p, what part of the p directions has each, and what part
+        of the teacher's field; the rest of the directions has eigenvalue zero, the rest of the
+        field is hidden.
+    hidden : float, optional
+        That rest, if it is known to more digits than the sum of the parts has.
+    """
+    with np.errstate(over="ignore"):
+        r = 1.0 / (1.0 + k[:, None] / w)
+    s = 1.0 / (1.0 + w / k[:, None])
+    powers = (r * r, s * s, r * r * s, r * s * s)
+    D20, D02, D21, D12 = ((share * part).sum(-1) for part in powers)
+    T20, T02, T21, T12 = ((tau * part).sum(-1) for part in powers)
+    blank = _remainder(share)
+    hidden = _remainder(tau) if hidden is None else hidden
+    # of r and 1 - r, the variance is that of the smaller one: its deviations keep their digits
+    T1, U1 = (tau * r).sum(-1), (tau * s).sum(-1) + hidden
+    away = np.where((T1 > U1)[:, None], s - U1[:, None], r - T1[:, None]) ** 2
+    W = (tau * away).sum(-1) + hidden * T1**2
+    dW = 2.0 * (tau * away * (r - U1[:, None])).sum(-1) - 2.0 * hidden * T1**2 * U1
+    D02, T02 = D02 + blank, T02 + hidden
+    D11, T11 = D21 + D12, T21 + T12
+    left = (share * s).sum(-1)
+    return Sums(D20, D02, D21, D12, T20, T02, T21, T12, W, dW, D11, T11, T20, left)
+
+
+def _remainder(parts: Array) -> Array:
+    """What parts lack to one, or exactly zero if only rounding is missing."""
+    rest = 1.0 - parts.sum(-1)
+    return np.where(rest < sum_rounding(parts.shape[-1]), 0.0, rest)
+
+
+def sum_rounding(terms: int) -> float:
+    """Relative rounding of a sum of rounded terms, added in pairs."""
+    return float((4.0 + np.log2(max(terms, 1))) * np.finfo(float).eps)
+
+
+def projected(inner: Sums, D02: Array, g: Array, b: Array | float = 0.0) -> Sums:
+    r"""Random linear features of a kernel, at the k that belongs to its argument :math:`\gamma`.
+
+    A projection that is invariant under rotations of the kernel's features leaves
+    :math:`D_1(\kappa) = D_1(\gamma)` and likewise :math:`T_1`; only the argument is stretched, by
+    :math:`d\log\kappa/d\log\gamma = 1 + g`.
+
+    Parameters
+    ----------
+    inner : Sums
+        Those of the kernel at its argument.
+    D02 : array
+        That of the features, which depends on their number.
+    g, b : arrays
+        The stretching is 1 + g, with dg/dlog γ = g (ε - g - 2b), ε = dlog D11/dlog γ.
+    """
+    f = 1.0 / (1.0 + g)
+    E, C = inner.D11, inner.T11
+    T1, U1 = inner.T20 + C, inner.T02 + C
+    xi, eta, bright = inner.D21 / E, inner.D12 / E, inner.B / E
+    ff, fg = f * f, f * g
+    fgE, fgC = fg * E, fg * C
+    df = -ff * g * (xi - eta - g - 2.0 * b)
+    return Sums(
+        D20=inner.D20 + fgE,
+        D02=D02,
+        D21=f * (ff * inner.D21 + fgE * (1.0 + f * b)),
+        D12=ff * (f * inner.D12 + fgE * (1.0 - b)),
+        T20=inner.T20 + fgC,
+        T02=inner.T02 + fgC,
+        T21=f * (f * inner.T21 + fgC * (f * (eta + g + b))),
+        T12=ff * (inner.T12 + fgC * (xi - b)),
+        W=fg * U1 * T1 + f * inner.W,
+        dW=f * (df * (inner.W - U1 * T1) + fgC * (T1 - U1) + f * inner.dW),
+        B=f * inner.B,
+        A=(inner.A - C * bright) + f * C * bright,
+        S=inner.S + fgC * bright,
+        left=np.minimum(inner.left, D02 + f * E),
+    )
+
+
+def activated(
+    inner: Callable[[Array], Sums], k: Array, kappas: Kappas, p: Array | float = 1.0
+) -> Sums:
+    r"""The sums of :math:`\kappa_0 + \kappa_1 h + \kappa_\star z` with independent noise z.
+
+    Those of the p features h are given.
+
+    Each direction of h keeps :math:`1 - r = \varphi(1 - \tilde r)`, with :math:`\tilde r` taken at
+    :math:`\tilde k = (k + \kappa_\star^2/p)/\kappa_1^2` and :math:`\varphi = k/(k +
+    \kappa_\star^2/p)`.
+    """
+    _, kappa_1, kappa_star = kappas
+    noise = kappa_star**2 / p
+    phi, bar = k / (k + noise), noise / (k + noise)
+    if kappa_1 == 0.0:  # nothing of h is seen
+        zero, one = np.zeros_like(k), np.ones_like(k)
+        m = Sums(zero, p * one, zero, zero, zero, one, *[zero] * 8)
+    else:
+        m = inner((k + noise) / kappa_1**2)
+    E, C = m.D11, m.T11
+    T1, U1, rest = m.T20 + C, m.T02 + C, m.D02 + E
+    phi2, bar2 = phi * phi, bar * bar
+    return Sums(
+        D20=bar2 * p + 2.0 * phi * bar * (m.D20 + E) + phi2 * m.D20,
+        D02=phi2 * m.D02,
+        D21=phi * (bar2 * rest + 2.0 * phi * bar * E + phi2 * m.D21),
+        D12=phi2 * (bar * m.D02 + phi * m.D12),
+        T20=bar * T1 + phi * m.T20,
+        T02=bar * U1 + phi * m.T02,
+        T21=phi * (m.T21 + bar * m.T12),
+        T12=phi2 * m.T12,
+        W=bar * U1 * T1 + phi * m.W,
+        dW=phi * (bar * (m.W - U1 * T1 + C * (T1 - U1)) + phi * m.dW),
+        B=phi * m.B,
+        A=m.A,
+        S=m.S,
+        left=phi * rest if kappa_star else m.left,
+    )

@@ -1,0 +1,87 @@
+"""What the scores of a fit say of fresh samples, beyond how often they err."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
+from hiddenmanifold.model import Model
+from hiddenmanifold.teachers import binary
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores f and labels y of fresh samples, and what is known of the fit that gave them.
+
+    `intercept` is the mean of f, `Q` its variance and `M` its covariance with the teacher's field,
+    of the Gaussian-equivalent features.
+    """
+
+    model: Model
+    f: Array
+    y: Array
+    intercept: float
+    Q: float
+    M: float
+
+
+Measure = Callable[[Scored], float]
+"""From the scores of a fit to the value of an observable."""
+
+
+def test_loss(scored: Scored) -> float:
+    """Mean loss."""
+    loss = scored.model.loss
+    if scored.model.task is Task.REGRESSION:
+        return float(loss.value(scored.y - scored.f).mean())
+    return float(loss.value(loss.anchor - scored.y * scored.f).mean())
+
+
+def auc(scored: Scored) -> float:
+    """Fraction of pairs whose positive scores above their negative; NaN if there is one class."""
+    from scipy import stats  # slow to import, and not asked for by the theory
+
+    positive = scored.y > 0
+    count, others = int(positive.sum()), int((~positive).sum())
+    if not count or not others:
+        return np.nan
+    above = stats.rankdata(scored.f)[positive].sum() - 0.5 * count * (count + 1)
+    return float(above / (count * others))
+
+
+def calibration_error(scored: Scored) -> float:
+    """Mean distance of the logistic function of f from the probability of +1 given f.
+
+    That probability is the one of a teacher's field which is normal given f, as it is for large d.
+    """
+    teacher = binary(scored.model.teacher)
+    slope = scored.M / scored.Q if scored.Q > 0 else 0.0
+    V0 = np.array(max(teacher.rho - slope * scored.M, np.finfo(float).tiny))
+    x = slope * (scored.f - scored.intercept)
+    known = teacher.label_law(1, x, V0)[0] / teacher.evidence(x, V0)
+    return float(np.abs(scipy.special.expit(scored.f) - known).mean())
+
+
+def best_temperature(scored: Scored) -> float:
+    """The T of least mean log-loss of f/T: inf if scores mislead, 0 if they separate the labels."""
+    from scipy import optimize
+
+    margin = scored.y * scored.f
+    if margin.sum() <= 0:
+        return np.inf
+    if margin.min() >= 0:
+        return 0.0
+
+    def slope(log_t: float) -> float:
+        return -float((margin * scipy.special.expit(-np.exp(log_t) * margin)).mean())
+
+    low = float(np.log(2.0 * margin.mean() / (margin**2).mean()))  # where the slope is below zero
+    high = low + 1.0
+    while slope(high) < 0:
+        high += 1.0
+    return float(np.exp(-optimize.brentq(slope, low, high, xtol=1e-13)))

@@ -1,0 +1,297 @@
+r"""Labels seen by someone who knows the teacher's field up to a Gaussian posterior.
+
+Given the training set the field of a new sample is :math:`N(\omega, V_0)`, and over samples
+:math:`\omega \sim N(0, q)` with :math:`q + V_0 = \rho`. All is a function of :math:`\ell =
+\log(q/V_0)`: what labels tell, and the error of the more probable label (or of the mean).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import special
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
+from hiddenmanifold.numerics.panels import Panels
+from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
+from hiddenmanifold.theory.bayes.best_guess import BLOCK, least_error, panel_cuts, rounding
+from hiddenmanifold.theory.labels_side.channel import COLLAPSED
+from hiddenmanifold.theory.labels_side.proximal_curve import RULES
+
+STEP = 0.25
+"""Distance of the nodes at which the labels' information is tabulated, in ℓ."""
+TABLE_LEVEL = 1
+"""Level of quadrature of the table."""
+ENTROPY_LEVEL = 3
+"""Fineness of the quadrature for the entropy of labels, which only ranks solutions."""
+IMPOSSIBLE = 1e-290
+"""A probability below this is zero."""
+SILENT = 1e-200
+"""Information below this counts as this much: labels that are all the same."""
+NARROWEST = 1e-10
+"""Rounding error of the nodes, relative to the width of a change of label, that is tolerable."""
+ROUNDED = 1e-12
+"""A probability below this may have been lost to rounding."""
+STEEPEST = 16.0
+"""What :math:`2\\log J` may be for a rule with J jumps, see `BinaryLabels.highest`."""
+
+
+@dataclass(frozen=True)
+class Information:
+    r"""What labels tell about :math:`\omega`, arrays (points,).
+
+    Attributes
+    ----------
+    log_share : array
+        :math:`\log\eta`, with :math:`\eta = E V_0 \le 1` the share of the Fisher information that
+        the field itself would give.
+    slope : array
+        Its derivative by :math:`\ell`.
+    error : array
+        Probability that the nodes miss, or relative rounding error of the nodes if larger.
+    """
+
+    log_share: Array
+    slope: Array
+    error: Array
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the Bayes-optimal predictor asks of a label rule."""
+
+    teacher: Any
+    alone: ClassVar[bool]
+    """Whether any number of labels leaves but one fixed point."""
+
+    @property
+    def rho(self) -> float:
+        """Second moment of the teacher's weights."""
+        return float(self.teacher.rho)
+
+    def moments(self, ell: Array) -> tuple[Array, Array]:
+        r"""The overlap q and the remaining variance :math:`V_0`, each with its own digits."""
+        return self.rho * special.expit(ell), self.rho * special.expit(-ell)
+
+    @property
+    def at_rest(self) -> float:
+        """The Fisher information E of a label when nothing is known, at q = 0."""
+        raise NotImplementedError
+
+    def highest(self, log_ratio: Array) -> Array:
+        r"""An :math:`\ell` above all fixed points, given log(n/d)."""
+        raise NotImplementedError
+
+    def information(self, ell: Array, level: int) -> Information:
+        """What labels tell, on a given level of quadrature."""
+        raise NotImplementedError
+
+    def negentropy(self, ell: Array) -> Array:
+        r""":math:`\sum_y E_\omega Z_y \log Z_y`."""
+        raise NotImplementedError
+
+    def errors(self, ell: Array) -> tuple[Array, Array]:
+        """Least error against noisy labels, and against the noiseless rule."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Table:
+    """The labels' information at equidistant ℓ, interpolated by cubics."""
+
+    ell: Array
+    log_share: Array
+    slope: Array
+
+    @classmethod
+    def of(cls, labels: Labels, ell: Array) -> Table:
+        """The table of a label rule at nodes a `STEP` apart."""
+        known = labels.information(ell, TABLE_LEVEL)
+        return cls(ell, known.log_share, known.slope)
+
+    def __call__(self, ell: Array) -> tuple[Array, Array]:
+        """The interpolated log η and its slope."""
+        position = (ell - self.ell[0]) / STEP
+        i = np.clip(position.astype(np.intp), 0, len(self.ell) - 2)
+        t = position - i
+        low, high = self.log_share[i], self.log_share[i + 1]
+        a, b = STEP * self.slope[i] - (high - low), (high - low) - STEP * self.slope[i + 1]
+        mixed = a * (1 - t) + b * t
+        value = low + t * (high - low) + t * (1 - t) * mixed
+        slope = high - low + (1 - 2 * t) * mixed + t * (1 - t) * (b - a)
+        return value, slope / STEP
+
+    @property
+    def growth(self) -> float:
+        """Largest slope of log E, which is log η - log V0."""
+        return float((self.slope + special.expit(self.ell)).max())
+
+
+def labels_of(teacher: Teacher) -> Labels:
+    """The labels of a teacher, as the Bayes-optimal predictor sees them."""
+    if teacher.task is Task.REGRESSION:
+        return LinearLabels(real(teacher))
+    if teacher.displaces:
+        return ClassLabels(binary(teacher))
+    return BinaryLabels(binary(teacher))
+
+
+@dataclass(frozen=True)
+class LinearLabels(Labels):
+    r"""Real labels: :math:`E = 1/(\Delta + V_0)`, and the error is :math:`\Delta + V_0`.
+
+    Then u(Δ + V0) grows with u, so that there is one fixed point.
+    """
+
+    teacher: Linear
+    alone = True
+
+    @property
+    def at_rest(self) -> float:
+        return 1.0 / (self.teacher.noise + self.rho)
+
+    def highest(self, log_ratio: Array) -> Array:
+        # q/V0 <= u <= rho (n/d)/noise; noiseless labels may be learned to the last digit
+        bound: Array = log_ratio + np.log(self.rho / (self.teacher.noise + COLLAPSED))
+        return bound
+
+    def information(self, ell: Array, level: int) -> Information:
+        q, V0 = self.moments(ell)
+        noise = self.teacher.noise + COLLAPSED
+        slope = -q / self.rho * noise / (noise + V0)
+        return Information(-np.log1p(noise / V0), slope, np.zeros_like(ell))
+
+    def negentropy(self, ell: Array) -> Array:
+        _, V0 = self.moments(ell)
+        return -0.5 * np.log(2 * math.pi * math.e * (self.teacher.noise + V0))
+
+    def errors(self, ell: Array) -> tuple[Array, Array]:
+        _, V0 = self.moments(ell)
+        return self.teacher.noise + V0, V0
+
+
+@dataclass(frozen=True)
+class ClassLabels(Labels):
+    """Classes: every sample, along its label, shows the centre with white noise, and E = 1."""
+
+    teacher: BinaryTeacher
+    alone = True
+    at_rest = 1.0
+
+    def highest(self, log_ratio: Array) -> Array:
+        bound: Array = log_ratio + np.log(self.rho)
+        return bound
+
+    def information(self, ell: Array, level: int) -> Information:
+        q, V0 = self.moments(ell)
+        return Information(np.log(V0), -q / self.rho, np.zeros_like(ell))
+
+    def negentropy(self, ell: Array) -> Array:
+        plus, minus, _ = self.teacher.at_rest
+        entropy = float(special.entr(plus) + special.entr(minus))
+        return self.moments(ell)[0] / 2 - entropy
+
+    def errors(self, ell: Array) -> tuple[Array, Array]:
+        q, V0 = self.moments(ell)
+        error = least_error(self.teacher, np.sqrt(q), V0)
+        return error, error
+
+
+@dataclass(frozen=True)
+class BinaryLabels(Labels):
+    r"""Labels ±1: averages over panels; the error is :math:`E_\omega \min(Z_+, Z_-)`."""
+
+    teacher: BinaryTeacher
+    alone = False
+
+    @property
+    def at_rest(self) -> float:
+        plus, minus, slope = self.teacher.at_rest
+        return sum(slope**2 / Z for Z in (plus, minus) if Z > 0)
+
+    def highest(self, log_ratio: Array) -> Array:
+        # J jumps of the rule have E <~ J/sqrt(q V0): there is no fixed point with q/V0 > (J n/d)²
+        bound: Array = 2 * np.logaddexp(0.0, log_ratio) + STEEPEST
+        return bound
+
+    @cached_property
+    def resolved(self) -> float:
+        r"""The :math:`\ell` beyond which a change of label is too narrow for its place."""
+        V0 = self.rho * 10.0 ** -np.arange(0.0, 100.0)
+        fine = np.flatnonzero(rounding(self.teacher, V0) <= NARROWEST)
+        some_are_not = 0 < len(fine) < len(V0)
+        return float(np.log(self.rho / V0[fine[-1]])) if some_are_not else np.inf
+
+    def information(self, ell: Array, level: int) -> Information:
+        at = np.minimum(ell, self.resolved)
+        parts = [self._information(at[i : i + BLOCK], level) for i in range(0, len(at), BLOCK)]
+        E, dE, error = np.concatenate([np.empty((3, 0)), *parts], axis=1)
+        q, V0 = self.moments(at)
+        E = np.maximum(E, SILENT)
+        slope = q / self.rho * (V0 * dE / E - 1.0)
+        beyond = ell > at
+        if beyond.any():  # jumps of the rule have E ~ 1/sqrt(V0), and smooth changes a constant E
+            power = np.where(slope > -0.75, -0.5, -1.0)
+            error = np.where(beyond, np.maximum(error, np.abs(slope - power)), error)
+            slope = np.where(beyond, power, slope)
+        return Information(np.log(V0) + np.log(E) + slope * (ell - at), slope, error)
+
+    def _information(self, ell: Array, level: int) -> Array:
+        r"""E, :math:`dE/dq = \sum_y E_\omega Z_y (\partial^2_\omega \log Z_y)^2`, and the error."""
+        q, V0 = self.moments(ell)
+        k = np.sqrt(q)
+        # one label stands for both if nothing tells them apart
+        both = not self.teacher.symmetric
+        total = np.zeros((3, len(ell)))
+        for y in (1, -1) if both else (1,):
+            panels, (Z, Z1, Z2) = self._law(y, k, V0, level)
+            _raise_lost(Z, Z1, Z2, V0[panels.row])
+            inverse = np.divide(1.0, Z, out=np.zeros_like(Z), where=Z > IMPOSSIBLE)
+            score = Z1 * inverse
+            terms = (Z1 * score, Z * (Z2 * inverse - score * score) ** 2, Z)
+            total += np.array([panels.sum(term) for term in terms])
+        E, dE, norm = total if both else 2 * total
+        return np.array([E, dE, np.maximum(np.abs(norm - 1.0), rounding(self.teacher, V0))])
+
+    def negentropy(self, ell: Array) -> Array:
+        q, V0 = self.moments(ell)
+        k, total = np.sqrt(q), np.zeros(len(ell))
+        for y in (1, -1):
+            panels, (Z, _, _) = self._law(y, k, V0, ENTROPY_LEVEL)
+            Z = np.maximum(Z, 0.0)
+            total += panels.sum(special.xlogy(Z, Z))
+        return total
+
+    def _law(self, y: int, k: Array, V0: Array, level: int) -> tuple[Panels, Law]:
+        """Panels of the posterior's mean, in deviations k, and the label law on them."""
+        panels = Panels.between(panel_cuts(self.teacher, y, k, V0), RULES[level])
+        row = panels.row
+        return panels, self.teacher.label_law(y, k[row, None] * panels.nodes, V0[row, None])
+
+    def errors(self, ell: Array) -> tuple[Array, Array]:
+        q, V0 = self.moments(ell)
+        k, clean = np.sqrt(q), self.teacher.clean
+        noisy = least_error(self.teacher, k, V0)
+        return noisy, noisy if clean == self.teacher else least_error(clean, k, V0)
+
+
+@np.errstate(divide="ignore")  # a derivative may vanish
+def _raise_lost(Z: Array, Z1: Array, Z2: Array, V0: Array) -> None:
+    r"""Raise, in place, a tiny Z that rounding has left too small for its derivatives.
+
+    Of all rules with a given Z a threshold has the largest slope, :math:`\sqrt{V_0}|Z'| \le
+    \phi(t)` with :math:`\Phi(-t) = Z`, and a window or its complement the largest curvature,
+    :math:`V_0|Z''| \le 2t\phi(t)` with :math:`2\Phi(-t) = Z`, so that :math:`V_0|Z''| \le (1 +
+    t^2) Z`. Where Z is a difference of numbers near one it may break this: :math:`Z'^2/Z` explodes.
+    """
+    row, column = np.nonzero(Z < ROUNDED)
+    slope = np.minimum(np.sqrt(2 * np.pi * V0[row]) * np.abs(Z1[row, column]), 1.0)
+    bend = np.minimum(V0[row] * np.abs(Z2[row, column]), 1.0)
+    by_slope = special.ndtr(-np.sqrt(-2.0 * np.log(slope)))
+    by_bend = bend / (5.0 - 2.0 * np.log(bend))  # t² < 4 - 2 log(V0 |Z''|)
+    Z[row, column] = np.maximum(Z[row, column], np.maximum(by_slope, by_bend))

@@ -1,0 +1,224 @@
+r"""What can be said of predictions beyond their errors: the law of scores and labels, observed.
+
+Along its label a new prediction is :math:`y f = y b + \sqrt Q\,\xi`, and the label has probability
+:math:`Z_y(k\xi)` (`teachers`). Every observable is an integral over that law, on panels that are
+halved until it settles; where it does not, it is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.checks import Task
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.panels import Panels, fanned, refine, sum_by_row
+from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.teachers import Teacher, binary
+from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
+from hiddenmanifold.theory.points import HUGE
+from hiddenmanifold.theory.scores.errors_of_labels import FINEST, misclassified
+
+ORDER = 20
+"""Gauss–Legendre nodes of a panel."""
+FAR = (-38.0, -20.0, -REACH, *FAN, REACH, 20.0, 38.0)
+"""Panel boundaries that miss nothing a double can hold: rare labels and steep losses live there."""
+SETTLED = 1e-11
+"""Relative change under halving at which an observable is known."""
+CONSTANT = 1e-48
+"""A prediction that varies less than this is constant (see `channel.COLLAPSED`)."""
+BLOCK = 256
+"""Points whose nodes are handled together."""
+
+Observed = Callable[["Scores"], Array]
+"""From the law of scores at each point to the value of an observable."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    r"""Law of predictions and labels at each point, on new and on training samples.
+
+    Real labels are known by their residual, :math:`y - f = -b - \sqrt Q\,\xi`, in which
+    `deviation` is its own and k plays no role.
+
+    Attributes
+    ----------
+    teacher, loss : Teacher, Loss
+        Of the model that is asked about.
+    fitted : Loss
+        The loss whose proximal map, of width `V`, training samples obey: another in some limits.
+    scale : float
+        The predictions are this times those of the fitted loss.
+    V, deviation, intercept, k, V0 : arrays (points,)
+        Of the fitted loss; `k` and `V0` are slope and variance of the teacher's field given ξ.
+    """
+
+    teacher: Teacher
+    loss: Loss
+    fitted: Loss
+    scale: float
+    V: Array
+    deviation: Array
+    intercept: Array
+    k: Array
+    V0: Array
+
+    @classmethod
+    def of(cls, teacher: Teacher, loss: Loss, **law: Array) -> Scores:
+        """The law of a loss's own predictions; one that is constant tells nothing of the field."""
+        constant = law["deviation"] < CONSTANT
+        k, V0 = np.where(constant, 0.0, law["k"]), np.where(constant, teacher.rho, law["V0"])
+        return cls(teacher, loss, loss, 1.0, **{**law, "k": k, "V0": V0})
+
+    def __getitem__(self, some: slice | Integers | Booleans) -> Scores:
+        arrays = ("V", "deviation", "intercept", "k", "V0")
+        return replace(self, **{name: getattr(self, name)[some] for name in arrays})
+
+    def __len__(self) -> int:
+        return len(self.V)
+
+    @property
+    def spread(self) -> Array:
+        """Standard deviation of the prediction (of the residual, for real labels)."""
+        return self.scale * self.deviation
+
+    @property
+    def centre(self) -> Array:
+        """Mean of the prediction."""
+        return self.scale * self.intercept
+
+    @cached_property
+    def labels(self) -> tuple[tuple[int, float], ...]:
+        """The labels to sum over, and how many each stands for."""
+        if self.teacher.task is Task.REGRESSION:
+            return ((1, 1.0),)
+        alike = binary(self.teacher).symmetric and not np.any(self.intercept)
+        return ((1, 2.0),) if alike else ((1, 1.0), (-1, 1.0))
+
+    def marks(self, y: int) -> Array:
+        """Values of ξ along the label y where its law bends."""
+        if self.teacher.task is Task.REGRESSION:
+            return np.empty((len(self), 0))
+        return binary(self.teacher).landmarks(y, self.V0) / self.k[:, None]
+
+    def law(self, y: int, panels: Panels, sign: int = 1) -> Array:
+        """Probability of the label y at the nodes, which run along it (against it if -1)."""
+        if self.teacher.task is Task.REGRESSION:
+            return np.ones_like(panels.nodes)
+        at = panels.row[:, None]
+        return binary(self.teacher).label_law(y, sign * self.k[at] * panels.nodes, self.V0[at])[0]
+
+    def averages(
+        self, loss: Loss, halvings: int, *functions: Callable[[Array], Array]
+    ) -> tuple[Array, Array]:
+        """Means over new samples of functions of the loss's shortfall, and of their absolute value.
+
+        NaN where the far end of the normal law still counts or a function overflows there, as
+        losses do that grow too fast. Panels are cut where the loss bends.
+        """
+        total, size, beyond = np.zeros((3, len(functions), len(self)))
+        for y, share in self.labels:
+            anchor = loss.anchor if self.teacher.task is Task.CLASSIFICATION else 0.0
+            mean = anchor - y * self.centre
+            cuts = (mean[:, None] - loss.knots[0]) / self.spread[:, None]
+            edges = fanned(FAR, np.concatenate([cuts, self.marks(y)], axis=1))
+            panels = Panels.between(edges, (ORDER, halvings))
+            row, law = panels.row, share * self.law(y, panels)
+            first, last = (np.searchsorted(row, np.arange(len(self)), s) for s in ("left", "right"))
+            s = mean[row, None] - self.spread[row, None] * panels.nodes
+            for i, function in enumerate(functions):
+                values = law * function(s)
+                total[i] += panels.sum(values)
+                size[i] += panels.sum(np.abs(values))
+                for at in ((first, 0), (last - 1, -1)):
+                    beyond[i] += normal_density(panels.nodes[at]) * np.abs(values[at])
+        total[~(beyond <= SETTLED * size) | ~np.isfinite(size)] = np.nan
+        return total, size
+
+
+def observe(observed: Observed, scores: Scores) -> Array:
+    """The values of an observable, few points at a time."""
+    with np.errstate(all="ignore"):  # what is not finite cuts no panel, or is found in the result
+        parts = [observed(scores[i : i + BLOCK]) for i in range(0, len(scores), BLOCK)]
+    return np.concatenate(parts)
+
+
+def settled(function: Callable[[Scores, int], tuple[Array, Array]], scores: Scores) -> Array:
+    """A function of the law and of halvings, as values and accepted changes, when it settles."""
+    return refine(lambda some, h: function(scores[some], h), (len(scores),), range(FINEST + 1))
+
+
+def test_loss(scores: Scores) -> Array:
+    """Mean loss of new samples."""
+    if scores.scale >= HUGE:  # without bound in the scores, and so in the loss where they err
+        error = MarginLaw(0.0, training=False)(scores)
+        return np.where(error > 0, np.inf, error)
+
+    def mean(some: Scores, halvings: int) -> tuple[Array, Array]:
+        (value,), (size,) = some.averages(some.loss, halvings, some.loss.value)
+        return value, SETTLED * size
+
+    return settled(mean, scores)
+
+
+@lru_cache(maxsize=1)
+def _below() -> Array:
+    """Share of node k that lies below node j, for interpolants of masses at the nodes of a panel.
+
+    If the masses m are nodal values times Gauss–Legendre weights, the integral up to node j is
+    ``(_below() @ m)[j]``.
+    """
+    x, _ = legendre.leggauss(ORDER)
+    P = legendre.legvander(x, ORDER)
+    integrals = 0.5 * (P[:, 1:] - np.concatenate([-np.ones((ORDER, 1)), P[:, : ORDER - 1]], axis=1))
+    share: Array = integrals @ P[:, :ORDER].T
+    return share
+
+
+def auc(scores: Scores) -> Array:
+    """Probability that a random positive scores above a random negative; ties count one half."""
+
+    def area(some: Scores, halvings: int) -> tuple[Array, Array]:
+        marks = np.concatenate([some.marks(1), -some.marks(-1)], axis=1)
+        panels = Panels.between(fanned(FAR, marks), (ORDER, halvings))
+
+        def by_row(values: Array) -> Array:
+            return sum_by_row(values, panels.row, panels.rows)
+
+        plus, minus = (panels.weights * some.law(y, panels, y) for y in (1, -1))
+        plus, minus = (m / by_row(m.sum(1))[panels.row, None] for m in (plus, minus))
+        # negatives below each node: in this part of its panel, in earlier parts of the row
+        parts = minus.reshape(-1, ORDER)
+        row = np.repeat(panels.row, len(parts) // len(minus))
+        place = np.arange(len(row)) - np.searchsorted(row, row)
+        table = np.zeros((panels.rows, place.max() + 1))
+        table[row, place] = parts.sum(1)
+        earlier = (np.cumsum(table, axis=1) - table)[row, place]
+        below = parts @ _below().T + earlier[:, None]
+        value = by_row((plus * below.reshape(plus.shape)).sum(1))
+        return value, np.full(len(value), SETTLED)
+
+    return settled(area, scores)
+
+
+@dataclass(frozen=True)
+class MarginLaw:
+    """Probability that the margin y f of a new sample, or a training one, is at most a value."""
+
+    most: float
+    training: bool
+
+    def __call__(self, scores: Scores) -> Array:
+        margin = np.nextafter(self.most / scores.scale, np.inf)  # a mass at the value is counted
+        field = np.full(len(scores), margin)
+        if self.training:
+            anchor = scores.fitted.anchor
+            short = np.array([np.nextafter(anchor - margin, -np.inf)])
+            field -= scores.V * float(scores.fitted.derivative(short)[0])
+        cuts = {y: (field - y * scores.intercept) / scores.deviation for y in (1, -1)}
+        return misclassified(binary(scores.teacher), scores.k, scores.V0, cuts)

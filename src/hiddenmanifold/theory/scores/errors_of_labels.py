@@ -1,0 +1,91 @@
+"""What people ask for: test and training errors, from the solution of the saddle point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hiddenmanifold import compiled
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.losses import Loss
+from hiddenmanifold.numerics.panels import Panels, fanned, gauss_legendre
+from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
+
+FINEST = 9
+"""How often panels are halved, at most, until an integral over them settles."""
+ORDER = 20
+"""Gauss–Legendre nodes of a panel."""
+
+
+def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array]) -> Array:
+    r"""Probability :math:`\sum_y E_\xi[1(\xi < \text{cut}_y) Z_y(k\xi)]` of the wrong side.
+
+    Parameters
+    ----------
+    teacher : BinaryTeacher
+        The rule of the labels.
+    k, V0 : arrays (points,)
+        Slope and remaining variance of the teacher's field given the prediction.
+    cuts : dict
+        For each label, the standardised field along it below which a sample counts as wrong.
+
+    Returns
+    -------
+    array (points,)
+        NaN where the integral did not settle.
+    """
+    total = np.zeros(len(k))
+    for y, cut in cuts.items():
+        share = teacher.below(y, cut, k, V0)
+        total += _share(teacher, y, cut, k, V0) if share is None else share
+    return total
+
+
+def _share(teacher: BinaryTeacher, y: int, cut: Array, k: Array, V0: Array) -> Array:
+    """The part of a label, on panels of the prediction."""
+    high = np.clip(cut, -37.0, REACH)[:, None]
+    low = np.minimum(-REACH, high - 6.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0) / k[:, None])
+    edges = np.clip(edges, low, high)
+    probits = teacher.probits(y)
+    if probits is not None and compiled.engine() == "compiled":
+        law, rule = compiled.Law(*probits), np.array(gauss_legendre(ORDER, 0))
+        return compiled.shares(np.array([k, V0]), edges, law, rule)
+    panels = Panels.between(edges, (ORDER, 0))
+    at = panels.row[:, None]
+    return panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
+
+
+def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array) -> Array:
+    """Probability that the sign of the prediction differs from a fresh label.
+
+    `bias` is the intercept in units of the prediction's deviation.
+    """
+    closed = teacher.error_without_bias(k, V0) if not np.any(bias) else None
+    if closed is not None:
+        return closed
+    return misclassified(teacher, k, V0, {1: -bias, -1: bias})
+
+
+def training_error(
+    teacher: BinaryTeacher,
+    loss: Loss,
+    *,
+    V: Array,
+    deviation: Array,
+    k: Array,
+    V0: Array,
+    intercept: Array,
+) -> Array:
+    """Fraction of training samples with a proximal margin below zero, and half of those at it."""
+    found = []
+    for slope in loss.slopes_at_zero:
+        push = V * float(slope)
+        if teacher.symmetric and not np.any(intercept):
+            found.append(2 * misclassified(teacher, k, V0, {1: -push / deviation}))
+        else:
+            cuts = {y: (-push - y * intercept) / deviation for y in (1, -1)}
+            found.append(misclassified(teacher, k, V0, cuts))
+    share: Array = np.mean(found, axis=0)
+    return share
