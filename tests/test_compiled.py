@@ -36,7 +36,7 @@ def test_there_is_a_kernel_where_there_is_a_compiler():
         assert compiled.engine() == "compiled", "install the package again to build it"
 
 
-compiled = pytest.mark.skipif(compiled.engine() == "numpy", reason="the kernel is not built")
+needs_extension = pytest.mark.skipif(compiled.engine() == "numpy", reason="the kernel is not built")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def relative(found, exact):
     return max(float(abs(mpmath.mpf(f) / e - 1)) for f, e in zip(found, exact, strict=True))
 
 
-@compiled
+@needs_extension
 def test_normal_law_against_mpmath():
     # squares of these are exact, so that the exponential alone is judged
     t = np.arange(-37 * 64, 37 * 64 + 1, 7) / 64.0
@@ -119,7 +119,7 @@ def test_normal_law_against_mpmath():
         assert relative(compiled.normal_law(near)[1], [mpmath.ncdf(x) for x in near]) < 1e-15
 
 
-@compiled
+@needs_extension
 def test_normal_law_far_out():
     t = np.array([-np.inf, -1e300, -40.0, -37.7, 37.7, 40.0, 1e300, np.inf])
     density, law = compiled.normal_law(t)
@@ -260,7 +260,7 @@ def test_cells_of_functions_that_have_changed_are_made_anew():
     np.testing.assert_allclose(evaluated(after.compiled[1], s)[0], after.derivative(s), rtol=1e-12)
 
 
-@compiled
+@needs_extension
 def test_numpy_is_asked_where_no_polynomial_will_do(by_numpy):
     model = model_with(loss=bumpy(40.0, 1.0))  # bends forty times faster than it says
     assert np.isnan(model.loss.compiled[1]).any()
@@ -284,7 +284,7 @@ def channel(loss, rule):
     return kind(teacher, loss, free and loss.kinks != (0.0,))
 
 
-@compiled
+@needs_extension
 @pytest.mark.parametrize("rule", RULES_OF_LABELS)
 @every_loss
 def test_averages_are_those_of_numpy(loss, rule, by_numpy):
@@ -330,7 +330,7 @@ def assert_same(found, expected):
         np.testing.assert_allclose(found[name], expected[name], rtol=rtol, atol=atol, err_msg=name)
 
 
-@compiled
+@needs_extension
 @pytest.mark.parametrize("seed", some_slow(36))
 def test_random_models_are_those_of_numpy(seed, by_numpy):
     rng = np.random.default_rng(seed)
@@ -346,7 +346,7 @@ def test_random_models_are_those_of_numpy(seed, by_numpy):
     )
 
 
-@compiled
+@needs_extension
 def test_eight_threads_give_the_same_bits():
     models = [model_with(), model_with("hinge"), model_with(custom_loss(), "logistic")]
     jobs = [model for model in models for _ in range(8)]
@@ -356,7 +356,7 @@ def test_eight_threads_give_the_same_bits():
             xr.testing.assert_identical(found, expected[at])
 
 
-@compiled
+@needs_extension
 def test_other_threads_run_while_the_kernel_works():
     labels = channel(LOSSES["logistic"], "logistic")
     started, ended = threading.Event(), threading.Event()
@@ -379,7 +379,7 @@ def test_other_threads_run_while_the_kernel_works():
 # ---------------------------------------------------------------- Newton's steps
 
 
-@compiled
+@needs_extension
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_newton_steps_are_those_of_numpy(n, by_numpy):
     rng = np.random.default_rng(n)
@@ -395,7 +395,7 @@ def test_newton_steps_are_those_of_numpy(n, by_numpy):
     np.testing.assert_array_equal(newton_step(matrix, residual), expected)
 
 
-@compiled
+@needs_extension
 def test_arrays_of_wrong_shape_are_refused():
     good = np.zeros((2, 3))
     with pytest.raises(ValueError, match="shape"):

@@ -325,7 +325,7 @@ import multiprocessing, os, signal, sys, threading, time
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
-from hiddenmanifold.execution import Crew, LostWorkerError
+from hiddenmanifold.parallel.workers import Crew, LostWorkerError
 
 assert threading.active_count() == 1
 handler, hook = signal.getsignal(signal.SIGINT), threading.excepthook
@@ -434,7 +434,7 @@ def test_forked_workers(what):
 ABANDONED = """
 import os, signal, sys, time
 from dataclasses import dataclass
-from hiddenmanifold.execution import Crew
+from hiddenmanifold.parallel.workers import Crew
 
 @dataclass(frozen=True)
 class Job:

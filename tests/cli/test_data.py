@@ -60,7 +60,7 @@ def test_it_prints_diagnosis_curve_and_plan_of_the_library_and_draws_them(path, 
     for finding in data.diagnosis:
         assert finding.meaning in out
     curve = hm.learning_curve(data, n=[30, 120, 480])
-    check = hm.compare(data, sizes=[15, 30], seeds=2)
+    check = hm.backtest(data, n=[15, 30], seeds=2)
     for value in curve.generalisation_error.values:
         assert f"{value:.4g}" in out
     low, high = curve.generalisation_error_low[2], curve.generalisation_error_high[2]
@@ -87,7 +87,7 @@ def test_files_have_the_numbers_of_the_library(exact, tmp_path):
     for name in expected.columns.drop(["status", "resolved"]):
         np.testing.assert_allclose(found[name].astype(float), expected[name], rtol=1e-12)
     assert set(found.status) == {"sample"}
-    held = hm.compare(data, sizes=[15, 30], regularisation=lams, seeds=2)
+    held = hm.backtest(data, n=[15, 30], regularisation=lams, seeds=2)
     measured = found.generalisation_error_measured.astype(float).to_numpy().reshape(5, 2)
     np.testing.assert_allclose(measured[:2], held.generalisation_error, rtol=1e-12)
     left_out = expected.generalisation_error_leave_one_out.to_numpy().reshape(5, 2)

@@ -302,7 +302,7 @@ def test_plans_take_the_loss():
 @pytest.mark.slow
 def test_hold_outs_take_the_loss():
     data = hm.Data(*draw(240, 7))
-    ds = hm.compare(data, sizes=[120], loss="hinge", regularisation=[LAM], seeds=2)
+    ds = hm.backtest(data, n=[120], loss="hinge", regularisation=[LAM], seeds=2)
     wrong = []
     for number in range(2):
         rest = np.random.default_rng((0, number)).permutation(240)[60:]
@@ -311,4 +311,4 @@ def test_hold_outs_take_the_loss():
     assert float(ds.generalisation_error[0, 0]) == pytest.approx(np.mean(wrong), abs=0.009)
     assert ds.inside_2.values[0, 0] == 1
     with pytest.raises(hm.InvalidArgumentError, match="a loss for regression"):
-        hm.compare(hm.Data(data.X, data.X[:, 0] + data.y), loss="logistic")
+        hm.backtest(hm.Data(data.X, data.X[:, 0] + data.y), loss="logistic")

@@ -110,7 +110,7 @@ def test_plans_are_refused_like_curves(scarce):
 
 
 def test_hold_out_measures_rows_that_were_not_seen(noisy):
-    ds = hm.compare(noisy, sizes=[100, 200], regularisation=[1.0, 10.0], seeds=3)
+    ds = hm.backtest(noisy, n=[100, 200], regularisation=[1.0, 10.0], seeds=3)
     assert ds.generalisation_error.shape == (2, 2)
     assert (ds.inside_2 >= 2 / 3).all()
     np.testing.assert_allclose(ds.generalisation_error, ds.generalisation_error_theory, rtol=0.35)
@@ -128,7 +128,7 @@ def test_hold_out_measures_rows_that_were_not_seen(noisy):
 
 def test_hold_out_of_classes_counts_errors():
     X, y = linear(240, 0.3, seed=1)
-    ds = hm.compare(hm.Data(X, y > 0), seeds=2)
+    ds = hm.backtest(hm.Data(X, y > 0), seeds=2)
     assert ds.n.values.tolist() == [60, 120]
     assert (ds.generalisation_error < 0.5).all()
     assert ds.attrs["rows"] == 60
@@ -148,7 +148,7 @@ def test_hold_out_of_classes_counts_errors():
 )
 def test_hold_outs_that_make_no_sense(noisy, options, words):
     with pytest.raises(InvalidArgumentError, match=words):
-        hm.compare(noisy, **options)
+        hm.backtest(noisy, **options)
 
 
 def test_a_rare_class_is_seen_by_every_cut():
@@ -156,10 +156,10 @@ def test_a_rare_class_is_seen_by_every_cut():
     y = np.where(np.arange(300) < 30, 1, -1)
     X = rng.normal(size=(300, 5)) + y[:, None]
     data = hm.Data(X, y)
-    assert hm.compare(data, seeds=3).attrs["rows"] == data.own_rows == 150
+    assert hm.backtest(data, seeds=3).attrs["rows"] == data.own_rows == 150
     assert hm.Data(X[:100], np.arange(100.0)).own_rows == 50
     with pytest.raises(InvalidArgumentError, match=r"rows.*more: .* 10 of each class"):
-        hm.compare(data, rows=60, seeds=3)
+        hm.backtest(data, rows=60, seeds=3)
 
 
 def test_a_level_that_is_off_does_not_doubt_a_gain():

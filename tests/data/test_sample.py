@@ -230,7 +230,7 @@ def test_units_of_features_and_labels_are_free():
         lambda data: data.usable,
         lambda data: hm.learning_curve(data, n=60),
         lambda data: hm.plan(data, target_gain=0.1, on_refusal="keep"),
-        lambda data: hm.compare(data, sizes=[30], seeds=2),
+        lambda data: hm.backtest(data, n=[30], seeds=2),
         lambda data: data.ridge,
     ],
     ids=["usable", "learning_curve", "plan", "compare", "ridge"],

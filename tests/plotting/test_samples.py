@@ -64,7 +64,7 @@ def test_along_the_regularisation_leave_one_out_belongs_to_the_sample_s_size(cur
 
 def test_a_comparison_is_drawn_over_the_learning_curve(data, curve):
     lam = {"regularisation": 0.1}
-    check = hm.compare(data, sizes=[30], seeds=2, **lam)  # a single size has a place on the curve
+    check = hm.backtest(data, n=[30], seeds=2, **lam)  # a single size has a place on the curve
     (axis,) = plotting.plot(check, theory=curve.sel(**lam)).axes
     held_out, left_out = axis.containers
     expected = check.generalisation_error.values[0]

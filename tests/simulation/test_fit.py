@@ -715,7 +715,14 @@ def test_a_minimum_below_rounding_is_soon_given_up(monkeypatch):
     monkeypatch.setattr(newton_fit, "_line_search", lambda *a: steps.append(0) or inner(*a))
     (fit,) = fit_path(made("smoothed_hinge"), CLASSIFICATION, X, y, np.array([1e-30]))
     assert fit.optimality > ACCEPTED
-    assert len(steps) < 2 * newton_fit.MAX_ITERATIONS
+    assert len(steps) < 4 * newton_fit.MAX_ITERATIONS
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_minima_that_are_missed_on_the_way_to_a_small_regularisation_are_found_again(seed):
+    X, y = problem(REGRESSION, 24, 26, seed=seed)
+    (fit,) = fit_path(Huber(0.5), REGRESSION, X, 1e6 * y, np.array([1e-8]), intercept=True)
+    assert fit.optimality <= GOOD
 
 
 @both

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hiddenmanifold.api.counts import COUNTS, completed, ratio_of, ratios_of
-from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_unmasked
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError, Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import MEANINGS, dataset, variable
+from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.theory.points import HUGE, RATIOS, Points, exponents
 
 if TYPE_CHECKING:

@@ -15,15 +15,13 @@ from hiddenmanifold.api.arguments import (
     with_options_of,
 )
 from hiddenmanifold.api.counts import COUNTS
-from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.api.predict import predict
 from hiddenmanifold.api.simulate import simulate, sized
 from hiddenmanifold.checks import Task
-from hiddenmanifold.data.backtest import held_out
-from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import MEANINGS, summary
+from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
@@ -52,9 +50,9 @@ Ridgeless fits that interpolate leave 7e-15 at most, those that recover the rule
 
 @with_options_of(simulate)
 def compare(
-    model: Model | Data,
+    model: Model,
     *,
-    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"] | None = None,
+    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Any,
 ) -> xr.Dataset:
@@ -62,9 +60,8 @@ def compare(
 
     Parameters
     ----------
-    model : Model or Data
-        What is learned. For real data predictions from some rows are held against fits to others;
-        the options are then those of `hiddenmanifold.data.backtest.held_out`.
+    model : Model
+        What is learned; `backtest` does the same for real data.
     regularisation : array_like, DataArray, Optimal or "optimal"
         The λ of the objective, or the one of least predicted error at the given ratios, which is
         then in the dataset as `optimal_regularisation`.
@@ -90,11 +87,6 @@ def compare(
     """
     import xarray as xr
 
-    if isinstance(model, Data):
-        lams = {} if regularisation is None else {"regularisation": regularisation}
-        return held_out(model, **lams, **options)  # type: ignore[arg-type]
-    if regularisation is None:
-        raise TypeError("compare() missing 1 required keyword-only argument: 'regularisation'")
     check_on_failure(on_failure)
     shared = ("workers", "executor", "progress")
     crew: dict[str, Any] = {name: options[name] for name in shared if name in options}

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import BYTES, Grid, Optimal, Ratios, with_ratios
 from hiddenmanifold.api.lazy import Chunks, chunked
-from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
 from hiddenmanifold.compiled import engine
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
 from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import Observed

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
 from hiddenmanifold.api.counts import COUNTS
-from hiddenmanifold.results.observables import Observable, chosen
 from hiddenmanifold.checks import Task, check_count, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Crew
 from hiddenmanifold.results.datasets import ACCEPTED, dataset, explained, with_margins
+from hiddenmanifold.results.observables import Observable, chosen
 from hiddenmanifold.simulation.experiment import LAWS, Trial, check_memory, law, seconds_needed
 from hiddenmanifold.simulation.fit import ONLY_SQUARE
 from hiddenmanifold.simulation.samples import Sizes

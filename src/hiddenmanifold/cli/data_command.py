@@ -142,14 +142,14 @@ class QuestionOptions:
 
     def held_out(self, sample: Data, **given: Any) -> xr.Dataset | None:
         """What is measured on rows held out, if there are enough of them."""
-        from hiddenmanifold.data.backtest import held_out
+        from hiddenmanifold.data.backtest import backtest
 
         sizes = self._held(sample)
         if not sizes:
             return None
         check_count("--seeds", self.seeds, 2)
         try:
-            return held_out(sample, sizes=sizes, seeds=self.seeds, **given)
+            return backtest(sample, n=sizes, seeds=self.seeds, **given)
         except InvalidArgumentError as error:
             warnings.warn(f"no rows were held out: {error}", stacklevel=1)
             return None

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.output_files import STATUSES, columns, words
 from hiddenmanifold.plotting.real_data import of_data
 from hiddenmanifold.plotting.style import role
+from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:

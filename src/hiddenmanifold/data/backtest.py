@@ -26,17 +26,17 @@ FEWEST_TESTS = 20
 
 
 @one_thread
-def held_out(
+def backtest(
     data: Data,
     *,
-    sizes: ArrayLike | None = None,
+    n: ArrayLike | None = None,
     regularisation: ArrayLike | Literal["loo"] = "loo",
     loss: str | Loss = "square",
     seeds: int = 8,
     rows: int | None = None,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Predict from some rows, measure on the others, and judge the difference.
+    """Predict from some rows of real data, measure on the others, and judge the difference.
 
     Each seed cuts the sample at random: the prediction sees some rows; of the others, n are fitted
     and the rest is the test.
@@ -45,8 +45,8 @@ def held_out(
     ----------
     data : Data
         The sample, usable or not.
-    sizes : sequence of int
-        Numbers n of samples that are fitted; by default 1 and 2 times `rows`.
+    n : sequence of int
+        Numbers of samples that are fitted; by default 1 and 2 times `rows`.
     regularisation : sequence of float or "loo"
         The λ of the objective, or the one of least leave-one-out loss of the whole sample.
     loss : str or Loss
@@ -76,7 +76,7 @@ def held_out(
     lam = data.best_for(loss) if loo else regularisation
     given = labelled("regularisation", lam, zero=loss.quadratic)
     lams = np.atleast_1d(given.values).astype(float)
-    ns = _sizes(data, sizes, rows)
+    ns = _sizes(data, n, rows)
     cuts = [_cut(data, loss, ns, lams, rows=rows, key=(seed, k)) for k in range(seeds)]
     measured, predicted, deviation = (np.array(part) for part in zip(*cuts, strict=True))
     error = measured.std(0, ddof=1) / np.sqrt(seeds)
@@ -110,16 +110,16 @@ def held_out(
     )
 
 
-def _sizes(data: Data, sizes: Any, rows: int) -> Array:
+def _sizes(data: Data, asked: Any, rows: int) -> Array:
     """Numbers of samples to fit, if enough rows are left to test the fits."""
     most = data.N - rows - FEWEST_TESTS
-    if sizes is None:
-        sizes = [n for n in (rows, 2 * rows) if n <= most] or [most]
-    ns = np.atleast_1d(labelled("sizes", sizes).values)
+    if asked is None:
+        asked = [n for n in (rows, 2 * rows) if n <= most] or [most]
+    ns = np.atleast_1d(labelled("n", asked).values)
     if most < 3 or not ((ns >= 3) & (ns <= most) & (ns == np.round(ns))).all():
         raise InvalidArgumentError(
-            "sizes",
-            sizes,
+            "n",
+            asked,
             f"whole numbers from 3 to {most}: of {data.N} rows the prediction sees {rows}, and "
             f"{FEWEST_TESTS} or more test the fits",
         )

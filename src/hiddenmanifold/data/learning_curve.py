@@ -71,7 +71,7 @@ def learning_curve(
         only.
     loss : str or Loss
         The square loss, which is ridge regression with an intercept, for any labels; for classes
-        any other that `hm.GLM` can fit to them, as "logistic" and "hinge".
+        any other that `hm.estimators.GLMRegressor` can fit to them, as "logistic" and "hinge".
     p : array_like or DataArray, optional
         Another number of features, if the sample's are random features.
     on_refusal : {"raise", "keep"}

@@ -15,10 +15,10 @@ from hiddenmanifold.data import validation
 from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
 from hiddenmanifold.data.extrapolation import SQUARE, Forecast
 from hiddenmanifold.data.leave_one_out import best, left_out
+from hiddenmanifold.data.pipelines import objective, task_of
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS, GROUPS, SPLITS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.estimators.pipelines import objective, task_of
 from hiddenmanifold.losses import Loss
 
 
@@ -101,9 +101,9 @@ class Data:
         """The data that the last step of a fitted scikit-learn pipeline sees.
 
         All steps but the last are applied to X as they were fitted. `loss` and `regularisation` of
-        the result are those that fit the same model as the last step, if that is `hm.GLM` or one of
-        scikit-learn's Ridge, RidgeClassifier, LogisticRegression, LinearSVC and linear SVC, with an
-        intercept; and None otherwise.
+        the result are those that fit the same model as the last step, if that is one of
+        `hm.estimators`, or scikit-learn's Ridge, RidgeClassifier, LogisticRegression, LinearSVC and
+        linear SVC, with an intercept; and None otherwise.
 
         Parameters
         ----------

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.data.spectrum import Measures, nonnegative
 from hiddenmanifold.errors import Status
@@ -23,6 +22,7 @@ from hiddenmanifold.features.spectral_sums import Sums, discrete
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.teachers import Mixture
 from hiddenmanifold.teachers.mixture import FARTHEST
 from hiddenmanifold.theory.points import Points

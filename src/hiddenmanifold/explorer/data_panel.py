@@ -46,7 +46,7 @@ def _measured(data: hm.Data) -> tuple[list[int], xr.Dataset | None]:
         return [], None
     counts = sorted({round(n) for n in np.geomspace(least, most, 4)})
     try:
-        return counts, hm.compare(data, sizes=counts, seeds=CUTS)
+        return counts, hm.backtest(data, n=counts, seeds=CUTS)
     except hm.InvalidArgumentError:  # half of the rows show too little of a rare class
         return [], None
 
@@ -135,6 +135,6 @@ def _program(own: Sample, sizes: Any, counts: list[int], gain: float) -> str:
     lines = ["import numpy as np", "", "import hiddenmanifold as hm", ""]
     lines += [own.program]
     lines += [f'curve = hm.learning_curve(data, n={spaced}, on_refusal="keep")']
-    lines += [f"measured = hm.compare(data, sizes={counts}, seeds={CUTS})"] if counts else []
+    lines += [f"measured = hm.backtest(data, n={counts}, seeds={CUTS})"] if counts else []
     lines += ["if data.usable:", f"    print(hm.plan(data, target_gain={gain!r}))"]
     return "\n".join(lines) + "\n"

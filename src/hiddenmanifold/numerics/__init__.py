@@ -1,1 +1,6 @@
-"""Mathematics that knows no physics: quadrature on panels, batched Newton, stable functions."""
+"""Mathematics that knows no physics.
+
+Quadrature on panels (`panels`), batched Newton (`newton`), roots that cannot end unconverged
+(`roots`), minima and crossings of tabulated functions (`minima`, `crossings`), polynomials on cells
+for compiled code (`cells`), random orthogonal matrices (`matrices`), stable functions (`special`).
+"""

@@ -1,4 +1,8 @@
-"""Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here."""
+"""Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here.
+
+`figure` chooses what to draw, `curves` and `real_data` draw it, `style` and `words` say how it
+looks and what its axes are called.
+"""
 
 from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.plotting.figure import axes_of, check_destination, plot, save

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
 from hiddenmanifold.plotting import real_data
@@ -29,6 +28,7 @@ from hiddenmanifold.plotting.style import (
 )
 from hiddenmanifold.plotting.words import caption, fixed
 from hiddenmanifold.results.datasets import summary
+from hiddenmanifold.results.observables import OBSERVABLES
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -1,1 +1,7 @@
-"""."""
+"""The labelled datasets that answer a question: names, meanings, provenance.
+
+- `datasets`: how columns become an xarray dataset whose every variable says what it is, and
+  `summary`, means and standard errors over seeds;
+- `observables`: what can be predicted and measured beside the errors, each with its face in
+  ``theory`` and its face in ``simulation``.
+"""

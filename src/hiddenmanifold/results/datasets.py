@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import OBJECTIVE, Model
+from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:

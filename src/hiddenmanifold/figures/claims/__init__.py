@@ -1,4 +1,7 @@
-"""What the paper's text says, number by number and statement by statement, and what is computed."""
+"""What the paper's text says, number by number and statement by statement, and what is computed.
+
+Each module holds the claims of one subject; `judgement` says when a claim holds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models of this package as estimators of scikit-learn."""
+"""The models of this package as estimators of scikit-learn, fitted exactly."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:  # pragma: no cover (the tests have it)
     raise ImportError(
-        "hm.GLM and hm.RandomFeatures need scikit-learn 1.6 or newer: "
-        "pip install 'hiddenmanifold[data]'"
+        "hm.estimators needs scikit-learn 1.6 or newer: pip install 'hiddenmanifold[data]'"
     ) from error
 
 
-class RandomFeatures(
+class RandomFeaturesTransformer(
     base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator
 ):
     r"""Random features :math:`\sigma(F^\top c/\sqrt d)` of the columns c, as a transformer.
@@ -71,7 +70,7 @@ class RandomFeatures(
         self.scale = scale
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> RandomFeatures:
+    def fit(self, X: Any, y: Any = None) -> RandomFeaturesTransformer:
         """Draw F, and find the scale."""
         p = check_count("n_features", self.n_features)
         self._activation = resolved_activation(self.activation)
@@ -130,7 +129,26 @@ class _Linear(base.BaseEstimator):
 
 
 class GLMRegressor(base.RegressorMixin, _Linear):
-    """Regression with a convex loss, see `GLM`."""
+    r"""A linear model :math:`f = x\cdot w/\sqrt p + b`, fitted exactly with a convex loss.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        As in `hm.Model`.
+    regularisation : float or "loo"
+        The λ of the objective; "loo" takes the one of least leave-one-out loss: exact for the
+        square loss, to one Newton step for smooth losses, and over ten folds for losses whose
+        slope jumps.
+
+    Attributes
+    ----------
+    coef_, intercept_ : array, float
+        w/√p and b, as scikit-learn has them.
+    regularisation_ : float
+        The λ that was used.
+    optimality_ : float
+        A bound on the fit's relative distance from its minimum.
+    """
 
     def fit(self, X: Any, y: Any) -> GLMRegressor:
         """Fit weights and intercept."""
@@ -149,7 +167,7 @@ def _is_logistic(estimator: Any) -> bool:
 
 
 class GLMClassifier(base.ClassifierMixin, _Linear):
-    """Classification of two classes with a convex loss, see `GLM`."""
+    """Classification of two classes; parameters and attributes are those of `GLMRegressor`."""
 
     def fit(self, X: Any, y: Any) -> GLMClassifier:
         """Fit weights and intercept."""
@@ -187,42 +205,6 @@ class GLMClassifier(base.ClassifierMixin, _Linear):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def GLM(  # noqa: N802 (it makes an estimator, and is named like one)
-    loss: str | Loss = "square",
-    regularisation: float | Literal["loo"] = "loo",
-    *,
-    task: Literal["regression", "classification"] | None = None,
-) -> GLMRegressor | GLMClassifier:
-    r"""A linear model :math:`f = x\cdot w/\sqrt p + b` that is fitted exactly, for scikit-learn.
-
-    Parameters
-    ----------
-    loss : str or Loss
-        As in `hm.Model`.
-    regularisation : float or "loo"
-        The λ of the objective; "loo" takes the one of least leave-one-out loss: exact for the
-        square loss, to one Newton step for smooth losses, and over ten folds for losses whose
-        slope jumps.
-    task : {"regression", "classification"}, optional
-        By default regression, unless the loss knows classes only.
-
-    Returns
-    -------
-    GLMRegressor or GLMClassifier
-        With `coef_` (w/√p) and `intercept_` as scikit-learn has them, the `regularisation_` used,
-        and `optimality_`, a bound on the fit's relative distance from its minimum.
-    """
-    tasks = resolve("loss", loss, Loss, LOSSES).tasks
-    if task not in (None, *Task):
-        raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
-    if task is None:
-        task = "regression" if Task.REGRESSION in tasks else "classification"
-    if Task(task) not in tasks:
-        raise InvalidArgumentError("loss", loss, f"a loss for {task}")
-    kind = GLMRegressor if task == "regression" else GLMClassifier
-    return kind(loss, regularisation)
 
 
 def _best(loss: Loss, task: Task, X: Array, y: Array) -> float:

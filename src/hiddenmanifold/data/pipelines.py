@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiddenmanifold.checks import Task
+from hiddenmanifold.data.conversions import from_ridge_alpha, from_sklearn_C
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.estimators.conversions import from_ridge_alpha, from_sklearn_C
 from hiddenmanifold.losses import Loss
 
 FREE = 10.0

@@ -1,0 +1,78 @@
+from . import estimators, features, losses, teachers
+from .api.arguments import Optimal
+from .api.bayes_optimal import bayes_optimal
+from .api.compare import compare
+from .api.margins import margins
+from .api.needed import features_needed, samples_needed
+from .api.predict import predict, sensitivity
+from .api.simulate import simulate
+from .api.thresholds import interpolation_peak, separability_threshold
+from .data.backtest import backtest
+from .data.conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
+from .data.learning_curve import learning_curve
+from .data.planning import plan
+from .data.read_table import read_table
+from .data.sample import Data
+from .errors import (
+    BlindFeaturesWarning,
+    ConvergenceError,
+    HiddenManifoldError,
+    IncompatibleIngredientsError,
+    InvalidArgumentError,
+    MissingExtraError,
+    Status,
+    UnusableDataError,
+)
+from .features import activations, projections
+from .model import Model
+from .parallel.workers import LostWorkerError
+from .plotting import plot
+from .results.datasets import summary
+from .storage import StoreError
+from .versions import show_versions
+
+__version__: str
+
+__all__ = [
+    "BlindFeaturesWarning",
+    "ConvergenceError",
+    "Data",
+    "HiddenManifoldError",
+    "IncompatibleIngredientsError",
+    "InvalidArgumentError",
+    "LostWorkerError",
+    "MissingExtraError",
+    "Model",
+    "Optimal",
+    "Status",
+    "StoreError",
+    "UnusableDataError",
+    "__version__",
+    "activations",
+    "backtest",
+    "bayes_optimal",
+    "compare",
+    "estimators",
+    "features",
+    "features_needed",
+    "from_ridge_alpha",
+    "from_sklearn_C",
+    "interpolation_peak",
+    "learning_curve",
+    "losses",
+    "margins",
+    "plan",
+    "plot",
+    "predict",
+    "projections",
+    "read_table",
+    "samples_needed",
+    "sensitivity",
+    "separability_threshold",
+    "show_versions",
+    "simulate",
+    "summary",
+    "teachers",
+    "to_ridge_alpha",
+    "to_sklearn_C",
+]
