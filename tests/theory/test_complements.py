@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from configurations import random_model
+from scipy.integrate import quad
 
 import hiddenmanifold as hm
 from hiddenmanifold import Status
@@ -116,6 +117,62 @@ def test_ridge_at_as_many_samples_as_features_has_its_closed_form():
     tau2 = (0.1 + (k / (1 + k)) ** 2) / (1.0 / (1.0 + V) + k / (1.0 + k) ** 2)
     np.testing.assert_allclose(ds.generalisation_error, tau2, rtol=1e-12)
     assert (ds.conditioning_error < 1e-10).all()
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0])
+def test_a_walk_ends_at_the_ratio_that_was_asked_for(scale):
+    """At n = rank and λ = 1e-9 the last bit of n/p decides; values of mpmath at 70 digits.
+
+    Half the absolute loss at λ is the absolute loss at 2λ, with V doubled.
+    """
+    ratio = 0.0014840592370118063
+    model = hm.Model(
+        activation="identity",
+        projection="gaussian",
+        teacher=hm.teachers.Linear(noise=0.0),
+        loss=hm.losses.Custom(
+            lambda s: scale * np.abs(s),
+            lambda s: scale * np.sign(s),
+            lambda s: 0.0 * s,
+            of="residual",
+            kinks=(0.0,),
+            scale=1.0,
+        ),
+    )
+    given = {"n_over_p": ratio, "d_over_p": ratio, "regularisation": 2e-9 * scale}
+    ds = hm.predict(model, **given)
+    np.testing.assert_allclose(ds.V * scale, 0.5 * 1.38941e-7, rtol=1e-5)
+    np.testing.assert_allclose(ds.generalisation_error, 7.06430e-17, rtol=1e-5)
+
+
+def test_slowly_decaying_curvature_is_resolved_though_the_residual_does_not_feel_it():
+    """At a large λ, Q is proportional to E[ρ'']², here an integral that quad knows."""
+    delta, lam, alpha = 1e-4, 100.0, 0.01
+    model = hm.Model(
+        activation="sign",
+        projection="gaussian",
+        teacher=hm.teachers.Linear(noise=0.78),
+        loss=hm.losses.Custom(
+            lambda s: delta * (np.hypot(delta, s) - delta),
+            lambda s: delta * s / np.hypot(delta, s),
+            lambda s: delta**3 / np.hypot(delta, s) ** 3,
+            of="residual",
+            scale=delta,
+        ),
+    )
+    ds = hm.predict(model, n_over_p=alpha, d_over_p=0.01, regularisation=lam)
+    V, tau = float(ds.V), np.sqrt(float(ds.generalisation_error))
+
+    def integrand(log_s):
+        s = np.exp(log_s)
+        u = s + V * delta * s / np.hypot(delta, s)
+        density = np.exp(-0.5 * (u / tau) ** 2) / np.sqrt(2 * np.pi) / tau
+        return 2 * s * density * delta**3 / np.hypot(delta, s) ** 3
+
+    e1 = quad(integrand, np.log(delta) - 30, np.log(delta) + 30, epsabs=0, limit=400)[0]
+    k = lam / (alpha * e1)
+    sums = model.features.sums(np.array([k]), np.array([0.01]))
+    np.testing.assert_allclose(ds.M, sums.T1[0], rtol=1e-8)
 
 
 @pytest.mark.parametrize("weight", [1e-9, 1e-12, 1e-13, 1e-14])

@@ -35,6 +35,7 @@ class Covariance(Features):
         For each, :math:`t_i = (v_i \cdot E[\nu x])^2/p` with its eigenvector :math:`v_i`.
     rho : float
         Variance of the teacher's field :math:`\nu`, at least the visible :math:`\sum_i t_i/w_i`.
+        What is hidden counts from about 1e-15 of it on; less is rounding of the weights.
     drawn_teacher : bool
         Whether the weights are mean squares of a teacher drawn from a normal law, independently
         along each eigenvector, rather than those of one teacher. The Bayes-optimal error needs it.
@@ -128,7 +129,7 @@ class Covariance(Features):
 
     @property
     def _hidden(self) -> float:
-        """What no feature shows of the field: a difference in which all digits matter."""
+        """What no feature shows of the field, or zero if it may be rounding of the weights."""
         w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
         w, t = w[w > 0], t[w > 0]
         shown = t / w

@@ -1,17 +1,24 @@
 r"""The equations once more, without cancellation, for points at which rounding is magnified.
 
-At some points the equations of ``overlaps`` are decided by what is left between almost equal
-numbers: by :math:`r - D_1` where n is about the rank r (in units of p) and λ is tiny, by :math:`1 -
-T_1` where the teacher is almost learned, by λ itself where every sample can be fitted. Newton's
-matrix is then almost singular. Written for what is left, with s' = ds/du, the same equations are
+At some points the equations of ``overlaps`` are decided by a complement: by :math:`r - D_1` where
+n is about the rank r (both in units of p) and λ is tiny, or by :math:`1 - T_1` where the teacher is
+almost learned. Numbers that are almost equal are then subtracted, and Newton's matrix is almost
+singular. The same equations can be written for the complements themselves. With the shortfall u,
+its proximal point s(u), the slope :math:`s' = ds/du` and :math:`f = y\,\rho'(s)` (``channel``), and
+with N, a and the sums :math:`D_{ab}, T_{ab}` (``overlaps``, ``spectra``),
 
 .. math:: r - D_1 &= (r - \alpha) + \alpha\, E[s'], \\
-    \rho e_3\, (1 - T_1) &= E[\nu f], \qquad f = y h, \\
-    e_1 (N D_{11} + \rho a^2 T_{11}) &= E[(\eta - b) f], \qquad \eta - b = \omega - b + V f,
+    \rho e_3\, (1 - T_1) &= E[\nu f], \\
+    e_1 (N D_{11} + \rho a^2 T_{11}) &= E[(\eta - b) f],
 
-and for linear labels the last two are one: :math:`e_1(\Delta + \rho T_{02}) = E[s h] + e_1 N
-D_{11}`. Every side is a sum of terms that do not cancel. Newton's matrix comes from differences:
-there are few such points, and no digit of it reaches the solution.
+where :math:`\eta = \omega + V f` is the prediction on a training sample; the last equation says
+that the objective is stationary along w. For linear labels the last two become
+:math:`e_1(\Delta + \rho T_{02}) = E[s h] + e_1 N D_{11}`.
+
+All equations are solved together, the usual ones and those for the complements: four to eight of
+them for two to four unknowns, and at a solution all hold. Each is divided by the size of its terms,
+so that each is known to the same rounding, and the least-squares step follows those that are well
+conditioned. Derivatives are differences: there are few such points.
 """
 
 from __future__ import annotations
@@ -130,15 +137,17 @@ class Complements:
         at = closing(self.points, sums[:, :3], rho)
         s, V = self.features.sums(at.k, at.gamma), np.exp(x[:, 0])
         shrunk = at.noise * s.D11
-        more, less = np.maximum(alpha - rank, 0.0), np.maximum(rank - alpha, 0.0)
-        unknown = np.where((rank == 1.0) | (rank == self.points.gamma), 0.0, rank)  # rounded itself
+        surplus, deficit = np.maximum(alpha - rank, 0.0), np.maximum(rank - alpha, 0.0)
+        rank_size = np.where(
+            (rank == 1.0) | (rank == self.points.gamma), 0.0, rank
+        )  # it is rounded
 
         def equation(left: Array, right: Array, size: Array | float = 0.0) -> Array:
             return np.array([left, right, np.abs(left) + np.abs(right) + size])
 
         found = [
             equation(alpha * e1 * V, s.D1),
-            equation(alpha * spread + less, s.left + more, unknown),
+            equation(alpha * spread + deficit, s.left + surplus, rank_size),
         ]
         if self.channel.overlap_unknowns == 2:
             unseen = self.channel.teacher.noise + rho * s.T02

@@ -56,6 +56,8 @@ NEARBY = MAX_ITERATIONS // 3
 """The same if the start is known to be close."""
 LONGEST_WALK = 2000
 """Evaluations of the equations after which the walk of a point is given up."""
+LONGEST_EXTREME = 600
+"""The same for a walk without cancellation, each of whose steps costs some ten times as much."""
 TINY = 1e-300
 """Length of a path that has none."""
 MODERATE = 1e4
@@ -180,7 +182,8 @@ def rescue(problem: SaddlePoint) -> Outcome:
         found.x[lost[better]] = again.x[better]
         found.residual[lost[better]] = again.residual[better]
     outcome = _certified(problem, found)
-    lost = np.flatnonzero(outcome.status != Status.CONVERGED)
+    moderate = (problem.points.alpha <= MODERATE) & (problem.points.lam >= 1.0 / MODERATE)
+    lost = np.flatnonzero((outcome.status != Status.CONVERGED) & ~moderate)
     if lost.size:
         _accept(outcome, lost, _extreme(replace(problem, points=problem.points[lost])))
     return outcome
@@ -259,9 +262,13 @@ def _extreme(problem: SaddlePoint) -> Refined:
     rank = features.visible(points.gamma).rank
 
     def equations(distance: Array, index: Integers) -> Complements:
+        there, left = points[index], length[index] - distance
         part = np.minimum(1.0, distance / np.maximum(length[index], TINY))
-        alpha, lam = np.exp(near[:, index] + part * (goal - near)[:, index])
-        there = replace(points[index], alpha=alpha, lam=lam)
+        walked = np.exp(near[:, index] + part * (goal - near)[:, index])
+        # what has arrived, or never left, is exact: at n = rank all hangs on the last bit of n/p
+        still = (left <= 0.0) | (goal == near)[:, index]
+        alpha, lam = np.where(still, [there.alpha, there.lam], walked)
+        there = replace(there, alpha=alpha, lam=lam)
         return Complements(problem.channel, features, there, rank[index])
 
     def at(distance: Array, index: Integers, x: Array) -> Solution:
@@ -271,7 +278,7 @@ def _extreme(problem: SaddlePoint) -> Refined:
     everyone = np.arange(len(length))
     start = replace(problem, points=equations(np.zeros_like(length), everyone).points)
     found = _newton(start, _first_turn(start), FINER)
-    found = followed(found, length, at, LONGEST_WALK, START_TOLERANCE)
+    found = followed(found, length, at, LONGEST_EXTREME, START_TOLERANCE)
     return equations(length, everyone).refined(found.x)
 
 
@@ -294,16 +301,27 @@ def _certified(problem: SaddlePoint, found: Solution, settled: Booleans | None =
         data_loss=np.full(points, np.nan),
     )
 
+    expected = np.full((points, 3), np.nan)
+
     def turn(index: Integers, level: int) -> tuple[Array, Array, Booleans]:
         at = problem.close(outcome.x[index], index, level, with_loss=level > 1)
         step = newton_step(at.matrix, at.residual)
         error = largest(step * at.weight)
         accurate = error <= ACCURATE
-        outcome.x[index[~accurate]] += np.where(np.isfinite(step), step, 0.0)[~accurate]
+        moved = np.where(accurate[:, None] | ~np.isfinite(step), 0.0, step)
+        outcome.x[index] += moved
+        missed = np.abs(at.hats.norm - 1.0)
+        if problem.channel.overlap_unknowns == 2:
+            # τ² may not feel an error of the averages that Q and M are made of
+            e = at.hats.e[:, :3]
+            with np.errstate(all="ignore"):
+                change = np.abs(expected[index] / e - 1.0).max(1)
+            missed = np.fmax(missed, change)
+            expected[index] = e + (at.hats.de[:, :3] @ moved[..., None])[..., 0]
         outcome.residual[index], outcome.status[index] = largest(at.residual), Status.QUADRATURE
         outcome.matrix[index], outcome.e[index] = at.matrix, at.hats.e[:, :3]
         outcome.data_loss[index] = at.hats.data_loss
-        return error, np.abs(at.hats.norm - 1.0), accurate
+        return error, missed, accurate
 
     good = outcome.residual <= START_TOLERANCE
     above = np.zeros_like(good) if settled is None else good & settled
