@@ -86,10 +86,10 @@ def test_an_engine_that_was_not_built_is_refused(monkeypatch):
 
     monkeypatch.setattr(compiled, "import_module", missing)
     monkeypatch.setenv("HIDDENMANIFOLD_ENGINE", "")
-    assert compiled._extension() is None
+    assert compiled._loaded() is None
     monkeypatch.setenv("HIDDENMANIFOLD_ENGINE", "compiled")
     with pytest.raises(InvalidArgumentError, match="without a compiler"):
-        compiled._extension()
+        compiled._loaded()
 
 
 def test_datasets_name_their_engine(by_numpy):

@@ -25,7 +25,7 @@ SAMPLE = [*KNOWN, *corners.drawn(5, 2)[1:], *corners.drawn(5, 3), *corners.drawn
 @pytest.mark.parametrize("case", SAMPLE, ids=str)
 def test_a_converged_point_is_as_right_as_it_claims(case):
     found = {}
-    for name in {"numpy", corners.kernel.engine()}:
+    for name in {"numpy", corners.compiled.engine()}:
         with corners.engine(name):
             found[name] = case.predicted()
     truth = case.solved(found["numpy"])

@@ -125,7 +125,15 @@ def test_every_page_is_in_a_table_of_contents():
 @pytest.mark.parametrize(
     "module",
     [
-        *("model", "prediction", "needs", "thresholds", "bayes", "margin_law", "features.layers"),
+        *(
+            "model",
+            "api.predict",
+            "api.needed",
+            "api.thresholds",
+            "api.bayes_optimal",
+            "api.margins",
+        ),
+        "features.layers",
         "features.projected",
         "plotting.figure",
     ],
@@ -173,9 +181,9 @@ def test_troubleshooting_has_every_status_error_and_exit_code():
 
 EXAMPLES = {  # of the contributing guide: where each belongs, and which part of a model it is
     "LogCosh": ("losses.named", "loss"),
-    "Softsign": ("activations", "activation"),
+    "Softsign": ("features.activations", "activation"),
     "TwoNoises": ("teachers.probit", "teacher"),
-    "TwoScales": ("projections", "projection"),
+    "TwoScales": ("features.projections", "projection"),
     "Blurred": ("features", "features"),
 }
 

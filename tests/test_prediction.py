@@ -422,9 +422,9 @@ def test_a_misspelt_choice_is_refused_before_the_work(monkeypatch):
     def work(*_, **__):
         raise AssertionError("it has begun")
 
-    for module in ("prediction.asymptotics", "bayes.optimum.bayes_optimal", "thresholds.peaks"):
-        monkeypatch.setattr(f"hiddenmanifold.{module}", work)
-    monkeypatch.setattr("hiddenmanifold.api.thresholds.thresholds", work)
+    monkeypatch.setattr("hiddenmanifold.theory.bayes.fixed_points.bayes_optimal", work)
+    for function in ("predict.asymptotics", "thresholds.peaks", "thresholds.thresholds"):
+        monkeypatch.setattr(f"hiddenmanifold.api.{function}", work)
     monkeypatch.setattr("hiddenmanifold.api.needed.fewest_features", work)
     both, one = {"n_over_d": 3.0, "p_over_n": 1.0}, {"n_over_d": 3.0}
     calls = (

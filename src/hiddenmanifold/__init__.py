@@ -20,7 +20,7 @@ from typing import Any
 import lazy_loader
 
 # names are imported when they are asked for: the command line answers before scipy is loaded
-_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_attribute, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
 
 
@@ -30,3 +30,7 @@ def __getattr__(name: str) -> Any:
 
         return version(__name__)
     return _attribute(name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

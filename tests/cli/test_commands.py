@@ -372,13 +372,13 @@ def test_the_features_needed_are_found():
 @pytest.mark.parametrize(
     ("command", "function"),
     [
-        ("threshold", "thresholds.separability_threshold"),
-        ("peak", "thresholds.interpolation_peak"),
-        ("needed", "needs.features_needed"),
-        ("bayes", "bayes.bayes_optimal"),
-        ("sensitivity", "prediction.sensitivity"),
-        ("predict", "prediction.predict"),
-        ("optimal", "prediction.predict"),
+        ("threshold", "api.thresholds.separability_threshold"),
+        ("peak", "api.thresholds.interpolation_peak"),
+        ("needed", "api.needed.features_needed"),
+        ("bayes", "api.bayes_optimal.bayes_optimal"),
+        ("sensitivity", "api.predict.sensitivity"),
+        ("predict", "api.predict.predict"),
+        ("optimal", "api.predict.predict"),
     ],
 )
 def test_workers_arrive(monkeypatch, command, function):
