@@ -82,9 +82,9 @@ def update_hats(overlaps: Overlaps, alpha: float, gamma: float) -> Overlaps:
     )
 
 
-def update_overlaps(hats: Overlaps, gamma: float, lam: float) -> Overlaps:
+def update_overlaps(averages: Overlaps, gamma: float, lam: float) -> Overlaps:
     """Return the overlaps given the hat variables."""
-    V_s_hat, q_s_hat, m_s_hat, V_w_hat, q_w_hat = hats
+    V_s_hat, q_s_hat, m_s_hat, V_w_hat, q_w_hat = averages
     ridge = lam + V_w_hat
     z = ridge / V_s_hat
     g, dg = stieltjes(z, gamma)

@@ -297,7 +297,10 @@ def test_averages_are_those_of_numpy(loss, rule, by_numpy):
     # of quadrature leaves is another, too
     for level, close in ((2, 1e-11), (4, 1e-13)):
         with np.errstate(all="ignore"):
-            ours, theirs = labels.hats(x, level, True), by_numpy(labels.hats, x, level, True)
+            ours, theirs = (
+                labels.averages(x, level, True),
+                by_numpy(labels.averages, x, level, True),
+            )
         np.testing.assert_allclose(ours.norm, theirs.norm, rtol=close)
         np.testing.assert_allclose(theirs.norm[:30], 1.0, rtol=1e-10)
         np.testing.assert_allclose(ours.data_loss, theirs.data_loss, rtol=1e-12)
@@ -363,7 +366,7 @@ def test_other_threads_run_while_the_kernel_works():
 
     def work():
         started.set()
-        labels.hats(np.zeros((4000, 3)), 4)
+        labels.averages(np.zeros((4000, 3)), 4)
         ended.set()
 
     with ThreadPoolExecutor(1) as pool:

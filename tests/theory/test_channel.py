@@ -77,10 +77,10 @@ def differences(function, x, step=1e-3):
 
 def slope_error(channel, x, rows=4):
     """Largest error of the derivatives of e, relative to the size of e and of its derivatives."""
-    hats = channel.hats(x, FINE)
-    expected = differences(lambda x: channel.hats(x, FINE).e, x)
-    scale = np.abs(expected).max(2) + np.abs(hats.e) + 1e-3 * np.sqrt(hats.e[:, 1:2])
-    return np.abs((hats.de - expected) / scale[..., None])[:, :rows].max()
+    averages = channel.averages(x, FINE)
+    expected = differences(lambda x: channel.averages(x, FINE).e, x)
+    scale = np.abs(expected).max(2) + np.abs(averages.e) + 1e-3 * np.sqrt(averages.e[:, 1:2])
+    return np.abs((averages.de - expected) / scale[..., None])[:, :rows].max()
 
 
 @pytest.mark.slow
@@ -109,9 +109,9 @@ def test_derivatives_of_the_square_closed_form_are_those_of_its_averages(rule, f
 
 def test_symmetric_labels_without_intercept_have_no_e0():
     channel = BinaryChannel(teachers.Sign(), LOSSES["logistic"])
-    hats = channel.hats(random_points(12, 3))
-    np.testing.assert_array_equal(hats.e[:, 3], 0.0)
-    np.testing.assert_array_equal(hats.de[:, 3], 0.0)
+    averages = channel.averages(random_points(12, 3))
+    np.testing.assert_array_equal(averages.e[:, 3], 0.0)
+    np.testing.assert_array_equal(averages.de[:, 3], 0.0)
 
 
 # --- the integrals, by brute force -----------------------------------------------------------
@@ -187,10 +187,10 @@ def averages_by_quad(name, teacher, *, V, Q, a, b):
 def test_averages_are_the_integrals_of_the_theory(name, teacher, free):
     channel = BinaryChannel(teacher, LOSSES[name], free)
     x = random_points(1, channel.unknowns, decades=1.0, a=1.5, seed=len(name))
-    hats = channel.hats(x, 3, with_loss=True)
+    averages = channel.averages(x, 3, with_loss=True)
     V, Q = np.exp(x[0, :2])
     expected = averages_by_quad(name, teacher, V=V, Q=Q, a=x[0, 2], b=channel.intercept(x)[0])
-    found = np.append(hats.e[0], hats.data_loss[0])
+    found = np.append(averages.e[0], averages.data_loss[0])
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
 
 
@@ -253,14 +253,14 @@ def joint_averages(loss, teacher, *, V, Q, a, b):
 def test_averages_follow_from_the_joint_law_of_field_and_prediction(loss, teacher, free):
     channel = BinaryChannel(teacher, loss, free)
     x = random_points(3, channel.unknowns, decades=1.0, a=1.5, seed=7)
-    hats = channel.hats(x, 3, with_loss=True)
+    averages = channel.averages(x, 3, with_loss=True)
     for i, (row, b) in enumerate(zip(x, channel.intercept(x), strict=True)):
         V, Q = np.exp(row[:2])
         expected = joint_averages(loss, teacher, V=V, Q=Q, a=row[2], b=b)
         M = np.sqrt(teacher.rho * Q) * np.tanh(row[2])
-        e1, e2, e3, e0 = hats.e[i]
+        e1, e2, e3, e0 = averages.e[i]
         # e3 = (E[nu f_out] + M e1)/rho: Stein's lemma, which ties e1 to e3 as well
-        found = np.array([teacher.rho * e3 - M * e1, e2, e0, hats.data_loss[i]])
+        found = np.array([teacher.rho * e3 - M * e1, e2, e0, averages.data_loss[i]])
         if not free and teacher.threshold == 0.0:
             assert e0 == 0.0
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
@@ -277,7 +277,7 @@ def test_square_closed_form_is_the_generic_channel_at_its_best_intercept(rule, f
     generic = BinaryChannel(teacher, LOSSES["square"], free)
     x = random_points(40, 3)
     at = np.pad(x, ((0, 0), (0, 1))) if free else x
-    found, expected = closed.hats(x, with_loss=True), generic.hats(at, 3, with_loss=True)
+    found, expected = closed.averages(x, with_loss=True), generic.averages(at, 3, with_loss=True)
     np.testing.assert_allclose(found.e[:, :3], expected.e[:, :3], rtol=1e-12)
     np.testing.assert_allclose(found.data_loss, expected.data_loss, rtol=1e-12)
     np.testing.assert_allclose(found.de[:, :3], expected.de[:, :3, :3], rtol=1e-10, atol=1e-13)
@@ -289,8 +289,8 @@ def test_square_closed_form_is_the_generic_channel_at_its_best_intercept(rule, f
 def test_square_closed_form_of_real_labels_is_the_generic_channel():
     teacher = teachers.Linear(noise=0.2, rho=1.3)
     x = random_points(40, 2)
-    found = SquareLinearChannel(teacher, LOSSES["square"]).hats(x, with_loss=True)
-    expected = LinearChannel(teacher, LOSSES["square"]).hats(x, 3, with_loss=True)
+    found = SquareLinearChannel(teacher, LOSSES["square"]).averages(x, with_loss=True)
+    expected = LinearChannel(teacher, LOSSES["square"]).averages(x, 3, with_loss=True)
     np.testing.assert_allclose(found.e, expected.e, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(found.de, expected.de, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(found.data_loss, expected.data_loss, rtol=1e-12)
@@ -344,7 +344,7 @@ def owen_averages(name, teacher, V, Q, M):
 @pytest.mark.parametrize("name", SHAPES)
 def test_piecewise_linear_losses_have_the_closed_form_in_owens_function(name, teacher):
     x = random_points(40, 3, decades=1.0)
-    e = BinaryChannel(teacher, LOSSES[name]).hats(x, 3).e
+    e = BinaryChannel(teacher, LOSSES[name]).averages(x, 3).e
     V, Q = np.exp(x[:, :2]).T
     M = np.sqrt(teacher.rho * Q) * np.tanh(x[:, 2])
     expected = [owen_averages(name, teacher, *point) for point in zip(V, Q, M, strict=True)]
@@ -367,7 +367,7 @@ def test_robust_regression_has_a_closed_form_in_error_functions(loss, stiffness,
     U = stiffness + V
     g = U * D / tau
     inside, density = erf(g / np.sqrt(2)), np.exp(-0.5 * g**2) / np.sqrt(2 * np.pi)
-    e = LinearChannel(teachers.Linear(), loss).hats(x, 3).e
+    e = LinearChannel(teachers.Linear(), loss).averages(x, 3).e
     np.testing.assert_allclose(e[:, 0], inside / U, rtol=1e-12)
     np.testing.assert_array_equal(e[:, 2], e[:, 0])
     np.testing.assert_allclose(e[:, 3], 0.0, atol=1e-15)
@@ -384,7 +384,7 @@ def test_robust_regression_has_a_closed_form_in_error_functions(loss, stiffness,
 def test_levels_of_quadrature_agree(loss, teacher, free):
     channel = BinaryChannel(teacher, loss, free)
     x = random_points(40, channel.unknowns, a=2.5, seed=3)
-    found = {level: channel.hats(x, level, with_loss=True) for level in (1, 2, 3, 4)}
+    found = {level: channel.averages(x, level, with_loss=True) for level in (1, 2, 3, 4)}
     for level, tolerance in ((2, 1e-11), (1, 2e-8)):
         rough, fine = found[level], found[level + 2]
         scale = np.abs(fine.e) + 1e-3 * np.sqrt(fine.e[:, 1:2])
@@ -396,7 +396,7 @@ def test_levels_of_quadrature_agree(loss, teacher, free):
 def test_levels_of_quadrature_agree_for_real_labels(loss):
     channel = LinearChannel(teachers.Linear(noise=0.2), loss)
     x = random_points(60, 2, decades=4.0)
-    rough, fine = (channel.hats(x, level, with_loss=True) for level in (2, 4))
+    rough, fine = (channel.averages(x, level, with_loss=True) for level in (2, 4))
     np.testing.assert_allclose(rough.e[:, :3], fine.e[:, :3], rtol=1e-11)
     np.testing.assert_allclose(rough.data_loss, fine.data_loss, rtol=1e-11)
 
@@ -450,7 +450,7 @@ def test_averages_hold_for_extreme_unknowns(name, rule):
     teacher, free = RULES_OF_LABELS[rule]
     channel = BinaryChannel(teacher, LOSSES[name], free)
     x = EXTREMES[:, : channel.unknowns]
-    hats = channel.hats(x, FINE, with_loss=True)
+    averages = channel.averages(x, FINE, with_loss=True)
     points = np.column_stack([x[:, :3], channel.intercept(x)])[:, : 3 + free]
     problem = problem_of(name, teacher, free)
     expected = np.array([oracle.classification_channel(problem, p, 1e-13) for p in points])
@@ -459,10 +459,10 @@ def test_averages_hold_for_extreme_unknowns(name, rule):
             if np.sqrt(Q) > 100 * V:
                 b = channel.intercept(x)[i]
                 expected[i, 0] = thin_kink(name, teacher, V=V, Q=Q, a=x[i, 2], b=b)
-    assert_close(hats.e[:, :3], expected[:, :3])
+    assert_close(averages.e[:, :3], expected[:, :3])
     if free:
         scale = np.sqrt(expected[:, 1])
-        np.testing.assert_allclose(hats.e[:, 3] / scale, expected[:, 3] / scale, atol=1e-9)
+        np.testing.assert_allclose(averages.e[:, 3] / scale, expected[:, 3] / scale, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -472,7 +472,7 @@ def test_data_loss_holds_for_extreme_unknowns(name, rule):
     teacher, free = RULES_OF_LABELS[rule]
     channel = BinaryChannel(teacher, LOSSES[name], free)
     x = EXTREMES[:, : channel.unknowns]
-    found = channel.hats(x, FINE, with_loss=True).data_loss
+    found = channel.averages(x, FINE, with_loss=True).data_loss
     points = np.column_stack([x[:, :3], channel.intercept(x)])[:, : 3 + free]
     problem = problem_of(name, teacher, free)
     expected = [oracle.classification_channel(problem, p, 1e-13)[4] for p in points]
@@ -482,9 +482,9 @@ def test_data_loss_holds_for_extreme_unknowns(name, rule):
 @pytest.mark.parametrize("name", REGRESSION)
 def test_averages_of_real_labels_hold_for_extreme_unknowns(name):
     teacher = teachers.Linear()
-    hats = LinearChannel(teacher, LOSSES[name]).hats(EXTREMES[:, :2], 3, with_loss=True)
+    averages = LinearChannel(teacher, LOSSES[name]).averages(EXTREMES[:, :2], 3, with_loss=True)
     problem = problem_of(name, teacher, False)
     points = EXTREMES[:, :2]
     expected = np.array([oracle.regression_channel(problem, p, 1e-13) for p in points])
-    found = np.column_stack([hats.e[:, :3], hats.data_loss])
+    found = np.column_stack([averages.e[:, :3], averages.data_loss])
     assert_close(found, expected[:, [0, 1, 2, 4]])

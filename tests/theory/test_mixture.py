@@ -173,13 +173,13 @@ UNKNOWNS = np.array([[0.3, -0.4, 0.7, 0.2], [-1.0, 1.1, 1.6, -0.5], [2.0, -6.0, 
 def test_derivatives_of_averages_are_differences(loss, free):
     channel = MixtureChannel.of(Mixture(0.3, 2.0), loss, free)
     x, step = UNKNOWNS[:, : channel.unknowns], 1e-3
-    hats = channel.hats(x, 4)
+    averages = channel.averages(x, 4)
     for i in range(channel.unknowns):
         shift = step * np.eye(channel.unknowns)[i]
-        ahead, behind, far, near = (channel.hats(x + m * shift, 4).e for m in (1, -1, 2, -2))
+        ahead, behind, far, near = (channel.averages(x + m * shift, 4).e for m in (1, -1, 2, -2))
         slope = (8 * (ahead - behind) - (far - near)) / (12 * step)
         some = slice(None) if free else slice(3)  # e0 means nothing without an intercept
-        np.testing.assert_allclose(hats.de[:, some, i], slope[:, some], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(averages.de[:, some, i], slope[:, some], rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("prior", [0.5, 0.2])
@@ -193,13 +193,13 @@ def test_square_loss_in_closed_form_is_that_of_the_panels(prior):
     if panels.free_intercept:
         beta = (b - panels.resting_intercept) / np.exp(0.5 * x[:, 1])
         full = np.column_stack([x, beta])
-    one, other = closed.hats(x), panels.hats(full, 3, with_loss=True)
+    one, other = closed.averages(x), panels.averages(full, 3, with_loss=True)
     np.testing.assert_allclose(one.e, other.e, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(one.data_loss, other.data_loss, rtol=1e-12)
     step = 1e-4
     for i in range(3):
         shift = step * np.eye(3)[i]
-        slope = (closed.hats(x + shift).e - closed.hats(x - shift).e) / (2 * step)
+        slope = (closed.averages(x + shift).e - closed.averages(x - shift).e) / (2 * step)
         np.testing.assert_allclose(one.de[..., i], slope, rtol=1e-6, atol=1e-8)
 
 

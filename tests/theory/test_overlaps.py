@@ -9,8 +9,8 @@ import pytest
 
 from given import random_features
 from hiddenmanifold.features import projections
-from hiddenmanifold.theory.features_side import closing
 from hiddenmanifold.theory.features_side import overlaps as overlaps_at
+from hiddenmanifold.theory.features_side import spectral_arguments
 from hiddenmanifold.theory.points import Points
 
 DIGITS = 60
@@ -32,7 +32,7 @@ class Case:
 
 def overlaps(case, points, e):
     """All overlaps, with those of random features."""
-    at = closing(points, e, case.rho)
+    at = spectral_arguments(points, e, case.rho)
     with np.errstate(all="ignore"):
         found = vars(overlaps_at(case.features, at)) | case.features.further_overlaps(at)
     return SimpleNamespace(**found)

@@ -91,13 +91,13 @@ def test_cubics_keep_values_and_tangents():
 
 
 def test_many_points_take_few_turns_each_and_few_points_few_together(monkeypatch):
-    turns, close = [], SaddlePoint.close
+    turns, close = [], SaddlePoint.turn
 
     def counted(self, x, *arguments, **options):
         turns.append(len(x))
         return close(self, x, *arguments, **options)
 
-    monkeypatch.setattr(SaddlePoint, "close", counted)
+    monkeypatch.setattr(SaddlePoint, "turn", counted)
     for points in (3, 250):
         turns.clear()
         ratios = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.1, 10, points)}

@@ -4,13 +4,13 @@ The mirror of the labels' side: the solver knows features through the few sums o
 functions of :math:`k = \lambda/(\alpha e_1)`, and nothing else; the simulation draws them.
 """
 
-from hiddenmanifold.features.base import Closing, Drawn, Features, Visible
+from hiddenmanifold.features.base import Drawn, Features, SpectralArguments, Visible
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.layers import Deep, Layer, RandomFeatures
 from hiddenmanifold.features.projected import Projected
 
 __all__ = [
-    "Closing",
+    "SpectralArguments",
     "Covariance",
     "Deep",
     "Drawn",

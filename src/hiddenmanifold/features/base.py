@@ -30,7 +30,7 @@ class Visible:
 
 
 @dataclass(frozen=True)
-class Closing:
+class SpectralArguments:
     r"""Where the sums of features are asked for: :math:`k = \lambda/(\alpha e_1)`, and by what.
 
     ``alpha`` and ``gamma`` are n/p and d/p, ``e1`` a channel average, of which and of the others
@@ -139,7 +139,7 @@ class Features:
         """Draw features of given sizes, and a teacher whose field has the variance rho."""
         raise NotImplementedError
 
-    def further_overlaps(self, at: Closing) -> Columns:
+    def further_overlaps(self, at: SpectralArguments) -> Columns:
         """Overlaps that only this kind of features has, by name."""
         return {}
 

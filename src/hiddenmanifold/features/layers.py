@@ -13,7 +13,7 @@ from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.checks import check_number, resolve
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.features import activations, projections
-from hiddenmanifold.features.base import Closing, Drawn, Features, White, drawn_teacher
+from hiddenmanifold.features.base import Drawn, Features, SpectralArguments, White, drawn_teacher
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.spectral_sums import Kappas, Sums, activated
 from hiddenmanifold.numerics.matrices import LinearMap
@@ -226,7 +226,7 @@ class RandomFeatures(Layered):
     def as_arguments(self) -> dict[str, object]:
         return {"activation": self.activation, "projection": self.projection}
 
-    def further_overlaps(self, at: Closing) -> Columns:
+    def further_overlaps(self, at: SpectralArguments) -> Columns:
         r"""Those of :math:`s = Fw/\sqrt p`: its square and teacher overlap per d, and responses.
 
         With :math:`\omega = \kappa_1^2 s + \kappa_\star^2` the directions of S have

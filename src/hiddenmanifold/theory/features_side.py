@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.features import Closing, Features
+from hiddenmanifold.features import Features, SpectralArguments
 from hiddenmanifold.theory.points import Points
 
 LARGEST = 1e95
@@ -45,15 +45,15 @@ class Overlaps:
     dexcess: Array
 
 
-def closing(points: Points, e: Array, rho: float) -> Closing:
+def spectral_arguments(points: Points, e: Array, rho: float) -> SpectralArguments:
     """Where the features are asked for their sums, given channel averages (points, 3)."""
     alpha, (e1, e2, e3) = points.alpha, e[:, :3].T
     e1 = np.maximum(e1, points.lam / (alpha * LARGEST))
     k = points.lam / (alpha * e1)
-    return Closing(k, alpha, points.gamma, e1, e2 / (alpha * e1**2), e3 / e1, rho)
+    return SpectralArguments(k, alpha, points.gamma, e1, e2 / (alpha * e1**2), e3 / e1, rho)
 
 
-def overlaps(features: Features, at: Closing) -> Overlaps:
+def overlaps(features: Features, at: SpectralArguments) -> Overlaps:
     """Overlaps that follow from the channel averages."""
     alpha, e1, noise, a, rho = at.alpha, at.e1, at.noise, at.a, at.rho
     s = features.sums(at.k, at.gamma)

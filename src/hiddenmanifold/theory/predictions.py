@@ -15,7 +15,7 @@ from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Crew
 from hiddenmanifold.theory import limits
-from hiddenmanifold.theory.features_side import closing, overlaps
+from hiddenmanifold.theory.features_side import overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
 from hiddenmanifold.theory.labels_side.two_classes import MixtureChannel, SquareMixtureChannel
@@ -138,7 +138,7 @@ def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome, request: R
     """Named results of a solved batch, and how their solves ended."""
     points, channel = problem.points, problem.channel
     with np.errstate(all="ignore"):
-        at = closing(points, outcome.e, model.teacher.rho)
+        at = spectral_arguments(points, outcome.e, model.teacher.rho)
         o = overlaps(model.features, at)
         found = {
             **channel.errors(outcome.x, o),

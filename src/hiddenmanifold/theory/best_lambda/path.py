@@ -105,9 +105,9 @@ class Path:
     def turn(self, point: Integers, t: Array, x: Array, level: int) -> tuple[Array, Array, Array]:
         """Newton step from x, its length or the residual if that is longer, and the tangent."""
         problem = self.at(point, t)
-        turn = problem.close(x, slice(None), level)
+        turn = problem.turn(x, slice(None), level)
         step = newton_step(turn.matrix, turn.residual)
-        along = tangents(problem, turn.hats.e[:, :3], turn.matrix, ("regularisation",), turn.dy)
+        along = tangents(problem, turn.averages.e[:, :3], turn.matrix, ("regularisation",), turn.dy)
         size = np.maximum(largest(step * turn.weight), largest(turn.residual))
         return step, size, along["regularisation"]
 

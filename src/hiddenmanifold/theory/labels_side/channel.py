@@ -48,7 +48,7 @@ LONGEST_STEP = 3.0
 
 
 @dataclass(frozen=True)
-class Hats:
+class ChannelAverages:
     """Channel averages of a batch of points.
 
     Attributes
@@ -69,7 +69,7 @@ class Hats:
     norm: Array
 
     @classmethod
-    def of(cls, averages: Array, unknowns: list[int] | slice) -> Hats:
+    def of(cls, averages: Array, unknowns: list[int] | slice) -> ChannelAverages:
         """From rows of `label_averages`, of whose derivatives some are by unknowns."""
         de = averages[:, 4:20].reshape(-1, 4, 4)[..., unknowns]
         return cls(averages[:, :4], de, averages[:, 20], averages[:, 21])
@@ -119,12 +119,12 @@ class Channel:
         """Longest Newton step in each unknown."""
         return np.array(self.longest_steps[: self.unknowns])
 
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
         raise NotImplementedError
 
     def branches(self, x: Array) -> list[Branch]:
-        """The labels at the unknowns `x`, for averages that `hats` does not have."""
+        """The labels at the unknowns `x`, for averages that `averages` does not have."""
         raise NotImplementedError
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
@@ -223,7 +223,7 @@ class BinaryChannel(Channel):
         """The labels to average over: one stands for both if nothing tells them apart."""
         return (1,) if self.teacher.symmetric and not self.free_intercept else (1, -1)
 
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         rho = self.teacher.rho
         V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
@@ -235,11 +235,11 @@ class BinaryChannel(Channel):
             parts.append(label_averages(self.loss, field, label, level, with_loss))
         found = parts[0]
         found += parts[-1]  # one label may stand for both
-        hats = Hats.of(found, slice(self.unknowns))
+        averages = ChannelAverages.of(found, slice(self.unknowns))
         if len(parts) == 1:
-            hats.e[:, 3], hats.de[:, 3] = 0.0, 0.0
-        hats.de[..., 2] *= (V0 / np.sqrt(rho))[:, None]
-        return hats
+            averages.e[:, 3], averages.de[:, 3] = 0.0, 0.0
+        averages.de[..., 2] *= (V0 / np.sqrt(rho))[:, None]
+        return averages
 
     def branches(self, x: Array) -> list[Branch]:
         k, V0, deviation, b = self._standardised(x)
@@ -304,15 +304,15 @@ class LinearChannel(Channel):
         deviation = np.exp(0.5 * x[:, 1])
         return Scores.of(self.teacher, self.loss, V=np.exp(x[:, 0]), deviation=deviation, **law)
 
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         V, deviation = np.exp(x[:, 0]), np.exp(0.5 * x[:, 1])
         beta = x[:, 2] if self.free_intercept else np.zeros_like(V)
         field = Field(V, -deviation * beta, deviation, np.zeros_like(V), beta)
         label = RealLabel(np.ones_like(V))
         found = label_averages(self.loss, field, label, level, with_loss)
-        hats = Hats.of(found, [0, 1, 3][: self.unknowns])
-        hats.e[:, 2], hats.de[:, 2] = hats.e[:, 0], hats.de[:, 0]
-        return hats
+        averages = ChannelAverages.of(found, [0, 1, 3][: self.unknowns])
+        averages.e[:, 2], averages.de[:, 2] = averages.e[:, 0], averages.de[:, 0]
+        return averages
 
     def branches(self, x: Array) -> list[Branch]:
         zero, margin = np.zeros(len(x)), -self.intercept(x)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.theory.labels_side.channel import BinaryChannel, Hats, LinearChannel
+from hiddenmanifold.theory.labels_side.channel import BinaryChannel, ChannelAverages, LinearChannel
 
 BATCH = 8192
 """Points to solve together; without nodes they can be more than on panels."""
@@ -39,13 +39,13 @@ class SquareBinaryChannel(BinaryChannel):
     def intercept(self, x: Array) -> Array:
         return np.full(len(x), self.label_moments[0] if self.free_intercept else 0.0)
 
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         _, variance, c = self.label_moments
         rho, V, Q = self.teacher.rho, np.exp(x[:, 0]), np.exp(x[:, 1])
         M = np.sqrt(rho * Q) * np.tanh(x[:, 2])
         dM = np.sqrt(rho * Q) / np.cosh(x[:, 2]) ** 2
         r = variance + Q - 2 * M * c
-        return square_hats(V, r, np.array([Q - M * c, -2 * c * dM]), c)
+        return square_averages(V, r, np.array([Q - M * c, -2 * c * dM]), c)
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,14 @@ class SquareLinearChannel(LinearChannel):
     def batch(self) -> int:
         return BATCH
 
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         tau2 = np.exp(x[:, 1])
-        return square_hats(np.exp(x[:, 0]), tau2, tau2[None], 1.0)
+        return square_averages(np.exp(x[:, 0]), tau2, tau2[None], 1.0)
 
 
-def square_hats(V: Array, r: Array, dr: Array, c: Array | float, dc: Array | float = 0.0) -> Hats:
+def square_averages(
+    V: Array, r: Array, dr: Array, c: Array | float, dc: Array | float = 0.0
+) -> ChannelAverages:
     """Averages of the square loss; `dr`, `dc` have derivatives by the unknowns after log V."""
     g = 1.0 / (1.0 + V)
     zero = np.zeros_like(V)
@@ -72,4 +74,4 @@ def square_hats(V: Array, r: Array, dr: Array, c: Array | float, dc: Array | flo
         for d, slope_c in zip(dr, np.broadcast_to(dc, dr.shape), strict=True)
     ]
     de = np.array([np.array([g * slope, 2 * r * g**2 * slope, c * g * slope, zero]), *by_rest])
-    return Hats(e.T, de.T, 0.5 * r * g**2, np.ones_like(V))
+    return ChannelAverages(e.T, de.T, 0.5 * r * g**2, np.ones_like(V))

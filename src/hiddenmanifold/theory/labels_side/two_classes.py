@@ -12,9 +12,9 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.theory.labels_side.averages import Branch, ClassLabel, RealLabel, label_averages
-from hiddenmanifold.theory.labels_side.channel import BinaryChannel, Hats
+from hiddenmanifold.theory.labels_side.channel import BinaryChannel, ChannelAverages
 from hiddenmanifold.theory.labels_side.proximal_curve import Field
-from hiddenmanifold.theory.labels_side.square_loss import BATCH, square_hats
+from hiddenmanifold.theory.labels_side.square_loss import BATCH, square_averages
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MixtureChannel(BinaryChannel):
             found.append(Branch(y, share, field, label, margin, k, k))
         return found
 
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         V, (k, V0, deviation, _) = np.exp(x[:, 0]), self._standardised(x)
         beta = x[:, 3] if self.free_intercept else np.zeros_like(V)
         parts = []
@@ -58,7 +58,7 @@ class MixtureChannel(BinaryChannel):
             de[:, 3] *= y
             parts.append([share * part for part in (e, de, *rest)])
         e, de, data_loss, norm = (sum(part) for part in zip(*parts, strict=True))
-        return Hats(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss, norm)
+        return ChannelAverages(e.T, np.moveaxis(de, -1, 0)[..., : self.unknowns], data_loss, norm)
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class SquareMixtureChannel(MixtureChannel):
         plus, minus, _ = self.teacher.at_rest
         return (plus - minus) * self.free_intercept * self._residual(x)[0]
 
-    def hats(self, x: Array, level: int = 0, with_loss: bool = False) -> Hats:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         plus, minus, _ = self.teacher.at_rest
         u = 4.0 * plus * minus if self.free_intercept else 1.0
         (mean, length), Q = self._residual(x), np.exp(x[:, 1])
         dM = length * np.array([0.5 * np.tanh(x[:, 2]), np.cosh(x[:, 2]) ** -2.0])
         dr = -2.0 * u * mean * dM + np.array([Q, np.zeros_like(Q)])
-        return square_hats(np.exp(x[:, 0]), u * mean**2 + Q, dr, u * mean, -u * dM)
+        return square_averages(np.exp(x[:, 0]), u * mean**2 + Q, dr, u * mean, -u * dM)

@@ -33,7 +33,7 @@ from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import EPSILON, largest
 from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.theory.features_side import closing
+from hiddenmanifold.theory.features_side import spectral_arguments
 from hiddenmanifold.theory.labels_side.averages import BLOCK, breaks
 from hiddenmanifold.theory.labels_side.proximal_curve import proximal_curve
 from hiddenmanifold.theory.points import Points
@@ -134,7 +134,7 @@ class Complements:
         """
         rho, alpha, rank = self.channel.teacher.rho, self.points.alpha, self.rank
         e1, e2, e3, e0, spread, field, along, _ = sums.T
-        at = closing(self.points, sums[:, :3], rho)
+        at = spectral_arguments(self.points, sums[:, :3], rho)
         s, V = self.features.sums(at.k, at.gamma), np.exp(x[:, 0])
         shrunk = at.noise * s.D11
         surplus, deficit = np.maximum(alpha - rank, 0.0), np.maximum(rank - alpha, 0.0)

@@ -19,8 +19,8 @@ from hiddenmanifold.numerics.newton import (
     newton_step,
 )
 from hiddenmanifold.numerics.special import positive_root
-from hiddenmanifold.theory.features_side import Overlaps, closing, overlaps
-from hiddenmanifold.theory.labels_side.channel import COLLAPSED, Channel, Hats
+from hiddenmanifold.theory.features_side import Overlaps, overlaps, spectral_arguments
+from hiddenmanifold.theory.labels_side.channel import COLLAPSED, Channel, ChannelAverages
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 from hiddenmanifold.theory.points import Limit, Points
 from hiddenmanifold.theory.solver.certificate import (
@@ -80,32 +80,34 @@ class SaddlePoint:
 
     def overlaps(self, e: Array, index: Integers | slice = slice(None)) -> Overlaps:
         """The overlaps that follow from channel averages of the points `index`."""
-        return overlaps(self.features, closing(self.points[index], e, self.channel.teacher.rho))
+        return overlaps(
+            self.features, spectral_arguments(self.points[index], e, self.channel.teacher.rho)
+        )
 
-    def close(
+    def turn(
         self, x: Array, index: Integers | slice, level: int = 0, with_loss: bool = False
-    ) -> Closure:
+    ) -> Residual:
         """One turn around the equations from the unknowns `x` of the points `index`."""
         with np.errstate(all="ignore"):  # what is not finite is found in the residual
-            hats = self.channel.hats(x, level, with_loss)
-            found = self.overlaps(hats.e, index)
+            averages = self.channel.averages(x, level, with_loss)
+            found = self.overlaps(averages.e, index)
             y, dy = self.channel.coordinates(found)
             n = y.shape[1]
             residual = y - x[:, :n]
-            matrix = np.eye(n, x.shape[1]) - dy @ hats.de[:, :3]
+            matrix = np.eye(n, x.shape[1]) - dy @ averages.de[:, :3]
             weight = np.ones_like(x)
             if x.shape[1] > n:  # the intercept: e0 = 0, in units of the typical h
-                scale = np.sqrt(hats.e[:, 1, None])
-                tilt = hats.e[:, 3:] / scale
+                scale = np.sqrt(averages.e[:, 1, None])
+                tilt = averages.e[:, 3:] / scale
                 tilt[np.abs(tilt) <= ROUNDING] = 0.0  # or a tiny sqrt(Q) would magnify it
                 residual = np.hstack([residual, tilt])
-                matrix = np.concatenate([matrix, -hats.de[:, 3:] / scale[..., None]], axis=1)
+                matrix = np.concatenate([matrix, -averages.de[:, 3:] / scale[..., None]], axis=1)
                 weight[:, n:] = np.minimum(1.0, np.abs(matrix[:, n:, n]))
-        return Closure(residual, matrix, weight, hats, dy)
+        return Residual(residual, matrix, weight, averages, dy)
 
 
 @dataclass(frozen=True)
-class Closure:
+class Residual:
     """Residual G(x) - x of the undamped map, matrix I - dG/dx, and what they were made of.
 
     ``weight`` says how much an error of each unknown matters: that of an intercept measured in
@@ -116,7 +118,7 @@ class Closure:
     residual: Array
     matrix: Array
     weight: Array
-    hats: Hats
+    averages: ChannelAverages
     dy: Array
 
 
@@ -156,9 +158,9 @@ def _between(problem: SaddlePoint, found: Solution, points: Points) -> Array:
     if not good.size:
         return _first_turn(replace(problem, points=points))
     known, x = replace(problem, points=problem.points[good]), found.x[good]
-    turn = known.close(x, slice(None), FIRST)
+    turn = known.turn(x, slice(None), FIRST)
     x = x + newton_step(turn.matrix, turn.residual)
-    along = tangents(known, turn.hats.e[:, :3], turn.matrix, PARAMETERS, turn.dy)
+    along = tangents(known, turn.averages.e[:, :3], turn.matrix, PARAMETERS, turn.dy)
     return interpolated(known.points, x, along, points)
 
 
@@ -211,7 +213,7 @@ def _newton(
         tolerance = RESCUE_TOLERANCE if level == FINER else START_TOLERANCE
 
     def system(x: Array, index: Integers) -> tuple[Array, Array]:
-        turn = problem.close(x, index, level)
+        turn = problem.turn(x, index, level)
         return turn.residual, turn.matrix
 
     return newton(system, x, problem.channel.longest, tolerance, max_iterations)
@@ -221,7 +223,7 @@ def _first_turn(problem: SaddlePoint) -> Array:
     """Start plus one plain iteration, which brings the scale of Q right when λ is large."""
     x = problem.channel.start(_first_V(problem))
     n = problem.channel.overlap_unknowns
-    step = problem.close(x, slice(None)).residual[:, :n]
+    step = problem.turn(x, slice(None)).residual[:, :n]
     x[:, :n] += np.where(np.isfinite(step), step, 0.0)
     return x
 
@@ -304,23 +306,23 @@ def _certified(problem: SaddlePoint, found: Solution, settled: Booleans | None =
     expected = np.full((points, 3), np.nan)
 
     def turn(index: Integers, level: int) -> tuple[Array, Array, Booleans]:
-        at = problem.close(outcome.x[index], index, level, with_loss=level > 1)
+        at = problem.turn(outcome.x[index], index, level, with_loss=level > 1)
         step = newton_step(at.matrix, at.residual)
         error = largest(step * at.weight)
         accurate = error <= ACCURATE
         moved = np.where(accurate[:, None] | ~np.isfinite(step), 0.0, step)
         outcome.x[index] += moved
-        missed = np.abs(at.hats.norm - 1.0)
+        missed = np.abs(at.averages.norm - 1.0)
         if problem.channel.overlap_unknowns == 2:
             # τ² may not feel an error of the averages that Q and M are made of
-            e = at.hats.e[:, :3]
+            e = at.averages.e[:, :3]
             with np.errstate(all="ignore"):
                 change = np.abs(expected[index] / e - 1.0).max(1)
             missed = np.fmax(missed, change)
-            expected[index] = e + (at.hats.de[:, :3] @ moved[..., None])[..., 0]
+            expected[index] = e + (at.averages.de[:, :3] @ moved[..., None])[..., 0]
         outcome.residual[index], outcome.status[index] = largest(at.residual), Status.QUADRATURE
-        outcome.matrix[index], outcome.e[index] = at.matrix, at.hats.e[:, :3]
-        outcome.data_loss[index] = at.hats.data_loss
+        outcome.matrix[index], outcome.e[index] = at.matrix, at.averages.e[:, :3]
+        outcome.data_loss[index] = at.averages.data_loss
         return error, missed, accurate
 
     good = outcome.residual <= START_TOLERANCE
