@@ -127,14 +127,13 @@ def idle(monkeypatch):
 
 EVERY = {  # command: what it needs
     "predict": (*GRID, "--lam", "0.1,1"),
-    "optimal": (*GRID, "--loss", "square"),
     "sensitivity": (*GRID, "--lam", "0.1,1"),
     "simulate": (*GRID, "--lam", "0.1,1", "--d", 20),
     "compare": (*GRID, "--lam", "0.1,1", "--d", 20),
     "threshold": ("--n-over-d", "1,2"),
     "peak": ("--n-over-d", "1,2", "--lam", 1e-2),
-    "needed": ("--n-over-d", "1,2"),
-    "samples": ("--p-over-d", "1,2", "--target", 0.2),
+    "features-needed": ("--n-over-d", "1,2"),
+    "samples-needed": ("--p-over-d", "1,2", "--target", 0.2),
     "bayes": GRID,
 }
 
@@ -311,10 +310,10 @@ def test_a_point_that_fails_is_told_but_does_not_cost_the_others():
     assert table["generalisation_error"][1] == "nan"
 
 
-def test_optimal_is_predict_with_an_optimal_regularisation():
+def test_predict_finds_the_optimal_regularisation():
     options = ("--loss", "square", "--teacher", "sign:flip=0.1", "--minimise", "clean_error")
     search = ("--bounds", "0.02:0.9", "--csv", "-")
-    table = read_csv(run("optimal", *GRID, *options, *search).stdout)
+    table = read_csv(run("predict", *GRID, *options, *search, "--lam", "optimal").stdout)
     model = hm.Model(
         activation="sign",
         projection="gaussian",
@@ -323,9 +322,7 @@ def test_optimal_is_predict_with_an_optimal_regularisation():
     )
     ds = hm.predict(model, **RATIOS, regularisation=hm.Optimal("clean_error", (0.02, 0.9)))
     assert_same_numbers(table, ds)
-    same = run("predict", *GRID, *options, *search, "--lam", "optimal").stdout
-    assert read_csv(same) == table
-    assert "optimal" in run("optimal", *GRID, *options).stdout
+    assert "optimal" in run("predict", *GRID, *options, "--lam", "optimal").stdout
 
 
 def test_answers_are_the_numbers_of_the_library():
@@ -360,7 +357,7 @@ def test_the_peak_has_a_place_and_a_height():
 
 @pytest.mark.slow
 def test_the_features_needed_are_found():
-    args = ("needed", "--n-over-d", 1, "--loss", "square", "--within", 0.2)
+    args = ("features-needed", "--n-over-d", 1, "--loss", "square", "--within", 0.2)
     ds = hm.features_needed(SQUARE, n_over_d=1.0, within=0.2)
     assert_same_numbers(read_csv(run(*args, "--csv", "-").stdout), ds)
     shown = run(*args).stdout
@@ -374,11 +371,10 @@ def test_the_features_needed_are_found():
     [
         ("threshold", "api.thresholds.separability_threshold"),
         ("peak", "api.thresholds.interpolation_peak"),
-        ("needed", "api.needed.features_needed"),
+        ("features-needed", "api.needed.features_needed"),
         ("bayes", "api.bayes_optimal.bayes_optimal"),
         ("sensitivity", "api.predict.sensitivity"),
         ("predict", "api.predict.predict"),
-        ("optimal", "api.predict.predict"),
     ],
 )
 def test_workers_arrive(monkeypatch, command, function):
@@ -623,8 +619,8 @@ def test_help_names_every_command_option_and_exit_code():
         assert re.search(rf"\b{code.value}\b", text)
     names = [command.callback.__name__ for command in app.registered_commands]
     assert names == [
-        *("predict", "optimal", "sensitivity", "simulate", "compare"),
-        *("threshold", "peak", "needed", "samples", "bayes", "data", "explore", "figure", "claims"),
+        *("predict", "sensitivity", "simulate", "compare", "features-needed", "samples-needed"),
+        *("threshold", "peak", "bayes", "data", "explore", "figure", "claims"),
     ]
     for name in names:
         assert name in text
@@ -747,7 +743,7 @@ def test_the_theory_beside_simulated_sizes_has_whole_sizes(tmp_path):
 
 
 def test_samples_needed(tmp_path):
-    arguments = ["samples", "--p-over-d", "3", "--target", "0.2,0.05", "--loss", "square"]
+    arguments = ["samples-needed", "--p-over-d", "3", "--target", "0.2,0.05", "--loss", "square"]
     done = run(*arguments, "--activation", "erf", "--json", tmp_path / "needed.json")
     assert done.exit_code == 0, done.stderr
     few, none = json.loads((tmp_path / "needed.json").read_text())["points"]

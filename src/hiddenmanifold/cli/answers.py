@@ -75,9 +75,9 @@ def peak(
     compute("peak", call, ratios, output, regularisation=lam)
 
 
-@command()
+@command("features-needed")
 @spread
-def needed(
+def features_needed_command(
     *,
     model: ModelOptions,
     ratios: NeedRatioOptions,
@@ -93,7 +93,7 @@ def needed(
     """Find the fewest features per sample whose error is close to that of infinitely many.
 
     Both at their best regularisation. Give --n-over-d, e.g.:
-    hiddenmanifold needed --n-over-d 1,3 --loss square --within 0.1
+    hiddenmanifold features-needed --n-over-d 1,3 --loss square --within 0.1
     """
     from hiddenmanifold.api.needed import MEANINGS, features_needed
 
@@ -102,9 +102,9 @@ def needed(
     compute("needed", call, ratios, output, names=lambda: (*MEANINGS, "status"))
 
 
-@command()
+@command("samples-needed")
 @spread
-def samples(
+def samples_needed_command(
     *,
     model: ModelOptions,
     ratios: SampleRatioOptions,
@@ -118,7 +118,8 @@ def samples(
 ) -> None:
     """Find the fewest samples that bring the test error down to a target, for good.
 
-    Give one ratio, e.g.: hiddenmanifold samples --p-over-d 3 --target 0.2,0.1 --loss square
+    Give one ratio, e.g.:
+    hiddenmanifold samples-needed --p-over-d 3 --target 0.2,0.1 --loss square
     """
     from hiddenmanifold.api.needed import OF_SAMPLES, samples_needed
     from hiddenmanifold.cli.values import values

@@ -131,44 +131,14 @@ def predict(
 ) -> None:
     """Predict test and training errors in the limit of many samples, features and dimensions.
 
-    Give two ratios, e.g.: hiddenmanifold predict --n-over-d 3 --p-over-n 0.05:3:60 --lam 1e-4
+    Give two ratios, e.g.: hiddenmanifold predict --n-over-d 3 --p-over-n 0.05:3:60 --lam 1e-4;
+    --lam optimal finds the regularisation of least error at each point.
     """
-    shared = {**crew.given(), **observed(observables)}
-    _predict(model, ratios, search, output, regularisation=regularisation, **shared)
-
-
-@command()
-@spread
-def optimal(
-    *,
-    model: ModelOptions,
-    ratios: RatioOptions,
-    search: SearchOptions,
-    output: OutputOptions,
-    crew: CrewOptions,
-    observables: Observables = None,
-) -> None:
-    """Find the regularisation of least error, and predict the errors there.
-
-    Give two ratios, e.g.: hiddenmanifold optimal --n-over-d 3 --p-over-n 0.1:3:30
-    """
-    shared = {**crew.given(), **observed(observables)}
-    _predict(model, ratios, search, output, regularisation="optimal", **shared)
-
-
-def _predict(
-    model: ModelOptions,
-    ratios: RatioOptions,
-    search: SearchOptions,
-    output: OutputOptions,
-    *,
-    regularisation: str,
-    **shared: Any,
-) -> None:
     from hiddenmanifold.api.predict import predict
 
     lam = search.regularisation(regularisation)
     step = "optimal" if regularisation.strip() == "optimal" else "predict"
+    shared = {**crew.given(), **observed(observables)}
     call = partial(predict, model.model(), on_failure="keep", **shared)
     compute(step, call, ratios, output, regularisation=lam)
 
