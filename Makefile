@@ -37,14 +37,17 @@ test: lint browser ## Lint, then run every test on all cores
 test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-# Old libraries among newer ones warn of their own age, which is no defect of this package.
-test-lowest: ## The same with the lowest versions that pyproject.toml allows
+# Old libraries among newer ones warn of their own age, which is no defect of this package. The second
+# run has the tests of the command line and of the extras, which the fast ones leave out.
+AGED := -W default::DeprecationWarning -W default::FutureWarning
+test-lowest: browser ## The same and those of the extras, with the lowest versions allowed
 	$$(sed -n 's/^requires-python = ">=\(.*\)"/python\1/p' pyproject.toml) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python tests/lowest.py >$(LOWEST)/requirements.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
 	    --requirement $(LOWEST)/requirements.txt --editable '.[dev]'
-	$(LOWEST)/bin/python -m pytest -n auto -m "not slow" \
-	    -W default::DeprecationWarning -W default::FutureWarning
+	$(LOWEST)/bin/python -m pytest -n auto -m "not slow" $(AGED)
+	$(LOWEST)/bin/python -m pytest -n auto $(AGED) tests/cli tests/data tests/explorer tests/storage \
+	    tests/test_chunked.py tests/test_cluster.py
 
 verify: export PYTHONPATH := tests
 verify: $(STAMP) ## Large searches: corners of double precision, judged in eighty digits

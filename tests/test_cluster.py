@@ -40,7 +40,7 @@ class Cluster:
         here = ("--host", "127.0.0.1", "--no-dashboard")
         own = ("--port", "0", "--scheduler-file", str(self.file))
         self.scheduler = self._started("dask_scheduler", *here, *own)
-        while not self.file.exists():
+        while not (self.file.exists() and self.file.read_text().endswith("}")):  # written in parts
             time.sleep(0.02)
         where = ("--scheduler-file", str(self.file), "--nthreads", "1", "--no-nanny")
         self.workers = [self._started("dask_worker", *here, *where) for _ in range(2)]

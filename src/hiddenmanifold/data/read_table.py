@@ -105,7 +105,10 @@ def _table(path: Path) -> pd.DataFrame:
     if (count := 1 + max(line.count(separator) for line in (first, second))) > MOST_COLUMNS:
         raise ValueError(f"a line has {count} columns; .npy may have as many")
     header = None if all(_is_number(name) for name in first.split(separator)) else 0
-    table = pd.read_csv(path, sep=separator, header=header, low_memory=False)
+    # from 3.1 on pandas reads every digit by itself, and warns if it is told to
+    old = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+    digits = {"float_precision": "round_trip"} if old else {}
+    table = pd.read_csv(path, sep=separator, header=header, low_memory=False, **digits)
     nameless = str(table.columns[0]) == "Unnamed: 0"
     if nameless and np.array_equal(table.iloc[:, 0], np.arange(len(table))):
         warnings.warn("left out the first column, which counts the rows", stacklevel=1)
