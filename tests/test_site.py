@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -45,12 +46,13 @@ def documented(site):
 def public():
     """What users can name: public names, and the ingredients that can be chosen."""
     for name in hm.__all__:
-        yield f"hiddenmanifold.{name}"
+        thing = getattr(hm, name)
+        yield thing.__name__ if isinstance(thing, ModuleType) else f"hiddenmanifold.{name}"
     for kind in INGREDIENTS:
         module = getattr(hm, kind)
         for ingredient in (*module.REGISTRY.values(), getattr(module, "Custom", None)):
             if ingredient is not None:
-                yield f"hiddenmanifold.{kind}.{ingredient.__name__}"
+                yield f"{module.__name__}.{ingredient.__name__}"
 
 
 @pytest.mark.slow

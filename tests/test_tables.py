@@ -13,7 +13,7 @@ from hiddenmanifold.errors import CERTIFICATES
 from hiddenmanifold.numerics.panels import Panels, fanned
 from hiddenmanifold.teachers import Custom, Sign, Steps, tables
 
-compiled = pytest.mark.skipif(compiled.engine() == "numpy", reason="the kernel is not built")
+needs_extension = pytest.mark.skipif(compiled.engine() == "numpy", reason="the kernel is not built")
 pytestmark = pytest.mark.slow
 
 
@@ -91,7 +91,7 @@ def test_polynomials_of_jumps_are_probits(rule, closed, y):
     np.testing.assert_allclose(found * units, exact * units, atol=1e-12)
 
 
-@compiled
+@needs_extension
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 @pytest.mark.parametrize("seed", range(2))
 def test_predictions_are_those_of_numpy(seed, loss, monkeypatch):
@@ -106,7 +106,7 @@ def test_predictions_are_those_of_numpy(seed, loss, monkeypatch):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-10, err_msg=name)
 
 
-@compiled
+@needs_extension
 def test_predictions_where_no_polynomial_will_do_are_those_of_numpy(monkeypatch):
     rule = Custom(expit)
     monkeypatch.setattr(tables, "MOST_CELLS", 0)

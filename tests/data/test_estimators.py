@@ -125,7 +125,7 @@ def test_features_are_the_activation_of_a_linear_map(projection):
     np.testing.assert_allclose(made.transform(X), np.tanh(c @ F / np.sqrt(6)), atol=1e-12)
     again = clone(made).fit(X)
     np.testing.assert_array_equal(again.transform(X), made.transform(X))
-    assert made.get_feature_names_out()[3] == "randomfeatures3"
+    assert made.get_feature_names_out()[3] == "randomfeaturestransformer3"
 
 
 def test_the_scale_is_frozen_and_gives_a_variance_of_one():

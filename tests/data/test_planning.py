@@ -138,7 +138,7 @@ def test_hold_out_of_classes_counts_errors():
     ("options", "words"),
     [
         (
-            {"sizes": [390]},
+            {"n": [390]},
             r"\[390\] is not allowed: it must be whole numbers from 3 to 280",
         ),
         ({"seeds": 1}, "seeds"),

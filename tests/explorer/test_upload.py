@@ -150,7 +150,7 @@ def test_a_rare_class_is_measured_if_half_of_the_rows_show_enough_of_it(rows, ra
     found = data_panel.learned("a.csv", as_csv(table), "", "", 0.1)
     measured = [trace for trace in found["data"] if "left out" in trace.get("name", "")]
     assert [len(trace["x"]) for trace in measured] == [dots] * bool(dots)
-    assert ("hm.compare" in found["python"]) == bool(dots)
+    assert ("hm.backtest" in found["python"]) == bool(dots)
 
 
 def test_few_whole_numbers_need_a_task_which_is_in_the_program(table):

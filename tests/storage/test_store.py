@@ -12,6 +12,7 @@ from contextlib import closing
 import pytest
 
 from hiddenmanifold.storage import Row, Store, StoreError
+from hiddenmanifold.storage import store as store_module
 
 NUMBERS = {"error": 0.1 + 0.2, "nothing": float("nan"), "large": float("inf"), "tiny": 5e-324}
 
@@ -175,7 +176,7 @@ def test_a_store_can_be_opened_while_another_process_writes(tmp_path):
 def test_another_schema_is_refused(tmp_path, monkeypatch):
     store = filled(tmp_path / "runs.db", row())
     before = store.path.read_bytes()
-    monkeypatch.setattr(store, "SCHEMA", 2)
+    monkeypatch.setattr(store_module, "SCHEMA", 2)
     with pytest.raises(StoreError, match="has schema 1, and .* schema 2: use another file"):
         Store(store.path)
     assert store.path.read_bytes() == before
@@ -184,7 +185,7 @@ def test_another_schema_is_refused(tmp_path, monkeypatch):
 def test_another_version_is_refused(tmp_path, monkeypatch):
     store = filled(tmp_path / "runs.db", row())
     before = store.path.read_bytes()
-    monkeypatch.setattr(store, "version", lambda package: "9.9")
+    monkeypatch.setattr(store_module, "version", lambda package: "9.9")
     with pytest.raises(StoreError, match=r"made by hiddenmanifold 0.*, and this is 9.9"):
         Store(store.path)
     assert store.path.read_bytes() == before
