@@ -177,14 +177,14 @@ def test_columns_that_say_nothing_are_left_out_and_named(table, tmp_path):
     ]
 
 
-def test_parquet_needs_a_library(path, monkeypatch):
+def test_parquet_needs_a_library(path, table, monkeypatch):
     def absent(_):
         raise ImportError
 
     monkeypatch.setattr(pd, "read_parquet", absent)
     with pytest.raises(hm.InvalidArgumentError, match="unless pyarrow is installed"):
         hm.read_table(path.with_suffix(".parquet"), "price")
-    monkeypatch.setattr(pd, "read_parquet", lambda _: pd.read_csv(path))
+    monkeypatch.setattr(pd, "read_parquet", lambda _: table)
     features, _ = hm.read_table(path.with_suffix(".parquet"), "price")
     np.testing.assert_allclose(features, X, rtol=1e-14)
 
