@@ -17,7 +17,7 @@ Law = tuple[Array, Array, Array]
 Probits = tuple[float, Array]
 """Offset, and weights, thresholds along the label and variances (3, terms): a sum of probits."""
 Compiled = tuple[Integers | slice, compiled.Law]
-"""Some points, and their label law as the kernel takes it."""
+"""Some points, and their label law as compiled code takes it."""
 
 
 class Teacher:
@@ -129,7 +129,7 @@ class BinaryTeacher(Teacher):
         return None
 
     def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
-        """The label law at each variance, for the kernel; what is left out is left to NumPy."""
+        """The label law at each variance, for compiled code; what is left out is left to NumPy."""
         if (probits := self.probits(y)) is not None:
             yield slice(None), compiled.Law(*probits)
 

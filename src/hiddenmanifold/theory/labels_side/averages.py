@@ -42,7 +42,7 @@ class Label:
         return self.teacher.landmarks(self.y, self.V0)
 
     def compiled(self) -> Iterator[Compiled]:
-        """The law of some rows at a time, as the kernel takes it."""
+        """The law of some rows at a time, as compiled code takes it."""
         return self.teacher.compiled(self.y, self.V0)
 
     def law(self, t: Array, row: Integers) -> Law:
@@ -66,7 +66,7 @@ class RealLabel:
         return np.empty((len(self.V0), 0))
 
     def compiled(self) -> Iterator[Compiled]:
-        """One, for the kernel."""
+        """One, for compiled code."""
         yield slice(None), compiled.Law(1.0)
 
     def law(self, t: Array, row: Integers) -> Law:

@@ -42,7 +42,7 @@ loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to 
 stops the fall where it no longer matters.
 """
 BATCHES = {"numpy": 1280, "compiled": 5120}
-"""Points to solve together; the kernel keeps no nodes, and its calls are over sooner."""
+"""Points to solve together; compiled code keeps no nodes, and its calls are over sooner."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
 

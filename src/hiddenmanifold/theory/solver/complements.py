@@ -85,6 +85,11 @@ class Complements:
     points: Points
     rank: Array
 
+    @classmethod
+    def of(cls, channel: Channel, features: Features, points: Points) -> Complements:
+        """The equations of some points, with the rank that the features have there."""
+        return cls(channel, features, points, features.visible(points.gamma).rank)
+
     def __getitem__(self, index: Integers) -> Complements:
         return replace(self, points=self.points[index], rank=self.rank[index])
 

@@ -256,12 +256,12 @@ def _continuation(problem: SaddlePoint) -> Solution:
 
 def _extreme(problem: SaddlePoint) -> Refined:
     """Walk from moderate n/p and λ to extreme ones, along equations that do not cancel."""
-    points, features = problem.points, problem.features
+    points = problem.points
+    target = Complements.of(problem.channel, problem.features, points)
     goal = np.log([points.alpha, points.lam])
     limit = np.log(MODERATE)
     near = np.array([np.minimum(goal[0], limit), np.maximum(goal[1], -limit)])
     length = np.abs(goal - near).max(0)
-    rank = features.visible(points.gamma).rank
 
     def equations(distance: Array, index: Integers) -> Complements:
         there, left = points[index], length[index] - distance
@@ -270,8 +270,7 @@ def _extreme(problem: SaddlePoint) -> Refined:
         # what has arrived, or never left, is exact: at n = rank all hangs on the last bit of n/p
         still = (left <= 0.0) | (goal == near)[:, index]
         alpha, lam = np.where(still, [there.alpha, there.lam], walked)
-        there = replace(there, alpha=alpha, lam=lam)
-        return Complements(problem.channel, features, there, rank[index])
+        return replace(target[index], points=replace(there, alpha=alpha, lam=lam))
 
     def at(distance: Array, index: Integers, x: Array) -> Solution:
         found = equations(distance, index).refined(x)
@@ -281,7 +280,7 @@ def _extreme(problem: SaddlePoint) -> Refined:
     start = replace(problem, points=equations(np.zeros_like(length), everyone).points)
     found = _newton(start, _first_turn(start), FINER)
     found = followed(found, length, at, LONGEST_EXTREME, START_TOLERANCE)
-    return equations(length, everyone).refined(found.x)
+    return target.refined(found.x)
 
 
 def _certified(problem: SaddlePoint, found: Solution, settled: Booleans | None = None) -> Outcome:
@@ -344,9 +343,7 @@ def _condition(problem: SaddlePoint, outcome: Outcome) -> None:
     outcome.conditioning_error[solved] = outcome.slope_error[solved] = error
     again = solved[(error > MAGNIFIED) & (x[:, 1] > np.log(COLLAPSED) / 2)]
     if again.size:
-        points = problem.points[again]
-        rank = problem.features.visible(points.gamma).rank
-        equations = Complements(problem.channel, problem.features, points, rank)
+        equations = Complements.of(problem.channel, problem.features, problem.points[again])
         _accept(outcome, again, equations.refined(outcome.x[again]))
     ill = (outcome.status == Status.CONVERGED) & ~(outcome.conditioning_error <= CONDITIONED)
     outcome.status[ill] = Status.ILL_CONDITIONED
