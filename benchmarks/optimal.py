@@ -11,7 +11,7 @@ from configurations import model
 from page import heading
 
 import hiddenmanifold as hm
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import asymptotics
 
@@ -50,7 +50,7 @@ def golden_section(
     """Least error found by narrowing brackets of log λ by the golden ratio, and evaluations."""
 
     def error(t: np.ndarray) -> np.ndarray:
-        return asymptotics(chosen, Points.of(alpha, gamma, np.exp(t)), Crew(1))[
+        return asymptotics(chosen, Points.of(alpha, gamma, np.exp(t)), Workers(1))[
             "generalisation_error"
         ]
 

@@ -14,7 +14,7 @@ import numpy as np
 from page import heading
 
 import hiddenmanifold as hm
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 
 SWEEP = {"n_over_d": 2.0, "p_over_n": [0.5, 1.0, 2.0], "regularisation": 0.01, "d": 250}
 
@@ -75,16 +75,16 @@ def overhead(jobs: int = 3000) -> None:
 
     heading(f"Overhead per task, {jobs} tasks that do nothing")
 
-    def measured(name: str, crew: Crew) -> None:
-        crew.run([Nothing()] * 10)
+    def measured(name: str, workers: Workers) -> None:
+        workers.run([Nothing()] * 10)
         start = time.perf_counter()
-        crew.run([Nothing()] * jobs)
+        workers.run([Nothing()] * jobs)
         print(f"{name:12} {(time.perf_counter() - start) / jobs * 1e6:8.0f} µs")
 
-    measured("2 processes", Crew(2))  # first: beside the threads of a cluster none can be forked
+    measured("2 processes", Workers(2))  # first: beside the threads of a cluster none can be forked
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        measured("Dask", Crew(executor=client))
+        measured("Dask", Workers(executor=client))
 
 
 def memory() -> None:

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import hiddenmanifold as hm
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.parallel import workers
-from hiddenmanifold.parallel.workers import Crew, LostWorkerError
+from hiddenmanifold.parallel.workers import LostWorkerError, Workers
 from hiddenmanifold.simulation.experiment import Trial
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.theory.bayes import fixed_points
@@ -267,10 +267,10 @@ class Raising:
 
 
 @pytest.mark.parametrize("how", [{"workers": 1}, {"executor": Inline()}], ids=["here", "executor"])
-def test_what_a_job_raises_is_raised_by_its_crew(how):
+def test_what_a_job_raises_is_raised_by_its_workers(how):
     error = hm.ConvergenceError("lost", partial=3)
     with pytest.raises(hm.ConvergenceError, match="^lost$") as caught:
-        Crew(**how).run([Raising(error)])
+        Workers(**how).run([Raising(error)])
     assert caught.value is error
 
 
@@ -279,7 +279,7 @@ def test_what_a_job_raises_in_another_process_arrives_with_its_type(processes):
     model = hm.Model(activation="erf", projection=matrix, teacher="sign", loss="square")
     wrong = Trial(model, Sizes(30, 20, 11), (0.1,), np.random.SeedSequence(5), 40, False)
     with pytest.raises(hm.InvalidArgumentError, match="^d = 11 .*number of rows") as caught:
-        Crew(executor=processes).run([wrong])
+        Workers(executor=processes).run([wrong])
     assert caught.value.argument == "d"
 
 
@@ -325,7 +325,7 @@ import multiprocessing, os, signal, sys, threading, time
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
-from hiddenmanifold.parallel.workers import Crew, LostWorkerError
+from hiddenmanifold.parallel.workers import LostWorkerError, Workers
 
 assert threading.active_count() == 1
 handler, hook = signal.getsignal(signal.SIGINT), threading.excepthook
@@ -357,11 +357,11 @@ print("untouched")
 SCRIPTS = {
     "share the work": """
 barrier = multiprocessing.Barrier(3)
-crew = Crew(3)
-found = crew.run([Calling(lambda: meet(barrier)) for _ in range(6)])
-assert len(set(found)) == 3 == crew.used, found
+workers = Workers(3)
+found = workers.run([Calling(lambda: meet(barrier)) for _ in range(6)])
+assert len(set(found)) == 3 == workers.used, found
 assert os.getpid() not in found
-assert Crew(2).run([Calling(lambda k=k: (k, b"x" * 10**6)) for k in range(9)])[7][0] == 7
+assert Workers(2).run([Calling(lambda k=k: (k, b"x" * 10**6)) for k in range(9)])[7][0] == 7
 """,
     "raise": """
 for function, expected, told in (
@@ -370,7 +370,7 @@ for function, expected, told in (
     (sys.exit, SystemExit, ""),
 ):
     try:
-        Crew(2).run([Calling(int), Calling(function), Calling(int)])
+        Workers(2).run([Calling(int), Calling(function), Calling(int)])
     except BaseException as error:
         assert type(error) is expected and told in str(error), repr(error)
         assert expected is RuntimeError or "in run" in error.__notes__[0]  # where it happened
@@ -381,20 +381,21 @@ for function, expected, told in (
 import asyncio
 
 async def called():
-    return Crew(2).run([Calling(os.getpid) for _ in range(2)])
+    return Workers(2).run([Calling(os.getpid) for _ in range(2)])
 
 assert len({*asyncio.run(called()), os.getpid()}) == 3
 """,
     "die": """
 try:
-    Crew(2).run([Calling(int), Calling(lambda: os._exit(1)), Calling(int)])
+    Workers(2).run([Calling(int), Calling(lambda: os._exit(1)), Calling(int)])
 except LostWorkerError as error:
     assert "lack of memory" in str(error)
 else:
     raise AssertionError
 """,
     "are left": """
-with closing(Crew(2).finished([Calling(int), *[Calling(lambda: time.sleep(600))] * 3])) as results:
+endless = [Calling(lambda: time.sleep(600))] * 3
+with closing(Workers(2).finished([Calling(int), *endless])) as results:
     assert next(results) == (0, 0)
 """,
     "are interrupted": """
@@ -404,7 +405,8 @@ def interrupt():  # as in a terminal, where everyone gets it
     time.sleep(600)
 
 try:  # two at work, and two that have nothing more to do
-    Crew(4).run([Calling(int), Calling(int), Calling(lambda: time.sleep(600)), Calling(interrupt)])
+    asleep = Calling(lambda: time.sleep(600))
+    Workers(4).run([Calling(int), Calling(int), asleep, Calling(interrupt)])
 except KeyboardInterrupt:
     pass
 else:
@@ -434,7 +436,7 @@ def test_forked_workers(what):
 ABANDONED = """
 import os, signal, sys, time
 from dataclasses import dataclass
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 
 @dataclass(frozen=True)
 class Job:
@@ -445,7 +447,7 @@ class Job:
             os.kill(os.getppid(), signal.SIGKILL)
         return self.number
 
-Crew(2).run([Job(number) for number in range(2)])
+Workers(2).run([Job(number) for number in range(2)])
 """
 
 
@@ -568,10 +570,10 @@ def test_a_trial_has_one_thread_wherever_it_runs(monkeypatch):
 
 def test_as_many_as_there_is_work_and_room_for(monkeypatch):
     monkeypatch.setattr(workers, "can_fork", lambda: True)
-    assert Crew(4).at_once(9) == 4
-    assert Crew(4).at_once(3) == 3
-    assert Crew(1).at_once(9) == 1
-    assert Crew(4, Inline()).at_once(9) == 1  # of this machine's memory
+    assert Workers(4).at_once(9) == 4
+    assert Workers(4).at_once(3) == 3
+    assert Workers(1).at_once(9) == 1
+    assert Workers(4, Inline()).at_once(9) == 1  # of this machine's memory
     monkeypatch.setattr(workers, "can_fork", lambda: False)
-    assert Crew(4).at_once(9) == 1
-    assert Crew(4).at_once(9, threads=True) == 4
+    assert Workers(4).at_once(9) == 1
+    assert Workers(4).at_once(9, threads=True) == 4

@@ -10,7 +10,7 @@ import pytest
 import hiddenmanifold as hm
 from hiddenmanifold.parallel import progress
 from hiddenmanifold.parallel.progress import Progress
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 
 
 class Slow:
@@ -35,7 +35,7 @@ def terminal(monkeypatch):
 @pytest.mark.parametrize("shown", [True, None])
 def test_a_long_call_shows_count_rate_and_time_left(monkeypatch, shown):
     stream = terminal(monkeypatch)
-    assert Crew(1, progress=shown).run([Slow() for _ in range(8)]) == [1] * 8
+    assert Workers(1, progress=shown).run([Slow() for _ in range(8)]) == [1] * 8
     told = stream.getvalue()
     assert "8/8" in told
     assert "/s" in told
@@ -44,7 +44,7 @@ def test_a_long_call_shows_count_rate_and_time_left(monkeypatch, shown):
 
 def test_nothing_is_shown_unless_asked_for(monkeypatch):
     stream = terminal(monkeypatch)
-    Crew(1, progress=False).run([Slow() for _ in range(8)])
+    Workers(1, progress=False).run([Slow() for _ in range(8)])
     assert stream.getvalue() == ""
 
 
@@ -63,18 +63,18 @@ def test_a_comparison_shows_nothing_unless_asked_for(monkeypatch):
 def test_a_short_call_shows_nothing(monkeypatch):
     stream = terminal(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 60.0)
-    Crew(1, progress=True).run([Slow() for _ in range(8)])
+    Workers(1, progress=True).run([Slow() for _ in range(8)])
     assert stream.getvalue() == ""
 
 
 def test_no_terminal_no_progress(monkeypatch):
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    assert Progress().shown is False
+    assert Progress().visible is False
 
 
 def test_a_bar_has_no_thread_which_would_be_in_the_way_of_forking(monkeypatch):
     stream, threads = terminal(monkeypatch), threading.active_count()
-    for _ in Crew(1, progress=True).finished([Slow() for _ in range(8)]):
+    for _ in Workers(1, progress=True).finished([Slow() for _ in range(8)]):
         assert threading.active_count() == threads
     assert "8/8" in stream.getvalue()
 
@@ -107,4 +107,4 @@ def test_what_cannot_fit_is_refused_at_once(call):
 @pytest.mark.parametrize("progress", ["yes", 1, 0.5])
 def test_progress_is_yes_or_no(progress):
     with pytest.raises(hm.InvalidArgumentError, match="progress"):
-        Crew(progress=progress)
+        Workers(progress=progress)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.bayes import fixed_points
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def bayes_optimal(
     >>> ds.generalisation_error.values.round(4)
     array([0.2285, 0.1299])
     """
-    crew, grid = Crew(workers, executor, progress), Grid.of(model, ratios, on_failure=on_failure)
+    pool, grid = Workers(workers, executor, progress), Grid.of(model, ratios, on_failure=on_failure)
     points = grid.points
-    columns = fixed_points.bayes_optimal(model, points.alpha, points.gamma, crew)
-    return grid.answer(columns, {**SOURCE, "workers": crew.used}, MEANINGS)
+    columns = fixed_points.bayes_optimal(model, points.alpha, points.gamma, pool)
+    return grid.answer(columns, {**SOURCE, "workers": pool.used}, MEANINGS)

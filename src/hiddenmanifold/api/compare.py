@@ -88,13 +88,13 @@ def compare(
     import xarray as xr
 
     check_on_failure(on_failure)
-    shared = ("workers", "executor", "progress")
-    crew: dict[str, Any] = {name: options[name] for name in shared if name in options}
+    named = ("workers", "executor", "progress")
+    shared: dict[str, Any] = {name: options[name] for name in named if name in options}
     optimal = Optimal.asked_for(regularisation)
     if optimal is not None:
         names = COUNTS if sized(options) else RATIOS
         ratios = {name: options[name] for name in names if name in options}
-        regularisation = _best(model, optimal, **ratios, **crew)
+        regularisation = _best(model, optimal, **ratios, **shared)
     out = summary(simulate(model, regularisation=regularisation, **options))  # type: ignore[arg-type]
     lam = labelled("regularisation", regularisation, zero=True)  # type: ignore[arg-type]
     used = {"n_over_p": out.n / out.p, "d_over_p": out.d / out.p, "regularisation": lam}
@@ -102,8 +102,8 @@ def compare(
         del used["d_over_p"]
     bare: dict[str, Any] = {name: xr.DataArray(a.values, dims=a.dims) for name, a in used.items()}
     if "observables" in options:
-        crew["observables"] = options["observables"]
-    theory = predict(model, **bare, **crew, on_failure="keep")
+        shared["observables"] = options["observables"]
+    theory = predict(model, **bare, **shared, on_failure="keep")
     _judge(model, out, theory)
     out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
     if optimal is not None:

@@ -12,7 +12,7 @@ from hiddenmanifold.api.predict import source
 from hiddenmanifold.checks import Task, finite_vector
 from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.datasets import with_margins
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import MarginLaw
@@ -72,7 +72,7 @@ def margins(
     array([0.0027, 0.0235, 0.5589])
     """
     check_on_failure(on_failure)
-    crew = Crew(workers, executor, progress)
+    pool = Workers(workers, executor, progress)
     grid = Grid.of(model, ratios, regularisation, on_failure="keep")
     values = finite_vector("at", at)
     if model.task is not Task.CLASSIFICATION:
@@ -82,8 +82,8 @@ def margins(
         for name, training in LAWS.items()
         for number, value in enumerate(values)
     }
-    columns = asymptotics(model, grid.points, crew, observables=laws)
+    columns = asymptotics(model, grid.points, pool, observables=laws)
     certificates = {name: columns[name] for name in CERTIFICATES}
-    ds = grid.answer(certificates, source(crew))
+    ds = grid.answer(certificates, source(pool))
     found = {name: [columns[f"{name}_{i}"] for i in range(len(values))] for name in LAWS}
     return checked(with_margins(ds, grid.template, found, values.tolist()), on_failure)

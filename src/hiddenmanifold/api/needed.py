@@ -14,7 +14,7 @@ from hiddenmanifold.api.predict import source
 from hiddenmanifold.checks import check_number
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.curves.fewest_features import fewest_features
 from hiddenmanifold.theory.curves.fewest_samples import ErrorBySamples, fewest_samples
 
@@ -76,14 +76,14 @@ def features_needed(
     >>> float(hm.features_needed(model, n_over_d=3.0).p_over_n.round(2))
     29.14
     """
-    crew = Crew(workers, executor, progress)
+    pool = Workers(workers, executor, progress)
     grid = Grid.of(model, ratios, one_of=("n_over_d",), on_failure=on_failure)
     check_number("within", within, 0.0, open_low=True)
-    columns, missed = fewest_features(model, grid.ratio[1], within, crew)
+    columns, missed = fewest_features(model, grid.ratio[1], within, pool)
     if not columns["kernel_limit"].all():
         raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    return grid.answer(columns, source(crew), MEANINGS)
+    return grid.answer(columns, source(pool), MEANINGS)
 
 
 @with_ratios
@@ -151,7 +151,7 @@ def samples_needed(
     >>> float(ds.infinite_data_limit[1].round(4))
     0.0674
     """
-    crew, optimal = Crew(workers, executor, progress), Optimal.asked_for(regularisation)
+    pool, optimal = Workers(workers, executor, progress), Optimal.asked_for(regularisation)
     if optimal is not None and optimal.minimise != "generalisation_error":
         raise InvalidArgumentError(
             "regularisation", optimal, "optimal for the generalisation_error, which has the target"
@@ -167,8 +167,8 @@ def samples_needed(
         ratio if name == "d_over_p" else 1.0 / ratio,
         grid.flat(coordinates["regularisation"]) if optimal is None else np.zeros_like(ratio),
         None if optimal is None else optimal.bounds,
-        crew,
+        pool,
     )
     columns, missed = fewest_samples(curve, grid.flat(coordinates["target_error"]))
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    return grid.answer(columns, source(crew), OF_SAMPLES)
+    return grid.answer(columns, source(pool), OF_SAMPLES)

@@ -14,7 +14,7 @@ from hiddenmanifold.api.lazy import Chunks, chunked
 from hiddenmanifold.compiled import engine
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
 from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
 from hiddenmanifold.theory.predictions import asymptotics
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 METHOD = "saddle-point equations of Gerace et al. 2020, for any rho and intercept"
 
 
-def source(crew: Crew) -> dict[str, object]:
+def source(pool: Workers) -> dict[str, object]:
     """Where results of the theory come from, as attributes of a dataset."""
-    return {"method": METHOD, "engine": engine(), "workers": crew.used}
+    return {"method": METHOD, "engine": engine(), "workers": pool.used}
 
 
 SECONDS = {False: 2e-4, True: 1e-5}
@@ -114,7 +114,7 @@ def predict(
     >>> ds.generalisation_error.values.round(4)
     array([0.3345, 0.1949])
     """
-    crew, optimal = Crew(workers, executor, progress), Optimal.asked_for(regularisation)
+    pool, optimal = Workers(workers, executor, progress), Optimal.asked_for(regularisation)
     if chunks is not None:
         if executor is not None or workers is not None:
             raise InvalidArgumentError("chunks", chunks, "left to the workers that dask has")
@@ -127,26 +127,26 @@ def predict(
     if optimal is None:
         grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)  # type: ignore[arg-type]
         asked = _expected(chosen(model, observables))
-        _announce(crew, grid, 1)
-        columns = asymptotics(model, grid.points, crew, observables=asked)
+        _announce(pool, grid, 1)
+        columns = asymptotics(model, grid.points, pool, observables=asked)
     else:
         grid = Grid.of(model, ratios, on_failure=on_failure)
         target = optimal.minimise
         least = _expected(chosen(model, [target] if target in REGISTRY else []))
         asked = least | _expected(chosen(model, observables))
-        _announce(crew, grid, SEARCH)
-        errors = ErrorByLambda(model, grid.points, target, crew, least)
+        _announce(pool, grid, SEARCH)
+        errors = ErrorByLambda(model, grid.points, target, pool, least)
         lam, columns = optimum(errors, *optimal.bounds, observables=asked)
         columns = {"optimal_regularisation": lam, **columns}
-    return grid.answer(columns, source(crew))
+    return grid.answer(columns, source(pool))
 
 
-def _announce(crew: Crew, grid: Grid, times: int) -> None:
+def _announce(pool: Workers, grid: Grid, times: int) -> None:
     """Say beforehand what a large grid will take, if each point is solved so many times."""
     size = grid.template.size
     work = size * times * SECONDS[grid.model.loss.quadratic]
     told = f"{size} points, about {BYTES * size / 1e9:.1g} GB"
-    crew.shown.announce(told, work / crew.at_once(size))
+    pool.progress.announce(told, work / pool.at_once(size))
 
 
 def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
@@ -192,8 +192,8 @@ def sensitivity(
     >>> float(ds.generalisation_error_by_log_n.round(4))
     -0.067
     """
-    crew = Crew(workers, executor, progress)
+    pool = Workers(workers, executor, progress)
     grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
     asked = _expected(chosen(model, observables))
-    columns = asymptotics(model, grid.points, crew, slopes=PARAMETERS, observables=asked)
-    return grid.answer(columns, source(crew))
+    columns = asymptotics(model, grid.points, pool, slopes=PARAMETERS, observables=asked)
+    return grid.answer(columns, source(pool))

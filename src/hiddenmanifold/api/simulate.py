@@ -18,7 +18,7 @@ from hiddenmanifold.api.counts import COUNTS
 from hiddenmanifold.checks import Task, check_count, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.datasets import ACCEPTED, dataset, explained, with_margins
 from hiddenmanifold.results.observables import Observable, chosen
 from hiddenmanifold.simulation.experiment import LAWS, Trial, check_memory, law, seconds_needed
@@ -114,7 +114,7 @@ def simulate(
     plan = Plan.of(model, regularisation, ratios, seeds=seeds)
     if str(data) not in ("original", "equivalent"):
         raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    crew = Crew(workers, executor, progress)
+    pool = Workers(workers, executor, progress)
     n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
     asked_for = chosen(model, observables)
     at = () if margins is None else tuple(finite_vector("margins", margins).tolist())
@@ -122,24 +122,26 @@ def simulate(
         raise InvalidArgumentError("margins", margins, "left out where labels are real")
     twin = data == "equivalent"
     trials = plan.trials(seed, n_test, equivalent=twin, observables=asked_for, margins=at)
-    at_once = crew.at_once(len(trials), threads=True)
+    at_once = pool.at_once(len(trials), threads=True)
     check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
     work = sum(seconds_needed(size, n_test, len(plan.lams[0])) for size in plan.sizes) * seeds
     largest = max(plan.sizes, key=lambda size: size.n * size.p)
     sizes = f"n = {largest.n}, p = {largest.p}, d = {largest.d}"
-    crew.shown.announce(f"{len(trials)} trials, up to {sizes}, {at_once} at once", work / at_once)
+    pool.progress.announce(
+        f"{len(trials)} trials, up to {sizes}, {at_once} at once", work / at_once
+    )
     kept = None if store is None else Store(store)
-    found, asked = collect(trials, crew, kept), len(trials)
+    found, asked = collect(trials, pool, kept), len(trials)
     source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
     ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}
     if kept is not None:
         failed = int((found.columns["optimality"] > ACCEPTED).sum())
         fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
         ended |= fits
-        if crew.shown.shown:
+        if pool.progress.visible:
             told = ", ".join(f"{count} {what}" for what, count in fits.items())
             print(f"{kept.path}: {told}", file=sys.stderr)
-    return plan.dataset(found.columns, {**source, "workers": crew.used, **ended}, at)
+    return plan.dataset(found.columns, {**source, "workers": pool.used, **ended}, at)
 
 
 @dataclass(frozen=True)

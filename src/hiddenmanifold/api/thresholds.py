@@ -13,7 +13,7 @@ from hiddenmanifold.api.predict import source
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import ConvergenceError, IncompatibleIngredientsError, Status
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.datasets import explained, provenance
 from hiddenmanifold.theory.curves.peak import ErrorByFeatures, peaks
 from hiddenmanifold.theory.points import RATIOS
@@ -91,18 +91,18 @@ def separability_threshold(
     >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).values.round(4)
     array([0.4994, 0.3677])
     """
-    crew = Crew(workers, executor, progress)
+    pool = Workers(workers, executor, progress)
     grid = Grid.of(model, ratios, one_of=tuple(RATIOS), on_failure=on_failure)
     if model.task is not Task.CLASSIFICATION:
         raise IncompatibleIngredientsError(
             f"teacher {model.teacher} gives real labels: only labels ±1 can be separable"
         )
     name, ratio = grid.ratio
-    found, good = thresholds(Line.of(model), name, ratio, crew)
+    found, good = thresholds(Line.of(model), name, ratio, pool)
     sought = "p_over_n" if RATIOS[name][1] else "n_over_d"
     array = grid.template.copy(data=np.where(good, found, np.nan).reshape(grid.template.shape))
     array = array.rename(sought).assign_coords(explained(grid.coordinates))
-    source = {**SEPARABILITY, "workers": crew.used}
+    source = {**SEPARABILITY, "workers": pool.used}
     array.attrs = {"long_name": MEANINGS[sought], **provenance(model, source)}
     if on_failure == "raise" and not good.all():
         raise ConvergenceError(
@@ -164,15 +164,15 @@ def interpolation_peak(
     >>> peak.p_over_n.values.round(4)
     array([0.3677, 0.3772])
     """
-    crew = Crew(workers, executor, progress)
+    pool = Workers(workers, executor, progress)
     held = ("n_over_d", "d_over_p")
     grid = Grid.of(model, ratios, regularisation, one_of=held, on_failure=on_failure)
     name, ratio = grid.ratio
     lam = grid.flat(grid.coordinates["regularisation"])
-    place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, crew))
+    place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, pool))
     columns = {
         "p_over_n": np.exp(place),
         "generalisation_error": height,
         "status": np.where(unsolved, Status.SEARCH, Status.CONVERGED).astype(np.int8),
     }
-    return grid.answer(columns, source(crew), OF_PEAK)
+    return grid.answer(columns, source(pool), OF_PEAK)

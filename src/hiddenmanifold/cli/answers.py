@@ -10,7 +10,6 @@ import typer
 from hiddenmanifold.cli.commands import command, compute
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import (
-    CrewOptions,
     ModelOptions,
     NeedRatioOptions,
     OutputOptions,
@@ -20,6 +19,7 @@ from hiddenmanifold.cli.options import (
     RegularisationOrOptimal,
     SampleRatioOptions,
     SearchOptions,
+    WorkerOptions,
 )
 from hiddenmanifold.errors import ConvergenceError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @command()
 @spread
 def threshold(
-    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, crew: CrewOptions
+    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, workers: WorkerOptions
 ) -> None:
     """Find where the training data become linearly separable.
 
@@ -42,7 +42,7 @@ def threshold(
 
     def call(**given: Any) -> xr.Dataset:
         try:
-            array = separability_threshold(chosen, **given, **crew.given())
+            array = separability_threshold(chosen, **given, **workers.given())
         except ConvergenceError as error:  # the points that were found are worth showing
             array = error.partial
         meaning = array.attrs.pop("long_name")
@@ -61,7 +61,7 @@ def peak(
     ratios: PeakRatioOptions,
     regularisation: PeakRegularisation,
     output: OutputOptions,
-    crew: CrewOptions,
+    workers: WorkerOptions,
 ) -> None:
     """Find place and height of the peak of the test error between few and many features.
 
@@ -71,7 +71,7 @@ def peak(
     from hiddenmanifold.cli.values import values
 
     lam = values("--regularisation", regularisation)
-    call = partial(interpolation_peak, model.model(), on_failure="keep", **crew.given())
+    call = partial(interpolation_peak, model.model(), on_failure="keep", **workers.given())
     compute("peak", call, ratios, output, regularisation=lam)
 
 
@@ -88,7 +88,7 @@ def features_needed_command(
         ),
     ] = 0.05,
     output: OutputOptions,
-    crew: CrewOptions,
+    workers: WorkerOptions,
 ) -> None:
     """Find the fewest features per sample whose error is close to that of infinitely many.
 
@@ -97,7 +97,9 @@ def features_needed_command(
     """
     from hiddenmanifold.api.needed import MEANINGS, features_needed
 
-    call = partial(features_needed, model.model(), within=within, on_failure="keep", **crew.given())
+    call = partial(
+        features_needed, model.model(), within=within, on_failure="keep", **workers.given()
+    )
     # a single point takes seconds, and its quantities are known
     compute("needed", call, ratios, output, names=lambda: (*MEANINGS, "status"))
 
@@ -114,7 +116,7 @@ def samples_needed_command(
     regularisation: RegularisationOrOptimal = "optimal",
     search: SearchOptions,
     output: OutputOptions,
-    crew: CrewOptions,
+    workers: WorkerOptions,
 ) -> None:
     """Find the fewest samples that bring the test error down to a target, for good.
 
@@ -125,7 +127,7 @@ def samples_needed_command(
     from hiddenmanifold.cli.values import values
 
     lam = search.regularisation(regularisation)
-    call = partial(samples_needed, model.model(), on_failure="keep", **crew.given())
+    call = partial(samples_needed, model.model(), on_failure="keep", **workers.given())
     goal = {"target_error": values("--target", target), "regularisation": lam}
     compute("needed", call, ratios, output, names=lambda: (*OF_SAMPLES, "status"), **goal)
 
@@ -133,7 +135,7 @@ def samples_needed_command(
 @command()
 @spread
 def bayes(
-    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, crew: CrewOptions
+    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, workers: WorkerOptions
 ) -> None:
     """Find the least error that any method could reach on the Gaussian-equivalent data.
 
@@ -141,5 +143,5 @@ def bayes(
     """
     from hiddenmanifold.api.bayes_optimal import bayes_optimal
 
-    call = partial(bayes_optimal, model.model(), on_failure="keep", **crew.given())
+    call = partial(bayes_optimal, model.model(), on_failure="keep", **workers.given())
     compute("bayes", call, ratios, output)

@@ -13,7 +13,6 @@ from hiddenmanifold.cli.exit_codes import Code, OneSentence
 from hiddenmanifold.cli.option_groups import WithIngredients, spread
 from hiddenmanifold.cli.options import (
     OUTPUT,
-    CrewOptions,
     FittedRegularisation,
     FittedRegularisationOrOptimal,
     ModelOptions,
@@ -28,6 +27,7 @@ from hiddenmanifold.cli.options import (
     SearchOptions,
     SimulatedRatioOptions,
     SimulationOptions,
+    WorkerOptions,
     observed,
 )
 
@@ -126,7 +126,7 @@ def predict(
     regularisation: RegularisationOrOptimal,
     search: SearchOptions,
     output: OutputOptions,
-    crew: CrewOptions,
+    workers: WorkerOptions,
     observables: Observables = None,
 ) -> None:
     """Predict test and training errors in the limit of many samples, features and dimensions.
@@ -138,7 +138,7 @@ def predict(
 
     lam = search.regularisation(regularisation)
     step = "optimal" if regularisation.strip() == "optimal" else "predict"
-    shared = {**crew.given(), **observed(observables)}
+    shared = {**workers.given(), **observed(observables)}
     call = partial(predict, model.model(), on_failure="keep", **shared)
     compute(step, call, ratios, output, regularisation=lam)
 
@@ -151,7 +151,7 @@ def sensitivity(
     ratios: RatioOptions,
     regularisation: Regularisation,
     output: OutputOptions,
-    crew: CrewOptions,
+    workers: WorkerOptions,
     observables: Observables = None,
 ) -> None:
     """Predict how the errors respond to more regularisation, samples or features.
@@ -163,7 +163,7 @@ def sensitivity(
     from hiddenmanifold.cli.values import values
 
     lam = values("--regularisation", regularisation)
-    shared = {**crew.given(), **observed(observables)}
+    shared = {**workers.given(), **observed(observables)}
     call = partial(sensitivity, model.model(), on_failure="keep", **shared)
     compute("sensitivity", call, ratios, output, regularisation=lam)
 
@@ -176,7 +176,7 @@ def simulate(
     ratios: SimulatedRatioOptions,
     regularisation: FittedRegularisation,
     size: SimulationOptions,
-    crew: CrewOptions,
+    workers: WorkerOptions,
     output: OutputOptions,
     per_seed: Annotated[
         bool,
@@ -202,7 +202,7 @@ def simulate(
     grid = {**ratios.given(), "regularisation": values("--regularisation", regularisation)}
     call = partial(simulate, model.model(), **observed(observables))
     check(output, grid, lambda: summary(call(**size.rehearsal(), **_one_of(grid))))
-    ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
+    ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
 
 
@@ -215,7 +215,7 @@ def compare(
     regularisation: FittedRegularisationOrOptimal,
     search: SearchOptions,
     size: SimulationOptions,
-    crew: CrewOptions,
+    workers: WorkerOptions,
     output: OutputOptions,
     observables: Observables = None,
 ) -> None:
@@ -231,7 +231,7 @@ def compare(
     chosen = model.model()
     call = partial(compare, chosen, **observed(observables))
     check(output, grid, lambda: call(**size.rehearsal(), **_one_of(grid)))
-    ds = with_bar(partial(call, **size.given(), **crew.given(), **grid))
+    ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))
 
 

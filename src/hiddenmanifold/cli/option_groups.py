@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperOption
 
 from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.exit_codes import reporting
-from hiddenmanifold.cli.options import CrewOptions
+from hiddenmanifold.cli.options import WorkerOptions
 
 NAMES = " Names, with their keys: "
 
@@ -57,7 +57,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
                 for name, group in groups.items()
             }
             for group in gathered.values():
-                if isinstance(group, CrewOptions):
+                if isinstance(group, WorkerOptions):
                     stack.enter_context(group.hired())
             command(**gathered, **given)
 

@@ -252,7 +252,7 @@ class SimulationOptions:
 
 
 @dataclass
-class CrewOptions:
+class WorkerOptions:
     """Who does the work."""
 
     workers: Workers = None

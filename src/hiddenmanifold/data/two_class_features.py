@@ -21,7 +21,7 @@ from hiddenmanifold.features.projections import Gaussian
 from hiddenmanifold.features.spectral_sums import Sums, discrete
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.teachers import Mixture
 from hiddenmanifold.teachers.mixture import FARTHEST
@@ -168,7 +168,7 @@ def mixed(features: Within, prior: float, loss: Loss, n: Array, lam: Array) -> C
         model = Model(features=features, teacher=teacher, loss=loss, intercept=True)
         points = Points.of((n[some] - spent) / features.p, np.ones(len(some)), lam[some])
         observables = {"test_loss": REGISTRY["test_loss"].expected}
-        return asymptotics(model, points, Crew(1), observables=observables)
+        return asymptotics(model, points, Workers(1), observables=observables)
 
     found = solved(features, np.arange(len(n)), 0.0)
     lost = np.flatnonzero(found["status"] != Status.CONVERGED)

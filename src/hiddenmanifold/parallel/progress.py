@@ -27,13 +27,13 @@ class Progress:
 
     Parameters
     ----------
-    shown : bool, optional
+    visible : bool, optional
         Whether to show anything; by default if standard error is a terminal.
     label : str
         What is being done.
     """
 
-    shown: bool | None = None
+    visible: bool | None = None
     label: str = "computing"
     done: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
@@ -42,14 +42,14 @@ class Progress:
     _bar: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if self.shown is None:
-            self.shown = sys.stderr.isatty()
-        if not isinstance(self.shown, bool):
-            raise InvalidArgumentError("progress", self.shown, "True, False or None")
+        if self.visible is None:
+            self.visible = sys.stderr.isatty()
+        if not isinstance(self.visible, bool):
+            raise InvalidArgumentError("progress", self.visible, "True, False or None")
 
     def announce(self, what: str, seconds: float) -> None:
         """Say beforehand what takes long, very roughly how long."""
-        if self.shown and seconds > LONG:
+        if self.visible and seconds > LONG:
             print(f"{what}; very roughly {_clock(seconds)} to go", file=sys.stderr)
 
     @contextmanager
@@ -67,7 +67,7 @@ class Progress:
         """So many more are done."""
         self.done += jobs
         now = time.monotonic()
-        if self.shown and now - self._began > PATIENCE and now - self._drawn > INTERVAL:
+        if self.visible and now - self._began > PATIENCE and now - self._drawn > INTERVAL:
             self._drawn = now
             self._draw()
 

@@ -21,7 +21,7 @@ from concurrent.futures import (
 )
 from concurrent.futures import wait as wait_for
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import isroutine
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection, wait
@@ -50,8 +50,7 @@ class LostWorkerError(HiddenManifoldError, BrokenExecutor):
     """A worker ended before its work was done."""
 
 
-@dataclass
-class Crew:
+class Workers:
     """Who runs jobs: processes of this machine, or an executor. Results do not depend on it.
 
     Parameters
@@ -67,6 +66,8 @@ class Crew:
     ----------
     used : int
         How many workers shared the jobs of one call, at most.
+    progress : Progress
+        How far the jobs are.
 
     Raises
     ------
@@ -76,21 +77,18 @@ class Crew:
         If a worker dies.
     """
 
-    workers: int | None = None
-    executor: Any = None
-    progress: bool | None = False
-    used: int = field(default=1, init=False)
-    shown: Progress = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.workers is not None:
-            self.workers = check_count("workers", self.workers)
-        if hasattr(self.executor, "get_executor"):  # a client of Dask
-            self.executor = self.executor.get_executor(pure=False)
-        if self.executor is not None and not isinstance(self.executor, Executor):
+    def __init__(
+        self, workers: int | None = None, executor: Any = None, progress: bool | None = False
+    ) -> None:
+        self.count = None if workers is None else check_count("workers", workers)
+        if hasattr(executor, "get_executor"):  # a client of Dask
+            executor = executor.get_executor(pure=False)
+        if executor is not None and not isinstance(executor, Executor):
             allowed = "a concurrent.futures.Executor or a dask.distributed.Client"
-            raise InvalidArgumentError("executor", self.executor, allowed)
-        self.shown = Progress(self.progress)
+            raise InvalidArgumentError("executor", executor, allowed)
+        self.executor = executor
+        self.progress = Progress(progress)
+        self.used = 1
 
     def run(self, jobs: Sequence[Job[R]]) -> list[R]:
         """The results of all jobs, in their order."""
@@ -106,13 +104,13 @@ class Crew:
         hold the interpreter's lock most of the time.
         """
         places = set()
-        with self.shown.of(len(jobs)), closing(self._outcomes(jobs, threads)) as outcomes:
+        with self.progress.of(len(jobs)), closing(self._outcomes(jobs, threads)) as outcomes:
             for number, outcome in outcomes:
                 places.add(outcome.place)
                 self.used = max(self.used, len(places))
                 if outcome.error is not None:
                     raise outcome.error
-                self.shown.advance()
+                self.progress.advance()
                 yield number, outcome.result
 
     def at_once(self, jobs: int, *, threads: bool = False) -> int:
@@ -120,7 +118,7 @@ class Crew:
         divided = can_fork() or (threads and not current_process().daemon)
         if self.executor is not None or not divided:
             return 1
-        return max(1, min(self.workers or os.cpu_count() or 1, jobs))
+        return max(1, min(self.count or os.cpu_count() or 1, jobs))
 
     def _outcomes(self, jobs: Jobs, threads: bool) -> Outcomes:
         if self.executor is not None:

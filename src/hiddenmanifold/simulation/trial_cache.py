@@ -14,7 +14,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.simulation.experiment import Trial
 from hiddenmanifold.storage import SHOWING, Row, Store, fingerprint, sources_digest
 
@@ -109,7 +109,7 @@ class Collected:
     reused: int
 
 
-def collect(trials: Sequence[Trial], crew: Crew, store: Store | None = None) -> Collected:
+def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = None) -> Collected:
     """Run trials that share a model and have as many regularisations each, or recall them.
 
     Results are written to the store as they come. A Ctrl-C leaves the others undone, and what they
@@ -123,7 +123,7 @@ def collect(trials: Sequence[Trial], crew: Crew, store: Store | None = None) -> 
         with (
             one_thread,
             store.writing() if store else nullcontext(list) as write,
-            closing(crew.finished(jobs, threads=True)) as finished,
+            closing(workers.finished(jobs, threads=True)) as finished,
         ):
             for i, result in finished:
                 write(memory.learn(*left[i], result))

@@ -13,7 +13,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory import limits
 from hiddenmanifold.theory.features_side import overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.channel import BinaryChannel, Channel, LinearChannel
@@ -84,7 +84,7 @@ class Batch:
 def asymptotics(
     model: Model,
     points: Points,
-    crew: Crew | None = None,
+    workers: Workers | None = None,
     *,
     slopes: Sequence[str] = (),
     observables: Mapping[str, Observed] | None = None,
@@ -93,14 +93,14 @@ def asymptotics(
     """Every predicted quantity at each of some points, limits included.
 
     The `slopes` are parameters, out of `PARAMETERS`, by whose logarithm to differentiate the
-    errors and the `observables`, which are more to predict by name. By default the crew has one
-    process per core. Solutions at positive λ may be known almost: `start` (points, unknowns).
+    errors and the `observables`, which are more to predict by name. By default there is one
+    worker per core. Solutions at positive λ may be known almost: `start` (points, unknowns).
     """
     columns: Columns = {}
     for part in limits.parts(model, points):
         request = Request(tuple(slopes), dict(observables or {}), part.loss, part.scale)
         near = None if start is None or np.isnan(start[part.index]).any() else start[part.index]
-        found = limits.finished(part, _solved(part, crew or Crew(), request, near))
+        found = limits.finished(part, _solved(part, workers or Workers(), request, near))
         if part.phase in limits.REFUSED:
             found["status"][:] = limits.REFUSED[part.phase]
         failed = found["status"] != Status.CONVERGED
@@ -111,7 +111,7 @@ def asymptotics(
     return limits.settled(columns, *limits.negligible(model, points))
 
 
-def _solved(part: limits.Part, crew: Crew, request: Request, start: Array | None) -> Columns:
+def _solved(part: limits.Part, workers: Workers, request: Request, start: Array | None) -> Columns:
     """Every predicted quantity at finite parameters."""
     model, points, together = part.model, part.points, channel_of(part.model).batch
 
@@ -119,7 +119,7 @@ def _solved(part: limits.Part, crew: Crew, request: Request, start: Array | None
         # the same batches whoever runs them, so that results are the same to the bit
         chunks = np.array_split(index, -(-len(index) // together))
         batches = [Batch(model, points[chunk], solver(chunk), request) for chunk in chunks]
-        found = crew.run(batches)
+        found = workers.run(batches)
         return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
 
     def solver(chunk: Integers) -> Solver:

@@ -29,7 +29,7 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.features.posterior import Sight
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.bayes.label_information import (
     STEP,
     TABLE_LEVEL,
@@ -158,7 +158,9 @@ class Batch:
             return _columns(self.equations.labels, _best(self.equations, self.table))
 
 
-def bayes_optimal(model: Model, alpha: Array, gamma: Array, crew: Crew | None = None) -> Columns:
+def bayes_optimal(
+    model: Model, alpha: Array, gamma: Array, workers: Workers | None = None
+) -> Columns:
     """Errors of the Bayes-optimal predictor, its overlap and certificates, at each n/p and d/p."""
     labels, features = labels_of(model.teacher), model.features
     points = len(alpha)
@@ -170,7 +172,7 @@ def bayes_optimal(model: Model, alpha: Array, gamma: Array, crew: Crew | None = 
         seen = [(features.sight(gamma[part]), alpha[part]) for part in parts]
         batches = [Equations(labels, s, np.log(a / s.directions)) for s, a in seen]
         table = tabulated(batches)
-    found = (crew or Crew()).run([Batch(batch, table) for batch in batches])
+    found = (workers or Workers()).run([Batch(batch, table) for batch in batches])
     return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, least_of_each, refined_minima
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.best_lambda.gaps import least
 from hiddenmanifold.theory.best_lambda.path import Path
 from hiddenmanifold.theory.best_lambda.walk import walk
@@ -59,7 +59,7 @@ class ErrorByLambda:
     model: Model
     points: Points
     target: str
-    crew: Crew
+    workers: Workers
     observables: Mapping[str, Observed] = field(default_factory=dict)
 
     def __getitem__(self, some: Integers | Booleans) -> ErrorByLambda:
@@ -71,7 +71,7 @@ class ErrorByLambda:
         found = asymptotics(
             self.model,
             points,
-            self.crew,
+            self.workers,
             slopes=("regularisation",),
             observables=self.observables,
         )
@@ -80,14 +80,14 @@ class ErrorByLambda:
     def limit(self, lam: float) -> Array:
         """Error at one λ, zero and infinity included, at every point."""
         points = self.points.at(np.full(len(self.points), lam))
-        found = asymptotics(self.model, points, self.crew, observables=self.observables)
+        found = asymptotics(self.model, points, self.workers, observables=self.observables)
         error: Array = found[self.target]
         return error
 
 
 @dataclass(frozen=True)
 class Descent:
-    """The search along the path, from one λ down to another, of some points: work for a crew."""
+    """The search along the path, from one λ down to another, of some points: one job."""
 
     model: Model
     points: Points
@@ -161,7 +161,7 @@ def optimum(
     `asymptotics`, and include what is made least.
     """
     predicted = partial(
-        asymptotics, errors.model, crew=errors.crew, slopes=slopes, observables=observables
+        asymptotics, errors.model, workers=errors.workers, slopes=slopes, observables=observables
     )
     points, path = errors.points, _followed(errors, low, high)
     lam, lost, top = path["lam"], path["lost"].astype(bool), path["top"]
@@ -225,7 +225,7 @@ def _descended(errors: ErrorByLambda, low: float, high: float) -> Columns:
     """What `Descent` says of all points."""
     count = len(errors.points)
     starts = errors.points.at(np.full(count, min(high, HUGE)))
-    parts = errors.crew.run(
+    parts = errors.workers.run(
         [
             Descent(errors.model, starts[chunk], errors.target, errors.observables, low)
             for chunk in np.array_split(np.arange(count), -(-count // TOGETHER))

@@ -10,7 +10,7 @@ from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.crossings import bridged, descents
 from hiddenmanifold.numerics.minima import Samples
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
 from hiddenmanifold.theory.points import HUGE, Points
 
@@ -30,13 +30,13 @@ class BestError:
 
     model: Model
     delta: Array
-    crew: Crew
+    workers: Workers
 
     def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """The error and its slope by t, which an optimal λ does not change."""
         alpha = np.exp(-t)
         points = Points.of(alpha, alpha / self.delta[point], np.full_like(t, np.nan), t >= END)
-        errors = ErrorByLambda(self.model, points, "generalisation_error", self.crew)
+        errors = ErrorByLambda(self.model, points, "generalisation_error", self.workers)
         found = optimum(errors, 0.0, np.inf, slopes=("p",))[1]
         return found["generalisation_error"], found["generalisation_error_by_log_p"]
 
@@ -46,10 +46,10 @@ class BestError:
 
 
 def fewest_features(
-    model: Model, n_over_d: Array, within: float, crew: Crew
+    model: Model, n_over_d: Array, within: float, workers: Workers
 ) -> tuple[Columns, Booleans]:
     """Fewest p/n with an error `within` of the kernel limit, both errors, and what was missed."""
-    errors, points = BestError(model, n_over_d, crew), np.arange(len(n_over_d))
+    errors, points = BestError(model, n_over_d, workers), np.arange(len(n_over_d))
     scan = errors.scan(points, np.append(MANY, END))
     limit, samples = scan[scan.t == END].value, scan[scan.t < END]
     above = ~(samples.value <= (1.0 + within) * limit[samples.point])

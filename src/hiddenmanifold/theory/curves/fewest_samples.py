@@ -10,7 +10,7 @@ from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.crossings import bridged, descents, with_turns
 from hiddenmanifold.numerics.minima import Samples
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
 from hiddenmanifold.theory.curves.peak import AROUND, ErrorByFeatures, at_threshold, threshold
 from hiddenmanifold.theory.limits import Phase, fitted_phase
@@ -45,15 +45,15 @@ class ErrorBySamples:
     gamma: Array
     lam: Array
     bounds: tuple[float, float] | None
-    crew: Crew
+    workers: Workers
 
     def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """The error and its slope by t, which an optimal λ does not change."""
         points = Points.of(np.exp(t), self.gamma[point], self.lam[point], t >= END)
         if self.bounds is None:
-            found = asymptotics(self.model, points, self.crew, slopes=("n",))
+            found = asymptotics(self.model, points, self.workers, slopes=("n",))
         else:
-            errors = ErrorByLambda(self.model, points, ERROR, self.crew)
+            errors = ErrorByLambda(self.model, points, ERROR, self.workers)
             _, found = optimum(errors, *self.bounds, slopes=("n",))
         return found[ERROR], found[f"{ERROR}_by_log_n"]
 
@@ -105,7 +105,7 @@ def _turning(curve: ErrorBySamples) -> Samples:
 def _at_fixed_lambda(curve: ErrorBySamples) -> Samples:
     """The same for a fixed λ, at which curves may have narrow peaks."""
     model, gamma, lam = curve.model, curve.gamma, curve.lam
-    features = ErrorByFeatures(model, "d_over_p", gamma, lam, curve.crew)
+    features = ErrorByFeatures(model, "d_over_p", gamma, lam, curve.workers)
     separating = fitted_phase(model)[0] in (Phase.SEPARATED, Phase.DIVERGING)
     place, zero = -threshold(features, separating), np.equal(lam, 0.0)
     latent = np.log(gamma)  # features that are almost linear also peak at n = d

@@ -10,7 +10,7 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples, hidden_turns, least_of_each, refined_minima
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.points import Points
@@ -40,7 +40,7 @@ class ErrorByFeatures:
     held: str
     ratio: Array
     lam: Array
-    crew: Crew
+    workers: Workers
 
     def __getitem__(self, some: Booleans) -> ErrorByFeatures:
         return replace(self, ratio=self.ratio[some], lam=self.lam[some])
@@ -55,7 +55,7 @@ class ErrorByFeatures:
     def __call__(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """Minus the error and its slope by t."""
         along, sign = ("p", 1.0) if self.held == "n_over_d" else ("n", -1.0)
-        found = asymptotics(self.model, self.points(point, t), self.crew, slopes=(along,))
+        found = asymptotics(self.model, self.points(point, t), self.workers, slopes=(along,))
         slope = sign * found[f"generalisation_error_by_log_{along}"]
         return -found["generalisation_error"], -slope
 
@@ -64,7 +64,7 @@ class ErrorByFeatures:
         if not point.size:
             return np.empty(0)
         points = self.points(point, t)
-        error: Array = asymptotics(self.model, points, self.crew)["generalisation_error"]
+        error: Array = asymptotics(self.model, points, self.workers)["generalisation_error"]
         return error
 
 
@@ -157,7 +157,7 @@ def threshold(curve: ErrorByFeatures, separating: bool) -> Array:
     model, ratio = curve.model, curve.ratio
     with np.errstate(divide="ignore", invalid="ignore"):
         if separating:
-            found = np.log(thresholds(Line.of(model), curve.held, ratio, curve.crew)[0])
+            found = np.log(thresholds(Line.of(model), curve.held, ratio, curve.workers)[0])
         elif curve.held == "d_over_p":
             found = -np.log(model.features.visible(ratio).rank)
         else:  # noiseless features are no more independent than d

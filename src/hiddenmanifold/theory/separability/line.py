@@ -12,7 +12,7 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.parallel.workers import Crew
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.teachers import BinaryTeacher, binary
 from hiddenmanifold.theory.points import RATIOS
 from hiddenmanifold.theory.separability.direction import Direction, least
@@ -154,13 +154,13 @@ class Stretch:
             return self.line.n_over_d(self.given**-to_alpha)
 
 
-def thresholds(line: Line, ratio: str, given: Array, crew: Crew) -> tuple[Array, Booleans]:
+def thresholds(line: Line, ratio: str, given: Array, workers: Workers) -> tuple[Array, Booleans]:
     """Thresholds at each value of the named ratio, and whether they were found.
 
     They are n/d where the ratio is one of p and n, else p/n.
     """
     # the same batches whoever runs them, so that results are the same to the bit
     chunks = np.array_split(given, -(-len(given) // BATCH))
-    found = crew.run([Stretch(line, ratio, chunk) for chunk in chunks])
+    found = workers.run([Stretch(line, ratio, chunk) for chunk in chunks])
     value, good = (np.concatenate(column) for column in zip(*found, strict=True))
     return value, good
