@@ -69,7 +69,7 @@ def test_it_prints_diagnosis_curve_and_plan_of_the_library_and_draws_them(path, 
     assert f"{curve.generalisation_error_leave_one_out:.2f} ±" in out
     assert hm.plan(data, target_error=1.0).sentence in out
     drawing = (tmp_path / "a.svg").read_text()
-    words = ("± one standard deviation", "measured on rows held out", "leave-one-out")
+    words = ("± one standard deviation", "measured on held-out rows", "leave-one-out")
     for text in (*words, "mean square error", "120 samples of 6 features"):
         assert text in drawing
 
@@ -115,14 +115,14 @@ def test_a_refusal_ends_with_its_reasons_unless_it_is_overruled(table, tmp_path)
     pd.concat([table] * 2).to_csv(path, index=False)
     result = run(path, "--seeds", 0, code=Code.INCOMPLETE)
     assert "nothing is predicted beyond these 240 samples" in told(result)
-    assert "copies: rows are there more than once" in told(result)
+    assert "duplicate rows: some rows are duplicates" in told(result)
     assert "\n 240 " in result.stdout
     assert "\n 480 " not in result.stdout
     kept = run(path, "--seeds", 0, "--keep").stdout
     assert [line.split()[-1] for line in kept.splitlines() if line.startswith(" 1920 ")] == [
         "refused"
     ]
-    assert "with the N = 240 samples at hand" in kept
+    assert "with the N = 240 samples given" in kept
 
 
 @pytest.mark.filterwarnings("default")

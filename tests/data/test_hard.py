@@ -42,7 +42,7 @@ def test_planted_outliers(loss):
     X, y = classes()
     X[:3] *= 100
     data, ds = answered(X, y, loss)
-    refused(data, loss, "carriers: it should be so that no few rows decide the fit")
+    refused(data, loss, "effective rows: a few rows determine the fit")
     assert ds.status.values[1] == 2
     bar = (ds.generalisation_error_high - ds.generalisation_error_low).values
     assert (bar > 0.2).all()
@@ -52,7 +52,7 @@ def test_planted_outliers(loss):
 def test_duplicate_rows(loss):
     X, y = classes()
     data, _ = answered(np.vstack([X, X[:40]]), np.append(y, y[:40]), loss)
-    refused(data, loss, "copies: rows are there more than once")
+    refused(data, loss, "duplicate rows: some rows are duplicates")
 
 
 @LOSSES
@@ -84,7 +84,7 @@ def test_sixty_rows(loss):
 def test_ten_thousand_columns(loss):
     X, y = classes(100, 10_000)
     data, ds = answered(X * np.arange(1, 10_001) ** -0.5, y, loss, regularisation=1e-3)
-    assert data.diagnosis["tail"].verdict == "warn"
+    assert data.diagnosis["spectral tail"].verdict == "warn"
     assert abs(ds.generalisation_error[0] - ds.generalisation_error_leave_one_out) < 0.1
 
 

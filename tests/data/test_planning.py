@@ -51,7 +51,7 @@ def test_noise_is_not_lowered_by_samples(noisy):
     plan = hm.plan(noisy, target_error=0.1)
     assert plan.limited_by == "features"
     assert (plan.n, plan.n_low, plan.n_high) == (math.inf, math.inf, math.inf)
-    assert "out of reach of more samples alone" in plan.sentence
+    assert "cannot be reached with more samples alone" in plan.sentence
     assert plan.regularisation == noisy.best_regularisation
 
 
@@ -68,7 +68,7 @@ def test_a_plan_says_what_guessing_the_larger_class_gives():
     rng = np.random.default_rng(4)
     y = np.where(np.arange(200) < 30, "fraud", "fine")
     data = hm.Data(rng.normal(size=(200, 3)) + (y == "fraud")[:, None], y)
-    assert "with 8N; always guessing fine gives 0.15." in hm.plan(data, target_gain=0.1).sentence
+    assert "with 8N; always predicting fine gives 0.15." in hm.plan(data, target_gain=0.1).sentence
 
 
 def test_crossings():
@@ -84,8 +84,8 @@ def test_crossings():
     [
         ((500.0, 200.0, 900.0), "needs about 500 samples (200 to 900)"),
         ((512.0, 208.0, math.inf), "at least 210 samples, most likely about 510; the upper end is"),
-        ((math.inf, 2345.0, math.inf), "at least 2300 samples, and is perhaps out of reach"),
-        ((math.inf,) * 3, "out of reach of more samples alone"),
+        ((math.inf, 2345.0, math.inf), "at least 2300 samples and may be out of reach"),
+        ((math.inf,) * 3, "cannot be reached with more samples alone"),
     ],
 )
 def test_intervals_in_words(n, words):

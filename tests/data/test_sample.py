@@ -164,17 +164,17 @@ def refusals(X, y):
 def test_a_few_rows_that_decide_are_noticed():
     wild = X.copy()
     wild[:3] *= 100
-    assert "carriers" in refusals(wild, Y)
+    assert "effective rows" in refusals(wild, Y)
     labels = Y.copy()
     labels[:2] += 30
     assert "heavy tails" in refusals(X, labels)
 
 
 def test_copies_are_noticed():
-    assert refusals(np.vstack([X, X[:30]]), np.append(Y, Y[:30])) >= {"copies"}
-    assert "copies" not in refusals(np.vstack([X, X[:2]]), np.append(Y, Y[:2]))
+    assert refusals(np.vstack([X, X[:30]]), np.append(Y, Y[:30])) >= {"duplicate rows"}
+    assert "duplicate rows" not in refusals(np.vstack([X, X[:2]]), np.append(Y, Y[:2]))
     other = Y[:30] + 1.0  # the same features with another label are no copy
-    assert "copies" not in refusals(np.vstack([X, X[:30]]), np.append(Y, other))
+    assert "duplicate rows" not in refusals(np.vstack([X, X[:30]]), np.append(Y, other))
 
 
 def test_rows_of_two_kinds_fail_the_backtest():

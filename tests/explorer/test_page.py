@@ -26,11 +26,12 @@ def test_what_is_drawn_is_what_the_library_predicts_and_a_sentence_says_it(watch
     (curve,) = page.traces()
     np.testing.assert_allclose(curve["y"], predicted(curve["x"], loss="square"), rtol=1e-9)
     page.until(
-        "document.querySelector('#sentence').innerText.startsWith('Peak at p/n = 0.999, where')"
+        "document.querySelector('#sentence').innerText"
+        ".startsWith('The error peaks at p/n = 0.999, where')"
     )
     said = page.page.inner_text("#sentence")
     assert "as many features as samples" in said
-    assert "removes it" in said
+    assert "removes the peak" in said
     page.until("document.querySelector('#graph .annotation-text') !== null")
     assert "separable at p/n = 0.368" in page.page.text_content("#graph .annotation-text")
 
@@ -102,7 +103,7 @@ def test_a_preset_a_heat_map_and_its_line(watched):
 
 def test_the_tab_of_the_peak_chooses_an_axis_that_suits_it(watched):
     page = watched.show("points=3&loss=square")
-    page.page.get_by_text("place of the peak", exact=True).click()
+    page.page.get_by_text("position of the peak", exact=True).click()
     page.until(
         "location.search.includes('quantity=peak') && location.search.includes('x=n_over_d')"
     )
@@ -182,7 +183,7 @@ def test_exports_of_the_page(watched):
     page = watched.show("points=5&dots=2&seeds=2&d=20&regularisation=0.1&high=2")
     page.page.get_by_role("button", name="Simulate").click()
     page.until("document.querySelector('#told').innerText.startsWith('done: 2 points')")
-    page.page.get_by_text("Take it with you").click()
+    page.page.get_by_text("Export", exact=True).click()
     page.until("document.querySelector('#python').innerText.includes('hm.compare')")
     names = {}
     exec(page.page.inner_text("#python").rpartition("hm.plot")[0], names)

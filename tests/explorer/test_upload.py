@@ -136,8 +136,7 @@ def test_where_nothing_can_be_said_beyond_the_sample_nothing_is_drawn(table):
     assert max(found["data"][2]["x"]) == pytest.approx(2 * N)
     assert found["annotations"][0]["xanchor"] == "right"  # the axis ends there
     assert (
-        "Nothing is predicted beyond these samples: rows are there more than once"
-        in (found["sentence"])
+        "Predictions for more samples are refused: some rows are duplicates" in (found["sentence"])
     )
 
 
@@ -148,7 +147,7 @@ def test_a_rare_class_is_measured_if_half_of_the_rows_show_enough_of_it(rows, ra
     y = np.where(np.arange(rows) < rare, "fraud", "fine")
     table = pd.DataFrame(rng.normal(size=(rows, 3)) + (y == "fraud")[:, None]).assign(y=y)
     found = data_panel.learned("a.csv", as_csv(table), "", "", 0.1)
-    measured = [trace for trace in found["data"] if "left out" in trace.get("name", "")]
+    measured = [trace for trace in found["data"] if "held-out" in trace.get("name", "")]
     assert [len(trace["x"]) for trace in measured] == [dots] * bool(dots)
     assert ("hm.backtest" in found["python"]) == bool(dots)
 

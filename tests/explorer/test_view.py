@@ -156,27 +156,27 @@ def test_words_at_the_threshold_stay_within_the_axes(high, anchor):
 
 def test_sentences_say_what_is_seen():
     assert sentence.sentence(view("points=30&regularisation=0")).startswith(
-        "Peak at p/n = 0.368, where the data become separable; the best λ, 0.3"
+        "The error peaks at p/n = 0.368, where the data become separable; the optimal λ (0.3"
     )
     hidden = sentence.sentence(view("points=30&regularisation=0.1"))
-    assert "without a peak. At λ → 0⁺ a peak stands at p/n = 0.368" in hidden
+    assert "without a peak. As λ → 0⁺ the error peaks at p/n = 0.368" in hidden
     faint = sentence.sentence(view(PRESETS[0].query))  # the low bump of Figure 1 is a peak
-    assert faint.startswith("Peak at p/n = 0.37")
+    assert faint.startswith("The error peaks at p/n = 0.37")
     ridge = sentence.sentence(view("points=60&loss=square"))
     assert "where there are as many features as samples" in ridge
     least = sentence.sentence(view("x=regularisation&low=1e-4&high=10&loss=square&points=20"))
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
     best = hm.predict(model, n_over_d=3.0, p_over_n=0.5, regularisation="optimal")
     error, lam = float(best.generalisation_error), float(best.optimal_regularisation)
-    assert least.startswith(f"Least error {error:.3g} at λ = {lam:.3g}; as λ → 0⁺")
+    assert least.startswith(f"The smallest error is {error:.3g}, at λ = {lam:.3g}; as λ → 0⁺")
     heat = sentence.sentence(view("mode=map&y=n_over_d&loss=square&points=6"))
-    assert heat.startswith("Least generalisation error")
+    assert heat.startswith("The smallest generalisation error is")
     moved = sentence.sentence(
         view("quantity=peak&x=n_over_d&low=1&high=3&points=2&regularisation=0")
     )
     places = hm.separability_threshold(model, n_over_d=[1.0, 3.0]).values  # where it is at 0⁺
     logistic = [f"{place:.3g} at n/d = {x}" for place, x in zip(places, (1, 3), strict=True)]
-    assert moved == f"The place of the peak falls from {' to '.join(logistic)}."
+    assert moved == f"The position of the peak falls from {' to '.join(logistic)}."
 
 
 def test_a_peak_stands_above_both_sides():

@@ -70,7 +70,7 @@ def test_a_comparison_is_drawn_over_the_learning_curve(data, curve):
     expected = check.generalisation_error.values[0]
     np.testing.assert_array_equal(held_out.lines[0].get_xydata(), [[30, *expected]])
     assert left_out.lines[0].get_xdata() == [120]
-    assert texts_of(axis)[-2:] == ["measured on rows held out", "leave-one-out"]
+    assert texts_of(axis)[-2:] == ["measured on held-out rows", "leave-one-out"]
     assert axis.get_ylabel() == "mean square error"
 
 

@@ -1,4 +1,4 @@
-"""Whether a sample can be trusted to speak for more of its kind, each reason in a sentence."""
+"""Can this sample be extrapolated to more rows? Ten checks, each with a sentence."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from hiddenmanifold.data.sample import Data
 
 Verdict = Literal["pass", "warn", "refuse"]
-FEWEST_CARRIERS = 0.05
-"""Least part of the rows that must carry a fit, for others to be like it."""
-DECIDED = (
-    "no few rows decide the fit: look for outliers, columns of quite different scales "
-    "(scale='standard'), or columns that are zero but for a few rows"
+MIN_EFFECTIVE_ROWS = 0.05
+"""Smallest effective number of rows, as a fraction of N, for which the fit is representative."""
+REMEDY = (
+    "remove outliers, standardise columns of different scales (scale='standard'), or drop columns "
+    "that are zero in almost every row"
 )
+"""Advice for a sample in which a few rows determine the fit."""
 COLUMNS = ("question", "value", "allowed", "verdict", "meaning")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One row: what was asked, its value, what is allowed, the verdict, and what it means."""
+    """The outcome of one check: its value, the allowed range, the verdict and its meaning."""
 
     question: str
     value: float
@@ -40,8 +41,8 @@ class Finding:
     def judged(
         cls, question: str, value: float, most: float, verdict: Verdict, meanings: tuple[str, str]
     ) -> Finding:
-        """A value that should be at most so much, and what it means if it is and if it is not."""
-        good = abs(value) <= most  # NaN is not
+        """Compare a value with a limit; `meanings` has a sentence for success and for failure."""
+        good = abs(value) <= most  # False for NaN
         return cls(
             question, value, f"at most {most:.3g}", "pass" if good else verdict, meanings[not good]
         )
@@ -49,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The findings about a sample; a refusal among them says not to extrapolate."""
+    """The findings about a sample; a single refusal forbids extrapolation."""
 
     findings: tuple[Finding, ...]
 
@@ -64,21 +65,21 @@ class Diagnosis:
 
     @property
     def usable(self) -> bool:
-        """Whether nothing speaks against predictions for other sizes."""
+        """Whether predictions at other sizes are allowed: no check refused."""
         return not self.refusals
 
     @property
     def refusals(self) -> tuple[Finding, ...]:
-        """What speaks against."""
+        """Findings that forbid predictions beyond the sample."""
         return tuple(f for f in self.findings if f.verdict == "refuse")
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What calls for care."""
+        """Findings that call for caution."""
         return tuple(f for f in self.findings if f.verdict == "warn")
 
     def to_dict(self) -> dict[str, list[object]]:
-        """Columns of the table, as `pandas.DataFrame` takes them."""
+        """The findings as columns, for `pandas.DataFrame`."""
         return {name: [getattr(f, name) for f in self.findings] for name in COLUMNS}
 
     def __str__(self) -> str:
@@ -87,7 +88,7 @@ class Diagnosis:
             f"{f.verdict:7} {f.question:{wide}} {f.value:9.3g}  ({f.allowed}) {f.meaning}"
             for f in self.findings
         ]
-        word = "usable" if self.usable else "not usable beyond the sample"
+        word = "usable" if self.usable else "cannot be extrapolated beyond the sample"
         return "\n".join([*lines, f"→ {word}"])
 
     __repr__ = __str__
@@ -95,12 +96,12 @@ class Diagnosis:
 
 @one_thread
 def diagnose(data: Data) -> Diagnosis:
-    """Ask all questions; if the spectrum cannot be read, only the one that says so."""
+    """Run all checks; if no spectrum can be estimated, only the check that explains why."""
     readable = data.ridge.whole_path.trusted.any()
-    return Diagnosis(tuple(ask(data) for ask in (QUESTIONS if readable else (_carriers,))))
+    return Diagnosis(tuple(ask(data) for ask in (QUESTIONS if readable else (_effective_rows,))))
 
 
-# the questions of a diagnosis; those that refuse had their limits set on real data
+# The checks of a diagnosis; the limits of those that refuse were set on real data.
 
 
 def _backtest(data: Data) -> Finding:
@@ -110,9 +111,9 @@ def _backtest(data: Data) -> Finding:
         0.15,
         "refuse",
         (
-            "half of the sample predicts the error of the whole",
-            "half of the sample does not predict the error of the whole: rows are unlike one "
-            "another, or few of them decide",
+            "predictions from half of the sample agree with the error of the whole sample",
+            "predictions from half of the sample disagree with the error of the whole sample: the "
+            "rows are heterogeneous, or a few of them dominate",
         ),
     )
 
@@ -122,7 +123,7 @@ def _heavy_tails(data: Data) -> Finding:
     left_out = path.left_out[:, 0]
     square = left_out**2
     value = float(square.std() / square.mean()) if square.any() else 0.0
-    if data.classes:  # the errors of a rare class are large, by no fault of any row
+    if data.classes:  # a rare class has large errors without any outlier
         value /= max(1.0, _spread_of_classes(data.y, left_out) / np.sqrt(2.0))
     return Finding.judged(
         "heavy tails",
@@ -130,14 +131,15 @@ def _heavy_tails(data: Data) -> Finding:
         1.8,
         "refuse",
         (
-            "squared errors spread about as those of a normal law do (1.41)",
-            "a few rows make much of the error (a normal law has 1.41): look at the largest",
+            "squared errors vary about as much as those of normal residuals (1.41)",
+            "a few rows make up much of the error (normal residuals have 1.41): inspect the rows "
+            "with the largest residuals",
         ),
     )
 
 
 def _spread_of_classes(y: Array, error: Array) -> float:
-    """Deviation of squared errors over their mean, if they were normal within classes."""
+    """Coefficient of variation of squared errors that are normal within each class."""
     parts = [error[y == label] for label in (-1.0, 1.0)]
     share = np.array([len(part) for part in parts]) / len(y)
     mean = np.array([part.mean() for part in parts]) ** 2
@@ -147,58 +149,60 @@ def _spread_of_classes(y: Array, error: Array) -> float:
     return float(np.sqrt(max(fourth / second**2 - 1.0, 0.0))) if second else 0.0
 
 
-def _unequal_rows(data: Data) -> Finding:
+def _leverage(data: Data) -> Finding:
     path = data.ridge.path(np.array([data.best_regularisation]))
     return Finding.judged(
-        "unequal rows",
+        "leverage",
         float(1.0 - path.generalised[0] / path.error[0]) if path.error[0] else 0.0,
         0.12,
         "refuse",
         (
-            "rows have about the same influence on the fit",
-            "rows of large influence have large errors: outliers, or too few of a kind",
+            "leave-one-out and generalised cross-validation agree",
+            "rows of high leverage have large errors: they are outliers, or there are too few rows "
+            "like them",
         ),
     )
 
 
-def _carriers(data: Data) -> Finding:
+def _effective_rows(data: Data) -> Finding:
     path = data.ridge.path(np.array([data.best_regularisation]))
     share = float(path.even[0]) if path.D2[0] > 0 else 0.0
-    good = share >= FEWEST_CARRIERS and data.ridge.whole_path.trusted.any()
+    good = share >= MIN_EFFECTIVE_ROWS and data.ridge.whole_path.trusted.any()
     return Finding(
-        "carriers",
+        "effective rows",
         share,
-        f"at least {FEWEST_CARRIERS}",
+        f"at least {MIN_EFFECTIVE_ROWS}",
         "pass" if good else "refuse",
-        "many rows carry the fit" if good else f"it should be so that {DECIDED}",
+        "many rows contribute to the fit" if good else f"a few rows determine the fit: {REMEDY}",
     )
 
 
-def _copies(data: Data) -> Finding:
+def _duplicate_rows(data: Data) -> Finding:
     found = validation.copies(data.X, data.y)
     return Finding.judged(
-        "copies",
+        "duplicate rows",
         found,
         max(3, data.N // 100),
         "refuse",
         (
-            "hardly a row is there twice",
-            "rows are there more than once: left out, their copies still tell the answer, and "
-            "errors look too small",
+            "few rows are duplicates",
+            "some rows are duplicates: when one is left out its copy stays in the training set, "
+            "and leave-one-out errors are too small",
         ),
     )
 
 
-def _readings(data: Data) -> Finding:
+def _leverage_correction(data: Data) -> Finding:
     point = data.forecast.at(4 * data.N, np.array([data.best_regularisation]))
     return Finding.judged(
-        "two readings",
+        "leverage correction",
         float(2.0 * point.halved[1, 0] / point.value[1, 0]) if point.value[1, 0] else 0.0,
         0.10,
         "warn",
         (
-            "taking rows for equal or not makes little difference at 4N",
-            "taking rows for equal or not makes a difference at 4N, which is in the error bars",
+            "correcting for unequal leverage changes the prediction at 4N little",
+            "correcting for unequal leverage changes the prediction at 4N; the error bars include "
+            "the difference",
         ),
     )
 
@@ -212,22 +216,23 @@ def _training_loss(data: Data) -> Finding:
         0.10,
         "warn",
         (
-            "the loss of the fit is the predicted one",
-            "the loss of the fit is not the predicted one: features are unlike Gaussian ones",
+            "the training loss agrees with the prediction",
+            "the training loss disagrees with the prediction: the features are far from Gaussian",
         ),
     )
 
 
-def _tail(data: Data) -> Finding:
+def _spectral_tail(data: Data) -> Finding:
     point = data.forecast.at(4 * data.N, np.array([data.best_regularisation]))
     return Finding.judged(
-        "tail",
+        "spectral tail",
         float(data.forecast.plain.resolved / point.kappa[0]),
         1.0 + 1e-9,
         "warn",
         (
-            "what counts at 4N shows in this sample",
-            "what counts at 4N is too faint for this sample: it rests on an assumed tail",
+            "the spectrum that matters at 4N is resolved by this sample",
+            "the spectrum that matters at 4N is not resolved by this sample: predictions there "
+            "assume a power-law tail",
         ),
     )
 
@@ -245,24 +250,26 @@ def _signal(data: Data) -> Finding:
         "pass" if sure else "warn",
         f"the features explain {100 * max(share, 0):.0f} % of the labels' variance"
         if sure
-        else "the features do not surely explain anything of the labels",
+        else "the features do not explain a significant part of the labels' variance",
     )
 
 
-def _misclassified(data: Data) -> Finding:
+def _misclassification(data: Data) -> Finding:
     lam = np.array([data.best_regularisation])
     if data.task is Task.REGRESSION:
-        return Finding("misclassified", 0.0, "classes only", "pass", "labels are no classes")
+        return Finding(
+            "misclassification", 0.0, "classification only", "pass", "not applicable to regression"
+        )
     wrong, expected = data.measured(lam)[0][0, 0], data.forecast.at(data.N, lam).value[0, 0]
     return Finding.judged(
-        "misclassified",
+        "misclassification",
         float((wrong - expected) / np.sqrt(max(expected * (1.0 - expected), 1e-9) / data.N)),
         2.0,
         "warn",
         (
-            "the leave-one-out misclassification is the predicted one",
-            "the leave-one-out misclassification is more than 2 standard errors off: read "
-            "predicted misclassifications with care",
+            "the leave-one-out misclassification rate agrees with the prediction",
+            "the leave-one-out misclassification rate is more than 2 standard errors from the "
+            "prediction: treat predicted misclassification rates with caution",
         ),
     )
 
@@ -270,12 +277,12 @@ def _misclassified(data: Data) -> Finding:
 QUESTIONS: tuple[Callable[[Data], Finding], ...] = (
     _backtest,
     _heavy_tails,
-    _unequal_rows,
-    _carriers,
-    _copies,
-    _tail,
-    _readings,
+    _leverage,
+    _effective_rows,
+    _duplicate_rows,
+    _spectral_tail,
+    _leverage_correction,
     _training_loss,
-    _misclassified,
+    _misclassification,
     _signal,
 )

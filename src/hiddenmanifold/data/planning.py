@@ -107,7 +107,7 @@ def plan(
     n, low, high = _needed(data, lam, loss, goal, relative=relative)
     limited = _limit(data, lam, loss)
     words = [_outlook(data, curve), _answer(n, low, high, goal, relative=relative)]
-    words += [f"Regularisation λ = {lam:.3g}, of least leave-one-out error.", _LIMITS[limited]]
+    words += [f"Leave-one-out selects the regularisation λ = {lam:.3g}.", _LIMITS[limited]]
     return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
 
 
@@ -150,13 +150,13 @@ def _limit(data: Data, lam: float, loss: Loss) -> Literal["samples", "features"]
 
 
 _LIMITS = {
-    "samples": "Samples limit this task: more of them lower the error.",
-    "features": "Features, or noise, limit this task: more samples alone hardly lower the error.",
+    "samples": "The number of samples limits this task: more of them lower the error.",
+    "features": "The features or noise limit this task: more samples alone hardly lower the error.",
 }
 
 
 def _outlook(data: Data, curve: xr.Dataset) -> str:
-    kind = "mean square error" if data.task is Task.REGRESSION else "misclassification"
+    kind = "mean square error" if data.task is Task.REGRESSION else "misclassification rate"
     names = (f"generalisation_error{end}" for end in ("", "_low", "_high"))
     columns = ([_digits(value) for value in curve[name].values] for name in names)
     now, *later = (f"{mean} ({low} to {high})" for mean, low, high in zip(*columns, strict=True))
@@ -165,19 +165,18 @@ def _outlook(data: Data, curve: xr.Dataset) -> str:
     if data.classes:  # what a rare class makes look good
         share = float((data.y > 0).mean())
         guess = (
-            f"; always guessing {data.classes[share > 0.5]} gives {_digits(min(share, 1 - share))}"
+            f"; always predicting {data.classes[share > 0.5]} gives "
+            f"{_digits(min(share, 1 - share))}"
         )
-    return (
-        f"The {kind} is {now} with the N = {data.N} samples at hand, and would be {times}{guess}."
-    )
+    return f"The {kind} is {now} with the N = {data.N} samples given, and would be {times}{guess}."
 
 
 def _answer(n: float, low: float, high: float, goal: float, *, relative: bool) -> str:
     aim = f"An error lower by {100 * (1 - goal):.3g} %" if relative else f"An error of {goal:.4g}"
     if math.isinf(low):
-        return f"{aim} is out of reach of more samples alone."
+        return f"{aim} cannot be reached with more samples alone."
     if math.isinf(n):
-        return f"{aim} needs at least {_count(low)} samples, and is perhaps out of reach."
+        return f"{aim} needs at least {_count(low)} samples and may be out of reach."
     if math.isinf(high):
         return (
             f"{aim} needs at least {_count(low)} samples, most likely about {_count(n)}; "

@@ -12,7 +12,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data import validation
-from hiddenmanifold.data.diagnosis import DECIDED, Diagnosis, diagnose
+from hiddenmanifold.data.diagnosis import REMEDY, Diagnosis, diagnose
 from hiddenmanifold.data.extrapolation import SQUARE, Forecast
 from hiddenmanifold.data.leave_one_out import best, left_out
 from hiddenmanifold.data.pipelines import objective, task_of
@@ -208,7 +208,9 @@ class Data:
         """
         found = self._read(self.ridge)
         if found is None:
-            raise InvalidArgumentError("data", self, f"a sample of which {DECIDED}")
+            raise InvalidArgumentError(
+                "data", self, f"a sample whose fit does not rest on a few rows: {REMEDY}"
+            )
         return found
 
     def forecast_of(self, rows: Any) -> Forecast | None:

@@ -31,7 +31,7 @@ QUANTITIES = {
     "training_loss": "training loss",
     "training_error": "training error",
     "overlaps": "overlaps",
-    "peak": "place of the peak",
+    "peak": "position of the peak",
 }
 PEAK_AXES = ("n_over_d", "d_over_p")
 """What may vary while a peak is sought along p/n."""

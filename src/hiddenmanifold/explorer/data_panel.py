@@ -1,4 +1,4 @@
-"""What more samples of uploaded data would bring: predicted, measured, and in words."""
+"""The learning curve of an uploaded table: predicted, measured, and in a sentence."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 REACH, POINTS = 8.0, 25
-"""The curve goes from 1/8 to 8 times the samples at hand."""
+"""The curve runs from 1/8 to 8 times the size of the sample."""
 TESTED = 20
-"""Rows that a test needs at least."""
+"""Smallest number of test rows."""
 
 
 def learned(name: str, content: bytes, label: str, task: str, gain: float) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def learned(name: str, content: bytes, label: str, task: str, gain: float) -> di
 
 
 def _measured(data: hm.Data) -> tuple[list[int], xr.Dataset | None]:
-    """Numbers of samples of which fits are measured, and what is; none if too few rows are left."""
+    """Backtest at a few sample sizes; none if too few rows are left for testing."""
     N = data.N
     most = min(N // 2, N - data.own_rows - TESTED)
     least = max(3, round(N / REACH))
@@ -47,7 +47,7 @@ def _measured(data: hm.Data) -> tuple[list[int], xr.Dataset | None]:
     counts = sorted({round(n) for n in np.geomspace(least, most, 4)})
     try:
         return counts, hm.backtest(data, n=counts, seeds=CUTS)
-    except hm.InvalidArgumentError:  # half of the rows show too little of a rare class
+    except hm.InvalidArgumentError:  # half of the rows hold too few of a rare class
         return [], None
 
 
@@ -57,8 +57,8 @@ def _sentence(own: Sample, data: hm.Data, gain: float) -> str:
         read += f", classes {data.classes[0]} and {data.classes[1]}"
     if not data.usable:
         reasons = "; ".join(f.meaning for f in data.diagnosis.refusals)
-        return f"{read}. Nothing is predicted beyond these samples: {reasons}."
-    care = "".join(f" With care: {f.meaning}." for f in data.diagnosis.warnings)
+        return f"{read}. Predictions for more samples are refused: {reasons}."
+    care = "".join(f" Caution: {f.meaning}." for f in data.diagnosis.warnings)
     return f"{read}. {hm.plan(data, target_gain=gain).sentence}{care}"
 
 
@@ -69,14 +69,18 @@ def _traces(curve: xr.Dataset, measured: xr.Dataset | None, N: int) -> list[dict
     traces: list[dict[str, Any]] = [
         {**edge, **quiet, "y": numbers(curve[f"{name}_high"].values)},
         {**edge, **quiet, "y": numbers(curve[f"{name}_low"].values)}
-        | {"fill": "tonexty", "fillcolor": "rgba(0, 114, 178, 0.18)", "name": "one deviation"},
-        {**edge, "y": numbers(curve[name].values), "name": "predicted, ± one deviation"}
+        | {
+            "fill": "tonexty",
+            "fillcolor": "rgba(0, 114, 178, 0.18)",
+            "name": "± one standard deviation",
+        },
+        {**edge, "y": numbers(curve[name].values), "name": "predicted, ± one standard deviation"}
         | {"line": {"color": COLOURS[0], "width": 2.5}, "hovertemplate": "n = %{x:.4g}: %{y:.4g}"},
     ]
     if measured is not None:
         at = measured.isel(regularisation=0)
         values, errors = at[name].values, at[f"{name}_stderr"].values
-        title = "measured on rows left out"
+        title = "measured on held-out rows"
         traces.append(_dots(at.n.values, values, errors, title, "circle"))
     loo, error = (float(curve[f"{name}_leave_one_out{end}"]) for end in ("", "_stderr"))
     title = "measured, leave-one-out"
@@ -99,7 +103,7 @@ def _dots(x: Any, y: Any, error: Any, name: str, symbol: str) -> dict[str, Any]:
 
 
 def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
-    # room for the first dot, whose number is rounded
+    # leave room for the first dot, whose size is rounded
     ends = np.log10([0.95 * float(curve.n.min()), max(float(curve.n.max()), 1.1 * N)])
     return {
         "xaxis": axis("number of samples, n", True, ends.tolist()),
@@ -113,11 +117,11 @@ def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
 
 
 def _mark(N: int, anchor: str) -> dict[str, Any]:
-    """The line at the samples at hand, and its words, which begin or end there."""
+    """A vertical line at the size of the sample, with its label."""
     line = {"color": "#7f7f7f", "width": 1.5, "dash": "dashdot"}
     place = {"yref": "paper", "y0": 0, "y1": 1, "x0": N, "x1": N}
     words = {
-        "text": f" at hand: {N} ",
+        "text": f" sample size: {N} ",
         "showarrow": False,
         "font": {"size": 12, "color": "#7f7f7f"},
     }
@@ -130,7 +134,7 @@ def _mark(N: int, anchor: str) -> dict[str, Any]:
 
 
 def _program(own: Sample, sizes: Any, counts: list[int], gain: float) -> str:
-    """What computes the same from the file."""
+    """A Python program that computes the same curve from the file."""
     spaced = f"np.geomspace({float(sizes[0])!r}, {float(sizes[-1])!r}, {len(sizes)})"
     lines = ["import numpy as np", "", "import hiddenmanifold as hm", ""]
     lines += [own.program]

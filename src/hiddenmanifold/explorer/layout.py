@@ -1,4 +1,4 @@
-"""The page: its controls, made of the fields, and places for what is computed."""
+"""The layout of the page: controls, plot, simulation, export and data panel."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST
 from hiddenmanifold.plotting.style import COLOURS
 
 STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")
-TASKS = {"": "found by itself", "regression": "regression", "classification": "classification"}
+TASKS = {"": "detect", "regression": "regression", "classification": "classification"}
 CONFIG = {
     "displaylogo": False,
     "showSendToCloud": False,
     "plotlyServerURL": "",
-    # these and no others, whatever plotly may add: one of its own uploads what is drawn
+    # an explicit list, because one of plotly's default buttons uploads the figure
     "modeBarButtons": [
         ["toImage"],
         ["zoom2d", "pan2d"],
@@ -57,7 +57,7 @@ def layout() -> Any:
         _group("Axes", "mode", "x", "low", "high", "y", "y_low", "y_high", "log_x", "log_y"),
         _group("Features", "activation", "projection"),
         _group("Labels and loss", "teacher", "loss", "intercept"),
-        _group("Also drawn", "threshold", "kernel", "bayes", "points"),
+        _group("Reference lines", "threshold", "kernel", "bayes", "points"),
     ]
     return html.Div(
         [
@@ -85,7 +85,10 @@ def _header() -> Any:
     return html.Header(
         [
             html.H1("hiddenmanifold"),
-            html.P("Exact learning curves of random features", className="tagline"),
+            html.P(
+                "Learning curves of random features, from high-dimensional theory",
+                className="tagline",
+            ),
             html.Details([html.Summary("Presets"), html.Div(buttons, className="presets")]),
             html.Button("Light / dark", id="toggle-theme", title="switch the colours"),
         ]
@@ -103,7 +106,7 @@ def _group(title: str, *names: str) -> Any:
 
 
 def _row(field: Field) -> Any:
-    """A field with its label, its slider, and a place for what is allowed."""
+    """A field with its label, its slider, and a place for error messages."""
     shape = "nested" if "." in field.name else "row"
     parts = [_component(field)]
     if not is_flag(field):
@@ -149,7 +152,7 @@ def _component(field: Field) -> Any:
 
 
 def _slider(field: Field) -> Any:
-    """The place of a slider, which lives in the browser alone."""
+    """A placeholder for a slider, which the browser creates."""
     assert field.decades is not None
     low, high = field.decades
     ends = {"data-low": low, "data-high": high, "data-label": field.label}
@@ -159,8 +162,10 @@ def _slider(field: Field) -> Any:
 def _lam_buttons() -> Any:
     return html.Span(
         [
-            html.Button("0⁺", id=identity("lam", "0⁺"), title="the limit of vanishing λ"),
-            html.Button("optimal", id=identity("lam", "optimal"), title="the λ of least error"),
+            html.Button("0⁺", id=identity("lam", "0⁺"), title="the limit λ → 0⁺"),
+            html.Button(
+                "optimal", id=identity("lam", "optimal"), title="the λ with the smallest test error"
+            ),
         ],
         className="buttons",
     )
@@ -180,7 +185,9 @@ def _shown() -> list[Any]:
         html.P(id="trouble", className="error", role="alert"),
         html.Div(
             [
-                html.Button("Pin this curve", id="pin", title="keep it to compare with others"),
+                html.Button(
+                    "Pin this curve", id="pin", title="keep this curve to compare it with others"
+                ),
                 html.Div(id="pinned", className="pinned"),
             ],
             className="bar",
@@ -205,21 +212,21 @@ def _own_data() -> Any:
     graph = dcc.Graph(id="learning-graph", responsive=True, config=CONFIG)
     return html.Details(
         [
-            html.Summary("Your own data: what more samples would bring"),
+            html.Summary("Your own data: the error with more samples"),
             html.P(
-                f"A file {' or '.join(KINDS)} of at most {MOST_BYTES / 1e6:g} MB, "
-                f"{MOST_ROWS} rows and {MOST_COLUMNS} columns, with a column of labels: numbers, "
-                "or two classes. Ridge regression on standardised columns. It stays on this "
-                "machine, and is not kept.",
+                f"Upload a {' or '.join(KINDS)} file of at most {MOST_BYTES / 1e6:g} MB, "
+                f"{MOST_ROWS} rows and {MOST_COLUMNS} columns, with a label column that "
+                "holds numbers or two classes. The model is ridge regression on standardised "
+                "columns. The file stays on this machine and is not stored.",
                 className="hint",
             ),
             html.Div(
                 [
                     dcc.Upload(html.Button("Choose a file"), id="upload", multiple=False),
-                    *_typed("label", "label column", "", "found by itself"),
+                    *_typed("label", "label column", "", "detect"),
                     html.Label("task", htmlFor="task"),
                     dcc.RadioItems(TASKS, "", id="task", className="radio"),
-                    *_typed("gain", "error lower by, in %", "10", ""),
+                    *_typed("gain", "target: error lower by (%)", "10", ""),
                     html.Span(id="learning-told", **{"aria-live": "polite"}),
                 ],
                 className="bar",
@@ -247,7 +254,7 @@ def _typed(name: str, words: str, value: str, placeholder: str) -> list[Any]:
 def _exports() -> Any:
     return html.Details(
         [
-            html.Summary("Take it with you"),
+            html.Summary("Export"),
             html.Div(
                 [
                     *(html.Button(k.upper(), id=identity("image", k)) for k in ("png", "svg")),

@@ -184,7 +184,7 @@ def _heat_map(view: View) -> dict[str, Any]:
 
 
 def _title(view: View, name: str) -> str:
-    return "place of the peak, p/n" if view.quantity == "peak" else spoken(name)
+    return "position of the peak, p/n" if view.quantity == "peak" else spoken(name)
 
 
 def _layout(view: View) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Views to begin with: the figures of the paper, and why a peak may be missing."""
+"""Preset views: the figures of the paper, and three reasons for a missing peak."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 @dataclass(frozen=True)
 class Preset:
-    """A view with its pinned curves, and what it is about."""
+    """A view with its pinned curves and a description."""
 
     title: str
     about: str
@@ -35,12 +35,12 @@ LEARNING = {**MANIFOLD, "x": "n_over_p", "hold": "d_over_p", "low": "0.05", "hig
 PRESETS = (
     Preset(
         "Figure 1",
-        "logistic loss at λ = 10⁻³; press Simulate for the dots",
+        "test error of the logistic loss at λ = 10⁻³; press Simulate for the dots",
         {"low": "0.02", "high": "3", "log_x": "no", "regularisation": "1e-3"},
     ),
     Preset(
         "Figure 2",
-        "double descent of logistic and square loss, at λ = 10⁻⁴ and at the best λ",
+        "double descent of logistic and square loss, at λ = 10⁻⁴ and at the optimal λ",
         {"low": "0.03", "high": "10"},
         (
             {"loss": "square"},
@@ -50,19 +50,19 @@ PRESETS = (
     ),
     Preset(
         "Figure 3",
-        "error over n/d and p/n, with the line of separability",
+        "test error over n/d and p/n, with the separability threshold",
         {"mode": "map", "x": "n_over_d", "low": "0.1", "high": "8", "log_x": "no"}
         | {"y": "p_over_n", "y_low": "0.02", "y_high": "1.2"},
     ),
     Preset(
         "Figure 4",
-        "where the peak stands, and where data become separable: Gaussian and orthogonal",
+        "position of the peak and separability threshold, Gaussian and orthogonal projections",
         PEAKS,
         ({**PEAKS, "projection": "orthogonal"},),
     ),
     Preset(
         "Figure 5, ridge",
-        "Gaussian against orthogonal projections, ridge regression",
+        "Gaussian and orthogonal projections compared: ridge regression",
         {**FIGURE_5, **RIDGE, "regularisation": "1e-8", "log_y": "yes"},
         (
             {**RIDGE, "n_over_d": "2", "regularisation": "1e-8", "projection": "orthogonal"},
@@ -72,7 +72,7 @@ PRESETS = (
     ),
     Preset(
         "Figure 5, logistic",
-        "Gaussian against orthogonal projections, logistic classification",
+        "Gaussian and orthogonal projections compared: logistic regression",
         FIGURE_5,
         (
             {"n_over_d": "2", "projection": "orthogonal"},
@@ -88,19 +88,19 @@ PRESETS = (
     ),
     Preset(
         "Figure 7",
-        "the hidden manifold model over n/p and d/p at the best λ",
+        "test error of the hidden manifold model over n/p and d/p at the optimal λ",
         {**MANIFOLD, "mode": "map", "x": "n_over_p", "low": "0.05", "high": "10"}
         | {"y": "d_over_p", "y_low": "0.02", "y_high": "5", "regularisation": "optimal"},
     ),
     Preset(
-        "Why is my peak missing? λ",
-        "the penalty smooths it: from λ → 0⁺ to the best λ",
+        "Why is my peak missing? Regularisation",
+        "regularisation lowers the peak: curves from λ → 0⁺ to the optimal λ",
         {"regularisation": "0.1"},
         _lam("0⁺", "1e-3", "1e-2", "optimal"),
     ),
     Preset(
         "Why is my peak missing? Noise",
-        "the less noise in the labels, the lower the peak of ridge regression",
+        "ridge regression peaks less with less label noise",
         {"loss": "square", "teacher": "linear", "regularisation": "1e-2", "log_y": "yes"},
         tuple(
             {**RIDGE, "regularisation": "1e-2", "teacher.linear.noise": noise}
@@ -109,8 +109,8 @@ PRESETS = (
     ),
     Preset(
         "Why is my peak missing? Tolerance",
-        "a solver that stops early is not at the small λ that it was given; roughly, its curve is "
-        "like that of a larger one: compare 0⁺ with 10⁻²",
+        "a solver that stops early behaves roughly as if λ were larger: compare the curves of "
+        "λ → 0⁺ and λ = 10⁻²",
         {"regularisation": "0⁺"},
         _lam("1e-6", "1e-4", "1e-2"),
     ),

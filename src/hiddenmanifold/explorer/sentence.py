@@ -1,4 +1,4 @@
-"""What is seen in a view, in one plain sentence."""
+"""One sentence that describes the curve or map of a view."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from hiddenmanifold.explorer.view import Axis, View, converted
 from hiddenmanifold.theory.points import RATIOS
 
 PROMINENCE = 1e-3
-"""Height of a peak above its surroundings, as a share of its value, from which it is one."""
+"""Smallest prominence of a peak, as a fraction of its value."""
 NEAR = 0.06
-"""Relative distance within which a peak stands near a threshold."""
+"""Relative distance within which a peak counts as near a threshold."""
 FINE, ROUGH = 41, 24
 
 
 def sentence(view: View) -> str:
-    """What is seen."""
+    """Describe a view in one sentence."""
     try:
         if view.y is not None:
             return _of_map(view)
         values = _values(view, view.x)
         if not np.isfinite(values).any():
-            return "No point of this view has a value: hover over the crosses for the reason."
+            return "No point of this view could be computed: hover over the crosses for the reason."
         if view.quantity != "generalisation_error":
             return _course(view, values, QUANTITIES[view.quantity])
         if view.x.name == "regularisation":
@@ -67,20 +67,20 @@ def _of_error(view: View, values: Array) -> str:
     if top is None:
         return _course(view, values, "error") + _hidden_peak(view)
     place = _refined(view, top)
-    said = f"Peak at {name} = {place:.3g}{_where(view, place)}"
+    said = f"The error peaks at {name} = {place:.3g}{_where(view, place)}"
     if view.lam == "optimal":
-        return f"{said}, although λ is the best at every point."
+        return f"{said}, even though λ is optimal at every point."
     there = (*view.held, (view.x.name, place), ("regularisation", "optimal"))
     best = compute.predicted(view.model, there)
     lam = float(best.optimal_regularisation)
     rough = replace(view.x, count=ROUGH)
     others = _values(view, rough, regularisation="optimal")
-    gone = "removes it" if peak(others) is None else "leaves a smaller one"
-    return f"{said}; the best λ, {_digits(lam)} there, {gone}."
+    gone = "removes the peak" if peak(others) is None else "leaves a smaller peak"
+    return f"{said}; the optimal λ ({_digits(lam)} there) {gone}."
 
 
 def _refined(view: View, top: int, **others: object) -> float:
-    """The place of a peak between the neighbours of a point, to the digits that are told."""
+    """The position of a peak between the neighbours of a grid point, to the digits shown."""
     x = view.x.values
     for _ in range(2):
         fine = replace(view.x, low=x[top - 1], high=x[top + 1], count=FINE)
@@ -92,7 +92,7 @@ def _refined(view: View, top: int, **others: object) -> float:
 
 
 def _where(view: View, place: float) -> str:
-    """What else happens where the peak stands."""
+    """The threshold that coincides with a peak, or is near it."""
     threshold = compute.separable_from(view)
     as_many = converted({"p_over_n": 1.0, **dict(view.held)}, view.x.name) if _crosses(view) else 0
     marks = {
@@ -118,20 +118,20 @@ def _hidden_peak(view: View) -> str:
         return ""
     top = peak(_values(view, view.x, regularisation=0.0))
     if top is None:
-        return " At λ → 0⁺ there is none either."
+        return " There is no peak as λ → 0⁺ either."
     place = _refined(view, top, regularisation=0.0)
     return (
-        f" At λ → 0⁺ a peak stands at {short(view.x.name)} = {place:.3g}{_where(view, place)}: "
-        f"λ = {_digits(float(view.lam))} has smoothed it away."
+        f" As λ → 0⁺ the error peaks at {short(view.x.name)} = {place:.3g}{_where(view, place)}; "
+        f"λ = {_digits(float(view.lam))} removes this peak."
     )
 
 
 def _course(view: View, values: Array, what: str) -> str:
-    """How a quantity runs along the axis."""
+    """How a quantity changes along the axis."""
     name, x = short(view.x.name), view.x.values
     known = np.flatnonzero(np.isfinite(values))
     if not known.size:
-        return f"The {what} has no value here."
+        return f"The {what} could not be computed here."
     first, last = known[0], known[-1]
     a, b = values[first], values[last]
     verb = "falls" if b < a else "rises" if b > a else "stays"
@@ -139,9 +139,9 @@ def _course(view: View, values: Array, what: str) -> str:
     said += f" at {name} = {x[last]:.3g}"
     least = known[np.argmin(values[known])]
     if what == "error":
-        said += ", without a peak"
+        said += " without a peak"
     if least not in (first, last):
-        said += f"; least, {_digits(values[least])}, at {name} = {x[least]:.3g}"
+        said += f"; its minimum is {_digits(values[least])} at {name} = {x[least]:.3g}"
     return said + "."
 
 
@@ -150,8 +150,8 @@ def _of_regularisation(view: View, values: Array) -> str:
     lam, error = float(best.optimal_regularisation), float(best.generalisation_error)
     small = compute.predicted(view.model, (*view.held, ("regularisation", 0.0)))
     limit = float(small.generalisation_error)
-    at_zero = f"; as λ → 0⁺ it is {_digits(limit)}" if np.isfinite(limit) else ""
-    return f"Least error {_digits(error)} at {_lam(lam)}{at_zero}."
+    at_zero = f"; as λ → 0⁺ the error is {_digits(limit)}" if np.isfinite(limit) else ""
+    return f"The smallest error is {_digits(error)}, at {_lam(lam)}{at_zero}."
 
 
 def _lam(lam: float) -> str:
@@ -166,17 +166,17 @@ def _of_map(view: View) -> str:
     name = quantities(view)[0]
     table = ds[name].transpose(view.y.name, view.x.name).values
     if not np.isfinite(table).any():
-        return "No point of this map has a value."
+        return "No point of this map could be computed."
     row, column = np.unravel_index(np.nanargmin(table), table.shape)
     what = QUANTITIES.get(name, name)
     said = (
-        f"Least {what} {_digits(table[row, column])} at {short(view.x.name)} = "
+        f"The smallest {what} is {_digits(table[row, column])}, at {short(view.x.name)} = "
         f"{view.x.values[column]:.3g}, {short(view.y.name)} = {view.y.values[row]:.3g}"
     )
     if failed := int((~np.isfinite(table)).sum()):
-        said += f"; {failed} of {table.size} points have no value"
+        said += f"; {failed} of {table.size} points could not be computed"
     if "threshold" in view.lines and compute.separable_line(view):
-        said += "; the white line is where the data become separable"
+        said += "; the data become separable at the white line"
     return said + "."
 
 

@@ -56,6 +56,6 @@ def kinds(
         yield Patch(color=colour, alpha=FAINT, linewidth=0, label="± one standard deviation")
         for status in FOOTINGS.keys() & np.unique(source["status"]):
             yield Line2D([], [], color=colour, label=FOOTINGS[status], **DOUBTFUL)
-    for style, text in ((POINT, "measured on rows held out"), (LEFT_OUT, "leave-one-out")):
+    for style, text in ((POINT, "measured on held-out rows"), (LEFT_OUT, "leave-one-out")):
         if any(curve.error is not None and curve.point is style for curve in curves):
             yield Line2D([], [], color=colour, label=text, **style)
