@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import xarray as xr
 from configurations import model, pseudo_huber
 from page import heading
 from scipy.special import expit
@@ -101,8 +102,13 @@ def calls() -> dict[str, Call]:
             plain, np.geomspace(0.3, 10, 50), np.geomspace(0.1, 10, 50), "optimal"
         ),
         "features_needed": lambda: hm.features_needed(plain, n_over_d=3.0, workers=1).p_over_n,
-        "separability_threshold": lambda: hm.separability_threshold(plain, n_over_d=3.0, workers=1),
+        "separability_threshold": lambda: threshold(plain),
     }
+
+
+def threshold(chosen: hm.Model) -> xr.DataArray:
+    found = hm.separability_threshold(chosen, n_over_d=3.0, workers=1)
+    return getattr(found, "p_over_n", found)  # older versions return the array itself
 
 
 def figure_3(chosen: hm.Model) -> Call:

@@ -227,7 +227,7 @@ def threshold(noise: float) -> float:
     """The n/p below which white data are separable: only a place to look at."""
     teacher = hm.teachers.Sign(noise=noise)
     model = hm.Model(features=WHITE.features, teacher=teacher, loss="hinge")
-    return 1.0 / float(hm.separability_threshold(model, d_over_p=1.0))
+    return 1.0 / float(hm.separability_threshold(model, d_over_p=1.0).p_over_n)
 
 
 def hardly_hidden(rng: np.random.Generator) -> Case:

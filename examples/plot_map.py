@@ -14,7 +14,7 @@ import hiddenmanifold as hm
 model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
 n_over_d, p_over_n = np.linspace(0.1, 6, 100), np.linspace(0.03, 2, 100)
 ds = hm.predict(model, n_over_d=n_over_d, p_over_n=p_over_n, regularisation=1e-4)
-line = hm.separability_threshold(model, n_over_d=n_over_d)
+line = hm.separability_threshold(model, n_over_d=n_over_d).p_over_n
 
 # %%
 # The result is an xarray.Dataset, which draws itself as a map.

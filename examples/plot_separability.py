@@ -23,5 +23,5 @@ for flip in flips:
 # With few samples per latent dimension labels look random, and p = n/2 features separate them
 # (Cover 1965).
 lines = xr.concat(lines, xr.Variable("flip", flips, {"long_name": "labels flipped"}))
-print("p/n at n/d = 0.05:", lines.isel(n_over_d=0).values.round(3))
+print("p/n at n/d = 0.05:", lines.p_over_n.isel(n_over_d=0).values.round(3))
 hm.plot(lines)

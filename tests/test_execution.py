@@ -223,7 +223,7 @@ def test_who_need_not_send_takes_lambdas(threads, name, kind):
 def test_what_features_alone_decide_can_be_sent_whatever_the_loss(processes):
     model = with_lambda("loss")
     found = hm.separability_threshold(model, n_over_d=3.0, executor=processes)
-    assert found.values == hm.separability_threshold(MODEL, n_over_d=3.0).values
+    assert found.p_over_n == hm.separability_threshold(MODEL, n_over_d=3.0).p_over_n
 
 
 # ---------------------------------------------------------------- jobs are values

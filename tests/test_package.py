@@ -63,7 +63,7 @@ RESULTS = {
         m, target_error=0.3, d_over_p=[1.0], regularisation=0.1
     ),
     "peak": lambda m: hm.interpolation_peak(m, d_over_p=0.5, regularisation=0.1),
-    "threshold": lambda m: hm.separability_threshold(m, n_over_d=[1.0]).to_dataset(),
+    "threshold": lambda m: hm.separability_threshold(m, n_over_d=[1.0]),
 }
 
 

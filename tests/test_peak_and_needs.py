@@ -51,7 +51,7 @@ def test_no_point_of_the_curve_near_the_peak_is_higher(projection, loss, lam):
 def test_at_separability_the_error_equals_the_features_per_sample(m):
     """p/n = min E(tYX + Z)₊² and its gradient vanishes, so it is E[(…)₊Z] = P(error), by parts."""
     peak = hm.interpolation_peak(m, n_over_d=[0.5, 3.0, 10.0], regularisation=0)
-    assert_allclose(peak.p_over_n, hm.separability_threshold(m, n_over_d=[0.5, 3.0, 10.0]))
+    assert_allclose(peak.p_over_n, hm.separability_threshold(m, n_over_d=[0.5, 3.0, 10.0]).p_over_n)
     assert_allclose(peak.generalisation_error, peak.p_over_n, rtol=1e-9)
 
 

@@ -45,7 +45,7 @@ def test_three_sizes_are_two_ratios(name):
 
 
 ONE_RATIO = {
-    "separability_threshold": lambda **r: hm.separability_threshold(MODEL, **r).to_dataset(),
+    "separability_threshold": lambda **r: hm.separability_threshold(MODEL, **r),
     "interpolation_peak": lambda **r: hm.interpolation_peak(MODEL, regularisation=0.01, **r),
     "features_needed": lambda **r: hm.features_needed(MODEL, within=5.0, **r),
     "samples_needed": lambda **r: hm.samples_needed(

@@ -10,7 +10,6 @@ from scipy.stats import norm
 
 import hiddenmanifold as hm
 from hiddenmanifold import teachers
-from hiddenmanifold.api.thresholds import separability_threshold
 from hiddenmanifold.features import projections
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.theory.separability.direction import least
@@ -20,6 +19,13 @@ def model(activation="sign", projection="gaussian", teacher="sign", **kwargs):
     return hm.Model(
         activation=activation, projection=projection, teacher=teacher, loss="logistic", **kwargs
     )
+
+
+def separable_from(model, **ratios):
+    """The ratio that `separability_threshold` answers with."""
+    ds = hm.separability_threshold(model, **ratios)
+    (name,) = set(ds.data_vars) - {"status"}
+    return ds[name]
 
 
 BIASED = teachers.Sign(threshold=0.6)
@@ -39,7 +45,7 @@ KNOWN = {
 
 @pytest.mark.parametrize(("model", "threshold"), KNOWN.values(), ids=KNOWN)
 def test_known_thresholds(model, threshold):
-    assert float(separability_threshold(model, n_over_d=3.0)) == pytest.approx(threshold, abs=5e-5)
+    assert float(separable_from(model, n_over_d=3.0)) == pytest.approx(threshold, abs=5e-5)
 
 
 # ---------------------------------------------------------------- a slow solver of its own
@@ -127,7 +133,7 @@ SLOW = [
 def test_threshold_is_that_of_a_slow_solver(case):
     activation, projection, teacher, free, n_over_d = case
     chosen = model(activation, projection, teacher, intercept=free)
-    found = separability_threshold(chosen, n_over_d=n_over_d)
+    found = separable_from(chosen, n_over_d=n_over_d)
     assert float(found) == pytest.approx(slow_threshold(*case), rel=1e-9)
 
 
@@ -135,13 +141,13 @@ def test_threshold_is_that_of_a_slow_solver(case):
 @pytest.mark.parametrize("projection", list(projections.REGISTRY))
 @pytest.mark.parametrize("activation", ["sign", "erf", "identity"])
 def test_blind_features_separate_twice_as_many_samples(projection, activation):
-    found = separability_threshold(model(activation, projection), n_over_d=[1e-20, 1e-9, 1e-3])
+    found = separable_from(model(activation, projection), n_over_d=[1e-20, 1e-9, 1e-3])
     np.testing.assert_allclose(found[:2], 0.5, atol=1e-9)
     assert 0.499 < found[2] < 0.5 - 1e-5
 
 
 def test_blind_features_with_an_intercept_profit_from_a_rare_label():
-    found = separability_threshold(model(teacher=BIASED, intercept=True), n_over_d=1e-12)
+    found = separable_from(model(teacher=BIASED, intercept=True), n_over_d=1e-12)
 
     def average(t0):  # P(+) = Phi(0.6)
         up, down = ((1 + b * b) * norm.cdf(b) + b * norm.pdf(b) for b in (t0, -t0))
@@ -158,7 +164,7 @@ def test_blind_features_with_an_intercept_profit_from_a_rare_label():
 def test_orthogonal_features_separate_earlier_than_gaussian_ones(activation, teacher):
     n_over_d = np.geomspace(0.05, 1e4, 25)
     gaussian, orthogonal = (
-        separability_threshold(model(activation, projection, teacher), n_over_d=n_over_d)
+        separable_from(model(activation, projection, teacher), n_over_d=n_over_d)
         for projection in ("gaussian", "orthogonal")
     )
     assert np.all(orthogonal < gaussian * (1 - 1e-10))
@@ -170,13 +176,13 @@ def test_orthogonal_features_separate_earlier_than_gaussian_ones(activation, tea
 def test_noiseless_thresholds_fall_like_a_cube_root(projection):
     # p/n ~ sqrt(d/p): (p/n)^3 ~ d/n
     n_over_d = np.array([1e18, 1e21, 1e30])
-    found = separability_threshold(model("erf", projection), n_over_d=n_over_d)
+    found = separable_from(model("erf", projection), n_over_d=n_over_d)
     np.testing.assert_allclose(found * np.cbrt(n_over_d), found[2] * 1e10, rtol=1e-5)
 
 
 def test_noisy_thresholds_end_at_that_of_a_visible_field():
     teacher = teachers.Sign(flip=0.1)
-    found = separability_threshold(model(teacher=teacher), n_over_d=[1e6, 1e12])
+    found = separable_from(model(teacher=teacher), n_over_d=[1e6, 1e12])
     limit = least(teacher, np.ones(1), False).value[0]
     assert limit < found[1] < found[0]
     assert float(found[1]) == pytest.approx(limit, rel=1e-9)
@@ -195,29 +201,29 @@ INVERTED = {
 @pytest.mark.parametrize("chosen", INVERTED.values(), ids=INVERTED)
 def test_the_two_directions_invert_each_other(chosen):
     n_over_d = np.array([0.1, 0.5, 1.0, 1.9, 3.0, 30.0, 1e3])
-    p_over_n = separability_threshold(chosen, n_over_d=n_over_d)
-    back = separability_threshold(chosen, p_over_n=p_over_n.values)
+    p_over_n = separable_from(chosen, n_over_d=n_over_d)
+    back = separable_from(chosen, p_over_n=p_over_n.values)
     np.testing.assert_allclose(back, n_over_d, rtol=1e-10)
-    np.testing.assert_allclose(separability_threshold(chosen, n_over_p=1 / p_over_n.values), back)
+    np.testing.assert_allclose(separable_from(chosen, n_over_p=1 / p_over_n.values), back)
     gamma = 1 / (n_over_d * p_over_n)
-    across = separability_threshold(chosen, d_over_p=gamma.values)
+    across = separable_from(chosen, d_over_p=gamma.values)
     np.testing.assert_allclose(across, p_over_n, rtol=1e-10)
-    np.testing.assert_allclose(separability_threshold(chosen, p_over_d=1 / gamma.values), across)
-    np.testing.assert_allclose(separability_threshold(chosen, d_over_n=1 / n_over_d), p_over_n)
+    np.testing.assert_allclose(separable_from(chosen, p_over_d=1 / gamma.values), across)
+    np.testing.assert_allclose(separable_from(chosen, d_over_n=1 / n_over_d), p_over_n)
 
 
 @pytest.mark.slow
 def test_a_rule_learned_to_its_last_digits_has_a_threshold():
     """Rounding hides more of a change of label away from zero than of one at zero."""
     biased, p_over_n = model("erf", teacher=BIASED, intercept=True), np.array([1e-7, 1e-6])
-    n_over_d = separability_threshold(biased, p_over_n=p_over_n)
+    n_over_d = separable_from(biased, p_over_n=p_over_n)
     np.testing.assert_allclose(*n_over_d * p_over_n**3, rtol=1e-5)
-    back = separability_threshold(biased, d_over_p=1 / (n_over_d.values * p_over_n))
+    back = separable_from(biased, d_over_p=1 / (n_over_d.values * p_over_n))
     np.testing.assert_allclose(back, p_over_n, rtol=1e-7)
 
 
 def test_enough_features_separate_at_every_n_over_d():
-    found = separability_threshold(model(), p_over_n=[0.4, 0.5, 3.0])
+    found = separable_from(model(), p_over_n=[0.4, 0.5, 3.0])
     assert 0 < found[0] < np.inf
     assert found[1:].values.tolist() == [0.0, 0.0]
 
@@ -225,7 +231,7 @@ def test_enough_features_separate_at_every_n_over_d():
 def test_too_few_features_separate_noisy_labels_at_no_n_over_d():
     teacher = teachers.Sign(flip=0.1)
     limit = least(teacher, np.ones(1), False).value[0]
-    found = separability_threshold(model(teacher=teacher), p_over_n=[0.9 * limit, 1.1 * limit])
+    found = separable_from(model(teacher=teacher), p_over_n=[0.9 * limit, 1.1 * limit])
     assert found[0] == np.inf
     assert 0 < found[1] < np.inf
 
@@ -233,8 +239,8 @@ def test_too_few_features_separate_noisy_labels_at_no_n_over_d():
 @pytest.mark.filterwarnings("ignore::hiddenmanifold.BlindFeaturesWarning")
 def test_even_activations_make_labels_random():
     even = model(hm.activations.Custom(np.cos))
-    assert separability_threshold(even, n_over_d=[0.1, 1e6]).values == pytest.approx([0.5, 0.5])
-    found = separability_threshold(even, p_over_n=[0.49, 0.51])
+    assert separable_from(even, n_over_d=[0.1, 1e6]).values == pytest.approx([0.5, 0.5])
+    found = separable_from(even, p_over_n=[0.49, 0.51])
     assert found.values.tolist() == [np.inf, 0.0]
 
 
@@ -242,11 +248,11 @@ def test_linear_features_beyond_the_latent_dimensions_do_not_help():
     teacher = teachers.Sign(flip=0.1)
     linear = model("identity", "gaussian", teacher)
     limit = 1 / least(teacher, np.ones(1), False).value[0]
-    found = separability_threshold(linear, n_over_d=[0.99 * limit, 1.01 * limit])
+    found = separable_from(linear, n_over_d=[0.99 * limit, 1.01 * limit])
     assert found[0] * 0.99 * limit < 1  # p < d
     assert found[1] == np.inf
     # with p = 4 d only d features count
-    found = separability_threshold(linear, p_over_d=[1.0, 4.0])
+    found = separable_from(linear, p_over_d=[1.0, 4.0])
     np.testing.assert_allclose(found, [1 / limit, 4 / limit], rtol=1e-12)
 
 
@@ -254,9 +260,9 @@ def test_linear_features_beyond_the_latent_dimensions_do_not_help():
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 def test_linear_features_of_a_noiseless_rule_separate_once_they_span_the_field(projection):
     linear = model("identity", projection)
-    assert separability_threshold(linear, p_over_d=[1.0, 2.0, 1e6]).values.tolist() == [0, 0, 0]
+    assert separable_from(linear, p_over_d=[1.0, 2.0, 1e6]).values.tolist() == [0, 0, 0]
     n_over_d = np.array([1e4, 1e10, 1e20, 1e30])
-    found = separability_threshold(linear, n_over_d=n_over_d)  # p just below d
+    found = separable_from(linear, n_over_d=n_over_d)  # p just below d
     hidden = 1 - found.values * n_over_d
     assert 1e-8 < hidden[0] < 1e-7
     np.testing.assert_allclose(hidden[1:], 0.0, atol=1e-14)
@@ -265,8 +271,8 @@ def test_linear_features_of_a_noiseless_rule_separate_once_they_span_the_field(p
 # ---------------------------------------------------------------- projections that fix d/p
 def test_a_spectrum_fixes_the_ratio():
     spectrum = projections.Spectrum((0.0, 2.5), (0.6, 0.4), d_over_p=0.4)
-    found = separability_threshold(model(projection=spectrum))
-    expected = separability_threshold(model(projection="orthogonal"), d_over_p=0.4)
+    found = separable_from(model(projection=spectrum))
+    expected = separable_from(model(projection="orthogonal"), d_over_p=0.4)
     assert found.dims == ()
     assert found.name == "p_over_n"
     assert float(found) == pytest.approx(float(expected), rel=1e-13)
@@ -274,34 +280,36 @@ def test_a_spectrum_fixes_the_ratio():
 
 def test_a_matrix_has_the_threshold_of_its_law():
     F = np.random.default_rng(5).standard_normal((600, 900))
-    found = separability_threshold(model("erf", projections.Matrix(F)))
-    expected = separability_threshold(model("erf"), p_over_d=1.5)
+    found = separable_from(model("erf", projections.Matrix(F)))
+    expected = separable_from(model("erf"), p_over_d=1.5)
     assert float(found) == pytest.approx(float(expected), rel=5e-3)  # fluctuations ~ 1/600
 
 
 # ---------------------------------------------------------------- labels and refusals
 def test_results_are_labelled_like_predictions():
     n_over_d = xr.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=("a", "b"), coords={"a": [10, 20]})
-    found = separability_threshold(model(), n_over_d=n_over_d)
+    found = separable_from(model(), n_over_d=n_over_d)
     assert found.dims == ("a", "b")
     xr.testing.assert_equal(found.n_over_d.drop_vars("n_over_d", errors="ignore"), n_over_d)
-    single = separability_threshold(model(), n_over_d=4.0)
+    single = separable_from(model(), n_over_d=4.0)
     assert (single.dims, float(single.n_over_d)) == ((), 4.0)
     assert float(found.sel(a=20)[1]) == pytest.approx(float(single), rel=1e-13)
-    row = separability_threshold(model(), p_over_n=[0.3, 0.4])
+    row = separable_from(model(), p_over_n=[0.3, 0.4])
     assert (row.name, row.dims, row.p_over_n.values.tolist()) == (
         "n_over_d",
         ("p_over_n",),
         [0.3, 0.4],
     )
     assert "separable" in row.attrs["long_name"]
-    assert row.attrs["model"] == repr(model())
+    ds = hm.separability_threshold(model(), p_over_n=[0.3, 0.4])
+    assert ds.attrs["model"] == repr(model())
+    assert (ds.status == hm.Status.CONVERGED).all()
 
 
 def test_real_labels_are_refused():
     linear = hm.Model(activation="sign", projection="gaussian", teacher="linear", loss="square")
     with pytest.raises(hm.IncompatibleIngredientsError, match=r"Linear.*only labels ±1"):
-        separability_threshold(linear, n_over_d=1.0)
+        separable_from(linear, n_over_d=1.0)
 
 
 @pytest.mark.parametrize(
@@ -317,26 +325,30 @@ def test_real_labels_are_refused():
 )
 def test_ratios_that_make_no_sense_are_refused(ratios, message):
     with pytest.raises(hm.InvalidArgumentError, match=message):
-        separability_threshold(model(), **ratios)
+        separable_from(model(), **ratios)
 
 
 def test_a_ratio_beside_a_fixed_one_is_refused():
     spectrum = projections.Spectrum((1.0,), d_over_p=2.0)
     with pytest.raises(hm.InvalidArgumentError, match=r"left out: the features fix d/p = 2"):
-        separability_threshold(model(projection=spectrum), n_over_d=1.0)
+        separable_from(model(projection=spectrum), n_over_d=1.0)
 
 
 def test_only_a_model_has_a_threshold():
     with pytest.raises(hm.InvalidArgumentError, match=r"model = 'sign'"):
-        separability_threshold("sign", n_over_d=1.0)
+        separable_from("sign", n_over_d=1.0)
 
 
 def test_a_threshold_that_is_not_found_is_reported():
     with pytest.raises(hm.ConvergenceError, match=r"1 of 2 .* n_over_d = 1e\+200") as caught:
-        separability_threshold(model(), n_over_d=[3.0, 1e200])
-    good, bad = caught.value.partial.values
+        separable_from(model(), n_over_d=[3.0, 1e200])
+    partial = caught.value.partial
+    good, bad = partial.p_over_n.values
     assert good == pytest.approx(0.3677, abs=5e-5)
     assert np.isnan(bad)
+    assert partial.status.values.tolist() == [hm.Status.CONVERGED, hm.Status.SEARCH]
+    kept = hm.separability_threshold(model(), n_over_d=[3.0, 1e200], on_failure="keep")
+    xr.testing.assert_identical(kept, partial)
 
 
 # ---------------------------------------------------------------- predictions
@@ -351,7 +363,7 @@ SIDES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("chosen", SIDES.values(), ids=SIDES)
 def test_logistic_fits_grow_without_bound_on_the_separable_side_only(chosen):
-    r = float(separability_threshold(chosen, n_over_d=3.0))
+    r = float(separable_from(chosen, n_over_d=3.0))
     lam = [1e-6, 1e-8]
     below, above = (
         hm.predict(chosen, n_over_d=3.0, p_over_n=r * f, regularisation=lam).Q for f in (0.9, 1.1)
@@ -364,7 +376,7 @@ def test_logistic_fits_grow_without_bound_on_the_separable_side_only(chosen):
 @pytest.mark.slow
 @pytest.mark.parametrize("chosen", SIDES.values(), ids=SIDES)
 def test_direction_at_the_threshold_is_that_of_unpenalised_fits(chosen):
-    r = float(separability_threshold(chosen, n_over_d=3.0))
+    r = float(separable_from(chosen, n_over_d=3.0))
     visible = chosen.features.visible(np.array([1 / (3 * r)]))
     chi, hidden = visible.fraction, visible.hidden
     direction = least(chosen.teacher, chi, chosen.free_intercept, hidden)
@@ -418,7 +430,7 @@ def fewest_features(chosen, n, d, guess, rng):
     ],
 )
 def test_linear_programmes_agree_as_sizes_grow(n_over_d, sizes):
-    theory = float(separability_threshold(model(), n_over_d=n_over_d))
+    theory = float(separable_from(model(), n_over_d=n_over_d))
     d, mean, error = np.empty((3, len(sizes)))
     for i, (size, seeds) in enumerate(sizes.items()):
         n = n_over_d * size
@@ -440,6 +452,6 @@ def test_a_ratio_and_its_inverse_ask_the_same():
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
     for name, value in (("n_over_d", 3.0), ("p_over_n", 0.4), ("p_over_d", 1.3)):
         inverse = "_over_".join(reversed(name.split("_over_")))
-        found = float(separability_threshold(model, **{name: value}))
-        turned = float(separability_threshold(model, **{inverse: 1.0 / value}))
+        found = float(separable_from(model, **{name: value}))
+        turned = float(separable_from(model, **{inverse: 1.0 / value}))
         assert turned == pytest.approx(found, rel=1e-12)

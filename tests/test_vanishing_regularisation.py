@@ -310,7 +310,7 @@ def test_exactly_at_interpolation_a_sentence_and_no_number(m):
 
 def test_exactly_at_separability_a_sentence_and_no_number():
     m = model(loss="logistic")
-    threshold = float(hm.separability_threshold(m, n_over_d=3.0))
+    threshold = float(hm.separability_threshold(m, n_over_d=3.0).p_over_n)
     places = threshold * np.array([1 - 1e-5, 1.0, 1 + 1e-5])
     kept = at(m, p_over_n=places, regularisation=0, on_failure="keep")
     assert list(kept.status.values) == [0, Status.THRESHOLD, 0]

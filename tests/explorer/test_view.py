@@ -174,7 +174,9 @@ def test_sentences_say_what_is_seen():
     moved = sentence.sentence(
         view("quantity=peak&x=n_over_d&low=1&high=3&points=2&regularisation=0")
     )
-    places = hm.separability_threshold(model, n_over_d=[1.0, 3.0]).values  # where it is at 0⁺
+    places = hm.separability_threshold(
+        model, n_over_d=[1.0, 3.0]
+    ).p_over_n.values  # where it is at 0⁺
     logistic = [f"{place:.3g} at n/d = {x}" for place, x in zip(places, (1, 3), strict=True)]
     assert moved == f"The position of the peak falls from {' to '.join(logistic)}."
 

@@ -183,7 +183,7 @@ def test_their_best_regularisation_is_one(case):
 @pytest.mark.parametrize("teacher", [Sign(), Sign(noise=0.5, threshold=0.4), Logistic()])
 def test_their_data_become_separable_together(shape, activation, teacher):
     models = twins(activation, normalised(*shape), teacher, "logistic", intercept=True)
-    one, other = (float(hm.separability_threshold(m)) for m in models)
+    one, other = (float(hm.separability_threshold(m).p_over_n) for m in models)
     np.testing.assert_allclose(other, one, rtol=1e-9)
 
 

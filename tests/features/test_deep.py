@@ -393,7 +393,7 @@ def test_data_become_separable_where_what_is_visible_says(network, teacher):
     Omega, Phi = oracle.drawn(d, stages_of(parts, d, p), np.random.default_rng(30))
     chi = np.trace(Phi @ np.linalg.solve(Omega, Phi.T)) / d
     model = hm.Model(features=Deep(layers_of(*parts)), teacher=teacher, loss="logistic")
-    found = float(hm.separability_threshold(model, p_over_d=p_over_d))
+    found = float(hm.separability_threshold(model, p_over_d=p_over_d).p_over_n)
     expected = least(teacher, np.array([chi]), False).value[0]
     np.testing.assert_allclose(found, expected, rtol=5e-3)
     beside = hm.predict(
@@ -407,9 +407,10 @@ def test_data_become_separable_where_what_is_visible_says(network, teacher):
 def test_both_ways_to_a_threshold_lead_to_one_point(given):
     model = hm.Model(features=DEEP, teacher=Sign(noise=0.3), loss="logistic")
     start = 2.0 if given == "n_over_d" else 0.45
-    found = float(hm.separability_threshold(model, **{given: start}))
+    sought = "p_over_n" if given == "n_over_d" else "n_over_d"
+    found = float(hm.separability_threshold(model, **{given: start})[sought])
     n_over_d, p_over_n = (start, found) if given == "n_over_d" else (found, start)
-    again = float(hm.separability_threshold(model, p_over_d=p_over_n * n_over_d))
+    again = float(hm.separability_threshold(model, p_over_d=p_over_n * n_over_d).p_over_n)
     np.testing.assert_allclose(again, p_over_n, rtol=1e-8)
 
 

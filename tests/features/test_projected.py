@@ -125,11 +125,11 @@ def test_separable_data_are_found_from_every_ratio(teacher):
     model = hm.Model(features=features, teacher=teacher, loss="logistic", intercept=True)
     gamma = 4.0
     assert float(features.visible(np.array([gamma])).fraction[0]) > 1.0 / gamma
-    p_over_n = float(hm.separability_threshold(model, d_over_p=gamma))
+    p_over_n = float(hm.separability_threshold(model, d_over_p=gamma).p_over_n)
     n_over_d = 1 / (p_over_n * gamma)
-    found = float(hm.separability_threshold(model, n_over_d=n_over_d))
+    found = float(hm.separability_threshold(model, n_over_d=n_over_d).p_over_n)
     np.testing.assert_allclose(found, p_over_n, rtol=1e-10)
-    found = float(hm.separability_threshold(model, p_over_n=p_over_n))
+    found = float(hm.separability_threshold(model, p_over_n=p_over_n).n_over_d)
     np.testing.assert_allclose(found, n_over_d, rtol=1e-9)
 
 
@@ -138,10 +138,11 @@ def test_what_the_data_hide_no_number_of_features_shows():
     """Linear features of data whose own threshold is above d/n never separate them."""
     inputs = power_law(12, hidden=0.5)
     parts = {"teacher": Sign(), "loss": "logistic"}
-    own = float(hm.separability_threshold(hm.Model(features=inputs, **parts)))
+    own = float(hm.separability_threshold(hm.Model(features=inputs, **parts)).p_over_n)
     model = hm.Model(features=Projected(inputs), **parts)
     assert 0.2 < own < 0.5
-    never, once = hm.separability_threshold(model, n_over_d=[1.01 / own, 0.99 / own]).values
+    found = hm.separability_threshold(model, n_over_d=[1.01 / own, 0.99 / own])
+    never, once = found.p_over_n.values
     assert never == np.inf
     assert own < once < 0.5
 

@@ -189,7 +189,7 @@ def test_threshold_of_figure_3_is_exact_and_at_the_ridge():
     line = computed(3)["threshold"]
     model = paper_model()
     exact = hm.separability_threshold(model, n_over_d=line.n_over_d.values)
-    np.testing.assert_allclose(line.p_over_n.values, exact.values, rtol=1e-9)
+    np.testing.assert_allclose(line.p_over_n.values, exact.p_over_n, rtol=1e-9)
     below = hm.predict(
         model, n_over_d=line.n_over_d, p_over_n=0.8 * line.p_over_n, regularisation=1e-4
     )

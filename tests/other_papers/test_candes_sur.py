@@ -39,7 +39,7 @@ def predicted(beta0, gamma0, intercept=True):
         loss="logistic",
         intercept=intercept,
     )
-    return hm.separability_threshold(model)
+    return hm.separability_threshold(model).p_over_n
 
 
 @pytest.mark.parametrize("gamma0", [0.5, 1.0, 2.0, 5**0.5, 4.0])

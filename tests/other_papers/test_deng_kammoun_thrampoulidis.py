@@ -116,7 +116,8 @@ def test_threshold(agree, kind, r):
         return threshold(seen(kind, r, kappa * N_OVER_D)) - kappa
 
     expected = brentq(excess, 0.01, 0.6, xtol=1e-15)
-    agree(hm.separability_threshold(model(kind, r, "logistic"), n_over_d=N_OVER_D), expected)
+    found = hm.separability_threshold(model(kind, r, "logistic"), n_over_d=N_OVER_D)
+    agree(found.p_over_n, expected)
 
 
 @pytest.mark.parametrize(("kind", "r"), KINDS)

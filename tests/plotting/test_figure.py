@@ -270,10 +270,9 @@ def test_optimal_regularisation_and_thresholds_have_their_panels():
     ds["training_loss"] = ("p_over_n", [1.0, 0.5])
     assert "lambda" in plotting.plot(ds).axes[1].get_ylabel()
     found = hm.separability_threshold(MODEL, n_over_d=[1.0, 2.0, 3.0])
-    for drawn in (found, found.to_dataset()):
-        (axis,) = plotting.plot(drawn).axes
-        assert axis.get_ylabel() == "threshold, $p/n$"
-        np.testing.assert_array_equal(axis.lines[0].get_ydata(), found.values)
+    (axis,) = plotting.plot(found).axes
+    assert axis.get_ylabel() == "threshold, $p/n$"
+    np.testing.assert_array_equal(axis.lines[0].get_ydata(), found.p_over_n.values)
 
 
 def test_what_was_sought_is_said():

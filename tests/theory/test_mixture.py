@@ -317,7 +317,7 @@ def test_the_peak_of_every_kind_of_features_is_as_high_as_its_place(kind):
     features = EXAMPLES[kind]
     ratios = {} if features.fixed_ratio else {"d_over_p": 0.8}
     model = hm.Model(features=features, teacher=Mixture(), loss="logistic")
-    threshold = float(hm.separability_threshold(model, **ratios))
+    threshold = float(hm.separability_threshold(model, **ratios).p_over_n)
     near = threshold * np.array([1 - 1e-6, 1 + 1e-6])
     ds = hm.predict(model, p_over_n=near, **ratios, regularisation=0)
     np.testing.assert_allclose(ds.generalisation_error, threshold, rtol=1e-3)

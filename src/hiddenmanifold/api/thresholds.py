@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
 from hiddenmanifold.api.predict import source
 from hiddenmanifold.checks import Task
-from hiddenmanifold.errors import ConvergenceError, IncompatibleIngredientsError, Status
+from hiddenmanifold.errors import IncompatibleIngredientsError, Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
-from hiddenmanifold.results.datasets import explained, provenance
 from hiddenmanifold.theory.curves.peak import ErrorByFeatures, peaks
 from hiddenmanifold.theory.points import RATIOS
 from hiddenmanifold.theory.separability.line import Line, thresholds
@@ -42,7 +41,7 @@ def separability_threshold(
     executor: Executor | None = None,
     progress: bool | None = None,
     **ratios: Unpack[Ratios],
-) -> xr.DataArray:
+) -> xr.Dataset:
     """Where the training data become linearly separable, in the limit n, p, d → ∞.
 
     Beyond, some w gives every training sample its label: a logistic fit without penalty no longer
@@ -54,7 +53,7 @@ def separability_threshold(
     model : Model
         Its features and its label rule; labels must be ±1.
     on_failure : {"raise", "keep"}
-        Whether a threshold that is not found raises, or is kept as NaN.
+        Whether a threshold that is not found raises, or is kept as NaN with its `status`.
     workers, executor, progress
         As in `predict`.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
@@ -64,10 +63,10 @@ def separability_threshold(
 
     Returns
     -------
-    xarray.DataArray
-        Given p/n or n/p, the n/d above which data are separable: 0 if they are for every n/d, inf
-        if they are for none. Given any other ratio, or none, the p/n above which data are
-        separable: 0 if they are for every p/n, inf if they are for none.
+    xarray.Dataset
+        Given p/n or n/p, `n_over_d`, above which data are separable: 0 if they are for every n/d,
+        inf if they are for none. Given any other ratio, or none, `p_over_n`, above which data are
+        separable: 0 if they are for every p/n, inf if they are for none. And `status`.
 
     Raises
     ------
@@ -77,7 +76,7 @@ def separability_threshold(
         If the labels are real numbers.
     ConvergenceError
         If a p/n was not found to ten digits, or to 1e-15 if the rule is not symmetric; ``partial``
-        has the array, NaN at such points.
+        has the dataset, NaN at such points.
 
     Notes
     -----
@@ -88,7 +87,7 @@ def separability_threshold(
     --------
     >>> import hiddenmanifold as hm
     >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
-    >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).values.round(4)
+    >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).p_over_n.values.round(4)
     array([0.4994, 0.3677])
     """
     pool = Workers(workers, executor, progress)
@@ -99,19 +98,11 @@ def separability_threshold(
         )
     name, ratio = grid.ratio
     found, good = thresholds(Line.of(model), name, ratio, pool)
-    sought = "p_over_n" if RATIOS[name][1] else "n_over_d"
-    array = grid.template.copy(data=np.where(good, found, np.nan).reshape(grid.template.shape))
-    array = array.rename(sought).assign_coords(explained(grid.coordinates))
-    source = {**SEPARABILITY, "workers": pool.used}
-    array.attrs = {"long_name": MEANINGS[sought], **provenance(model, source)}
-    if on_failure == "raise" and not good.all():
-        raise ConvergenceError(
-            f"{np.sum(~good)} of {good.size} thresholds were not found, the first at {name} = "
-            f"{ratio[~good][0]:.6g}; the array with these points as NaN is in the `partial` "
-            "attribute of this exception",
-            partial=array,
-        )
-    return array
+    columns = {
+        "p_over_n" if RATIOS[name][1] else "n_over_d": np.where(good, found, np.nan),
+        "status": np.where(good, Status.CONVERGED, Status.SEARCH).astype(np.int8),
+    }
+    return grid.answer(columns, {**SEPARABILITY, "workers": pool.used}, MEANINGS)
 
 
 @with_ratios

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,10 +21,9 @@ from hiddenmanifold.cli.options import (
     SearchOptions,
     WorkerOptions,
 )
-from hiddenmanifold.errors import ConvergenceError
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 
 @command()
@@ -38,18 +37,7 @@ def threshold(
     """
     from hiddenmanifold.api.thresholds import separability_threshold
 
-    chosen = model.model()
-
-    def call(**given: Any) -> xr.Dataset:
-        try:
-            array = separability_threshold(chosen, **given, **workers.given())
-        except ConvergenceError as error:  # the points that were found are worth showing
-            array = error.partial
-        meaning = array.attrs.pop("long_name")
-        ds = array.to_dataset(promote_attrs=True)
-        ds[array.name].attrs["long_name"] = meaning
-        return ds
-
+    call = partial(separability_threshold, model.model(), on_failure="keep", **workers.given())
     compute("threshold", call, ratios, output)
 
 

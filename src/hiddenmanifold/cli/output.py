@@ -130,10 +130,6 @@ def failures(ds: xr.Dataset) -> str:
         for status in (status for status in Status if status is not Status.CONVERGED):
             if count := int((ds[name] == int(status)).sum()):
                 sentences.append(f"{count} of {ds[name].size} points failed: {status.sentence}")
-    if not {"dropped", "status"}.intersection(map(str, ds.data_vars)):
-        found = next(iter(ds.data_vars.values()))  # a threshold is a number, or there is none
-        if lost := int(found.isnull().sum()):
-            sentences.append(f"{lost} of {found.size} points were not found")
     if "dropped" in ds and (dropped := int(ds["dropped"].sum())):
         sentences.append(f"{dropped} fits fell short of their optimum and were left out")
     return "; ".join(sentences)

@@ -71,7 +71,8 @@ def threshold(model: hm.Model, held: Arguments) -> xr.DataArray | None:
     """Where data become separable along what one ratio leaves free; None for real labels."""
     if model.task != "classification":
         return None
-    return hm.separability_threshold(model, **spelled_out(held), **HERE)
+    found = hm.separability_threshold(model, **spelled_out(held), **HERE)
+    return found["p_over_n" if "p_over_n" in found.data_vars else "n_over_d"]
 
 
 def separable_from(view: View) -> float | None:

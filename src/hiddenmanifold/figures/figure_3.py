@@ -38,7 +38,8 @@ def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and on the line of separability; a small grid of simulations."""
     shown = (paper_model(), ERROR)
     n_over_d = setting.lines["n_over_d"].values
-    places = separability_threshold(paper_model(), n_over_d=n_over_d).drop_vars("n_over_d")
+    places = separability_threshold(paper_model(), n_over_d=n_over_d).p_over_n
+    places = places.drop_vars("n_over_d")
     on_line = {"n_over_d": places.copy(data=n_over_d), "p_over_n": places}
     return {
         "theory": predicted(*shown, **setting.theory),

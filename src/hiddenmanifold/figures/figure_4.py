@@ -37,8 +37,7 @@ def compute(setting: Setting, **how: Any) -> Datasets:
     for projection in COLOURS:
         model = paper_model(projection=projection)
         peak = interpolation_peak(model, **setting.theory)
-        found = separability_threshold(model, n_over_d=setting.lines["n_over_d"].values)
-        threshold = found.to_dataset().assign_attrs(found.attrs)
+        threshold = separability_threshold(model, n_over_d=setting.lines["n_over_d"].values)
         data[projection] = {"peak": peak, "threshold": threshold}
     return stacked(data, "projection")
 

@@ -26,7 +26,7 @@ def peak_of_the_square_loss() -> Row:
 
 def peak_of_the_logistic_loss() -> Row:
     """Section 3.1."""
-    threshold = float(separability_threshold(paper_model(), n_over_d=3.0))
+    threshold = float(separability_threshold(paper_model(), n_over_d=3.0).p_over_n)
     peak = interpolation_peak(paper_model(), n_over_d=3.0, regularisation=[1e-12, 1e-4])
     limit, small = peak.p_over_n.values
     return Row(
@@ -43,7 +43,7 @@ def training_loss_vanishes_at_the_peaks() -> Row:
     losses = []
     for model, place in (
         (paper_model(loss="square"), 1.0),
-        (paper_model(), float(separability_threshold(paper_model(), n_over_d=3.0))),
+        (paper_model(), float(separability_threshold(paper_model(), n_over_d=3.0).p_over_n)),
     ):
         beside = np.array([0.98, 1.02]) * place
         losses.append(predict(model, n_over_d=3.0, p_over_n=beside, regularisation=0).training_loss)
@@ -74,7 +74,7 @@ def error_falls_beyond_the_peaks() -> Row:
 
 def cover() -> Row:
     """Section 3.1."""
-    limit = 1 / float(separability_threshold(paper_model(), n_over_d=1e-9))
+    limit = 1 / float(separability_threshold(paper_model(), n_over_d=1e-9).p_over_n)
     return Row(
         "n/p at separability as n/d → 0 (Cover)",
         "2",
@@ -86,7 +86,7 @@ def cover() -> Row:
 def separability_grows_with_samples() -> Row:
     """Section 3.1."""
     n_over_d = np.geomspace(0.01, 100, 60)
-    alpha = 1 / separability_threshold(paper_model(), n_over_d=n_over_d).values
+    alpha = 1 / separability_threshold(paper_model(), n_over_d=n_over_d).p_over_n.values
     return Row(
         "n/p at separability grows with n/d",
         "grows",
@@ -102,7 +102,7 @@ def logistic_against_square(regularisation: float | str, expected: str) -> Row:
     logistic, square, worse, where = contest(
         models, p_over_n, n_over_d=3.0, regularisation=regularisation
     )
-    threshold = float(separability_threshold(paper_model(), n_over_d=3.0))
+    threshold = float(separability_threshold(paper_model(), n_over_d=3.0).p_over_n)
     below = worse & (p_over_n < threshold / 2)
     note = f"separability at p/n = {threshold:.3f}"
     if below.any():

@@ -51,7 +51,9 @@ def orthogonal_separates_earlier() -> Row:
     """Section 3.2."""
     n_over_d = np.append(3.0, np.geomspace(0.01, 100, 60))
     gaussian, orthogonal = (
-        separability_threshold(paper_model(projection=projection), n_over_d=n_over_d).values
+        separability_threshold(
+            paper_model(projection=projection), n_over_d=n_over_d
+        ).p_over_n.values
         for projection in ("gaussian", "orthogonal")
     )
     return Row(
