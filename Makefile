@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNTIME := $(VENV)/.runtime
 LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
@@ -14,13 +15,13 @@ docs test test-fast test-lowest verify bench bench-page: export OMP_NUM_THREADS 
 docs test test-fast test-lowest verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
 docs test test-fast test-lowest verify bench bench-page: export MKL_NUM_THREADS := 1
 
-demo: $(STAMP) ## Quick Figures 1 and 2 of the paper, and its claims checked
+demo: $(RUNTIME) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
 	$(BIN)/hiddenmanifold figure 2 --quick --directory demo
 	$(BIN)/hiddenmanifold claims --report demo
 	@echo "pictures: demo/figure_1_quick.png and demo/figure_2_quick.png; with the table in demo/report.html"
 
-paper: $(STAMP) ## Every figure at the paper's sizes, and the report
+paper: $(RUNTIME) ## Every figure at the paper's sizes, and the report
 	$(BIN)/hiddenmanifold figure all --full --directory paper
 	$(BIN)/hiddenmanifold claims --report paper
 
@@ -64,6 +65,7 @@ browser: ## Find a Chromium for the tests of the page, or install one
 	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
 	    command -v "$$name" >/dev/null && exit 0; done; \
 	{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	        && echo "no Chromium found: installing Debian's package chromium for the tests of the page" \
 	        && { apt-get install -qq -y --no-install-recommends chromium || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }; } >/dev/null 2>&1; } \
 	    || echo "no Chromium found, and the tests of the page need one: install Debian's package" \
 	        "chromium, or set CHROMIUM to the path of one" >&2
@@ -85,10 +87,13 @@ clean: ## Remove the environment and everything built
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/compiled/*.[ch])
+# Two sizes of the environment: what the figures need, and what the tests and the site need as well.
+$(RUNTIME): EXTRAS := plot
+$(STAMP): EXTRAS := dev
+$(RUNTIME) $(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/compiled/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "error: hiddenmanifold needs Python >= 3.11, and '$(PYTHON)' is not one;" \
 	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@touch $(RUNTIME) $@
