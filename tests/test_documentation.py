@@ -204,6 +204,19 @@ def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
 
 
+@pytest.mark.parametrize("teacher", hm.teachers.REGISTRY)
+def test_features_of_the_contributing_guide_work_with_every_kind_of_labels(teacher):
+    (block,) = (block for block in python_blocks("CONTRIBUTING.md") if "class Blurred(" in block)
+    namespace = dict(vars(hm.features))
+    exec(block, namespace)
+    loss = "square" if teacher == "linear" else "logistic"
+    model = hm.Model(features=namespace["Blurred"](), teacher=teacher, loss=loss)
+    at = {"n_over_p": 1.5, "regularisation": [0.01, 1.0]}
+    ds = hm.compare(model, **at, d=120, seeds=10, workers=1)
+    for quantity in ("generalisation_error", "training_loss", "q_w", "Q", "M"):
+        assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
+
+
 def test_a_run_of_the_benchmarks_becomes_the_page():
     import page as bench_page
 

@@ -88,6 +88,17 @@ def test_a_large_penalty_sees_the_variance(features):
     np.testing.assert_allclose(k * m.D1, features.variance, rtol=1e-9)
 
 
+@every_kind
+def test_brighter_inputs_shift_the_sums_as_their_derivatives_say(features):
+    k = 10.0 ** np.arange(-4.0, 4.1, 1.0)
+    m = features.sums(k, gammas(features, k))
+    shifted = [features.sums(k, gammas(features, k), np.exp(h)) for h in STENCIL]
+    for name, derivative in {"D1": m.B, "T1": m.A}.items():
+        slope = WEIGHTS @ np.array([getattr(sums, name) for sums in shifted])
+        unit = np.abs(derivative) + getattr(m, name)
+        assert (np.abs(slope - derivative) <= 1e-8 * unit).all(), name
+
+
 # predictions
 
 

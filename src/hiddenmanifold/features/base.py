@@ -47,8 +47,63 @@ class SpectralArguments:
     rho: float
 
 
+class Inputs:
+    """Gaussian data of finite size, with a teacher whose field ν is linear in them."""
+
+    rho: float
+    """Variance of the field."""
+
+    def sample(self, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Data (rows, d) of fresh samples, and the teacher's fields."""
+        raise NotImplementedError
+
+    @property
+    def field_covariance(self) -> Array:
+        """Covariance of the data with the field, E[νc] (d,)."""
+        raise NotImplementedError
+
+    def overlaps(self, w: Array) -> dict[str, float]:
+        """Variance Q of the prediction c·w/√d, and its covariance M with the field."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class White(Inputs):
+    """White latent data c, and a teacher's weights θ of squared norm ρd: ν = c·θ/√d."""
+
+    theta: Array
+    rho: float
+
+    @classmethod
+    def drawn(cls, d: int, rho: float, rng: np.random.Generator) -> White:
+        """Draw the teacher's weights, of squared norm ρd exactly."""
+        theta = rng.standard_normal(d)
+        theta *= np.sqrt(rho * d) / np.linalg.norm(theta)
+        return cls(theta, rho)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        d = len(self.theta)
+        c = rng.standard_normal((rows, d))
+        return c, c @ self.theta / np.sqrt(d)
+
+    @property
+    def field_covariance(self) -> Array:
+        covariance: Array = self.theta / np.sqrt(len(self.theta))
+        return covariance
+
+    def overlaps(self, w: Array) -> dict[str, float]:
+        d = len(w)
+        return {"Q": float(w @ w / d), "M": float(w @ self.theta / d)}
+
+
+@dataclass(frozen=True)
 class Drawn:
-    """Features of finite size, with all that a seed fixes before any sample is drawn."""
+    """Features of finite size, with all that a seed fixes before any sample is drawn.
+
+    They are a function of Gaussian inputs: by default the inputs themselves.
+    """
+
+    inputs: Inputs
 
     def sample(
         self,
@@ -60,14 +115,22 @@ class Drawn:
     ) -> tuple[Array, Array]:
         """Features (rows, p) of fresh samples, or their Gaussian-equivalent twins, and the fields.
 
-        The teacher's fields have the variance rho that the features were drawn for. Samples may be
-        displaced, each by its multiple of E[νx].
+        The teacher's fields have the variance rho that the features were drawn for. The inputs of
+        each sample may be displaced, by its multiple of their covariance with the field.
         """
-        raise NotImplementedError
+        c, nu = self.inputs.sample(rows, rng)
+        if displaced is not None:
+            c += np.outer(displaced, self.inputs.field_covariance)
+            nu += displaced * self.inputs.rho
+        return self.features(c, rng, equivalent=equivalent), nu
+
+    def features(self, c: Array, rng: np.random.Generator, *, equivalent: bool) -> Array:
+        """The features (rows, p) of inputs, or their Gaussian-equivalent twins."""
+        return c
 
     def overlaps(self, w: Array) -> dict[str, float]:
         """Variance Q of the prediction x·w/√p, its covariance M with the field, and others."""
-        raise NotImplementedError
+        return self.inputs.overlaps(w)
 
 
 class Features:
@@ -159,35 +222,3 @@ class Features:
         """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
         visible = self.visible(gamma)
         return LatentSight(gamma, visible.fraction, visible.hidden, self)
-
-
-@dataclass(frozen=True)
-class White(Drawn):
-    """White latent data, and a teacher's weights θ."""
-
-    theta: Array
-
-    def sample(
-        self,
-        rows: int,
-        rng: np.random.Generator,
-        *,
-        equivalent: bool = False,
-        displaced: Array | None = None,
-    ) -> tuple[Array, Array]:
-        d = len(self.theta)
-        c = rng.standard_normal((rows, d))
-        if displaced is not None:
-            c += np.outer(displaced, self.theta / np.sqrt(d))
-        return c, c @ self.theta / np.sqrt(d)
-
-    def overlaps(self, w: Array) -> dict[str, float]:
-        d = len(w)
-        return {"Q": float(w @ w / d), "M": float(w @ self.theta / d)}
-
-
-def drawn_teacher(d: int, rho: float, rng: np.random.Generator) -> Array:
-    """Weights of squared norm ρd exactly."""
-    theta = rng.standard_normal(d)
-    theta *= np.sqrt(rho * d) / np.linalg.norm(theta)
-    return theta

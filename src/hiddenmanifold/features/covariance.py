@@ -12,7 +12,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_number, check_scale, finite_vector
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
-from hiddenmanifold.features.base import Drawn, Features
+from hiddenmanifold.features.base import Drawn, Features, Inputs
 from hiddenmanifold.features.posterior import DiscreteSight
 from hiddenmanifold.features.spectral_sums import Sums, discrete, sum_rounding
 
@@ -151,7 +151,7 @@ class Covariance(Features):
         return not any(self.teacher_weights)
 
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
-        return discrete(k, *self._atoms)
+        return discrete(k / boost, *self._atoms)
 
     def sight(self, gamma: Array) -> DiscreteSight:
         if not self.drawn_teacher:
@@ -169,39 +169,33 @@ class Covariance(Features):
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(p)
 
-    def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> DrawnCovariates:
+    def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> Drawn:
         w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
         theta = np.divide(np.sqrt(t / p), w, where=w > 0, out=np.zeros(p))
         if self.drawn_teacher and not self.blind:  # what is seen has its variance exactly
             seen = w @ theta**2
             theta *= rng.standard_normal(p)
             theta *= np.sqrt(seen / (w @ theta**2))
-        return DrawnCovariates(p * w, theta, rho)
+        return Drawn(Covariates(p * w, theta, rho))
 
 
 @dataclass(frozen=True)
-class DrawnCovariates(Drawn):
-    """Variances of the features in the basis of eigenvectors, and what each adds to the field."""
+class Covariates(Inputs):
+    """Variances of the data in the basis of eigenvectors, and what each adds to the field."""
 
     variances: Array
     theta: Array
     rho: float
 
-    def sample(
-        self,
-        rows: int,
-        rng: np.random.Generator,
-        *,
-        equivalent: bool = False,
-        displaced: Array | None = None,
-    ) -> tuple[Array, Array]:
+    def sample(self, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
         X = np.sqrt(self.variances) * rng.standard_normal((rows, len(self.theta)))
         hidden = max(0.0, self.rho - float(self.variances @ self.theta**2))
         unseen = np.sqrt(hidden) * rng.standard_normal(rows)
-        if displaced is not None:
-            X += np.outer(displaced, self.variances * self.theta)
-            unseen += hidden * displaced
         return X, X @ self.theta + unseen
+
+    @property
+    def field_covariance(self) -> Array:
+        return self.variances * self.theta
 
     def overlaps(self, w: Array) -> dict[str, float]:
         p, covariances = len(w), self.variances * w

@@ -13,7 +13,7 @@ from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.checks import check_number, resolve
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.features import activations, projections
-from hiddenmanifold.features.base import Drawn, Features, SpectralArguments, White, drawn_teacher
+from hiddenmanifold.features.base import Drawn, Features, SpectralArguments, White
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.spectral_sums import Kappas, Sums, activated
 from hiddenmanifold.numerics.matrices import LinearMap
@@ -119,7 +119,7 @@ class Layered(Features):
     def _sums(self, level: int, k: Array, gamma: Array, boost: Array) -> Sums:
         """The sums of the neurons of a layer; level 1 is the first above the data."""
         if level == 0 and self.inputs is not None:
-            return self.inputs.sums(k * gamma, gamma).in_units(gamma)
+            return self.inputs.sums(k * gamma, gamma, boost).in_units(gamma)
         projection, width = self.layers[level - 1].projection, self._size(level, gamma)
 
         def below(at: Array, some: Integers) -> Sums:
@@ -157,46 +157,38 @@ class Layered(Features):
         layers = zip(self.layers, pairwise(sizes), strict=True)
         maps = tuple(layer.projection.sample(*pair, rng) for layer, pair in layers)
         if self.inputs is None:
-            return DrawnLayers(self, maps, White(drawn_teacher(d, rho, rng)))
-        return DrawnLayers(self, maps, self.inputs.draw(d, d, rho, rng))
+            return DrawnLayers(White.drawn(d, rho, rng), self, maps)
+        return DrawnLayers(self.inputs.draw(d, d, rho, rng).inputs, self, maps)
 
 
 @dataclass(frozen=True)
 class DrawnLayers(Drawn):
-    """The matrices of all layers, and the data below them with their teacher."""
+    """The matrices of all layers, above the data."""
 
-    features: Layered
+    network: Layered
     maps: tuple[LinearMap, ...]
-    inputs: Drawn
 
-    def sample(
-        self,
-        rows: int,
-        rng: np.random.Generator,
-        *,
-        equivalent: bool = False,
-        displaced: Array | None = None,
-    ) -> tuple[Array, Array]:
-        x, nu = self.inputs.sample(rows, rng, displaced=displaced)
-        layers = zip(self.features.layers, self.features.kappas, self.maps, strict=True)
+    def features(self, c: Array, rng: np.random.Generator, *, equivalent: bool) -> Array:
+        x = c
+        layers = zip(self.network.layers, self.network.kappas, self.maps, strict=True)
         for layer, (kappa_0, kappa_1, kappa_star), F in layers:
             h = F.left(x) / np.sqrt(x.shape[1])
             if equivalent:
                 x = kappa_0 + kappa_1 * h + kappa_star * rng.standard_normal(h.shape)
             else:
                 x = layer.activation(h)
-        return x, nu
+        return x
 
     def overlaps(self, w: Array) -> dict[str, float]:
         Q = 0.0
-        layers = zip(self.features.kappas, self.maps, strict=True)
+        layers = zip(self.network.kappas, self.maps, strict=True)
         for (_, kappa_1, kappa_star), F in reversed(list(layers)):
             Q += kappa_star**2 * float(w @ w) / len(w)
             s = F.right(w) / np.sqrt(len(w))
             w = kappa_1 * s
         below, linear = self.inputs.overlaps(w), self.inputs.overlaps(s)
         found = {"q_s": linear["Q"], "m_s": linear["M"], "Q": Q + below["Q"], "M": below["M"]}
-        return {name: found[name] for name in self.features.measured_overlaps}
+        return {name: found[name] for name in self.network.measured_overlaps}
 
 
 @dataclass(frozen=True)
