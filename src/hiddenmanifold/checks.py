@@ -1,9 +1,10 @@
-"""What all ingredients share: their task, their registry, and the check of their numbers."""
+"""What all ingredients share: their kinds, their task, and the checks of names and numbers."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
@@ -18,13 +19,36 @@ Ingredient = TypeVar("Ingredient")
 
 EXTREME = 1e20
 """Largest scale of an ingredient: no square overflows, and limits are far beyond."""
-MAKERS = {
-    "activation": ", or a function",
-    "projection": "; projections.Matrix makes one of a matrix",
-    "teacher": "; teachers.Custom makes one of a function",
-    "loss": "; losses.Custom makes one of functions",
+
+
+@dataclass(frozen=True)
+class IngredientKind:
+    """A kind of ingredient, as every interface names and describes it.
+
+    Attributes
+    ----------
+    default : str
+        The registered name that the command line and the explorer begin with: the paper's model.
+    description : str
+        The ingredient in a few words.
+    remedy : str
+        How to make one of a function or a matrix, as the end of an error message.
+    """
+
+    default: str
+    description: str
+    remedy: str
+
+
+INGREDIENT_KINDS = {
+    "activation": IngredientKind("sign", "Nonlinearity of the features", ", or a function"),
+    "projection": IngredientKind(
+        "gaussian", "Feature matrix", "; projections.Matrix makes one of a matrix"
+    ),
+    "teacher": IngredientKind("sign", "Label rule", "; teachers.Custom makes one of a function"),
+    "loss": IngredientKind("logistic", "Loss", "; losses.Custom makes one of functions"),
 }
-"""How to make an ingredient of what it is mistaken for."""
+"""The kinds of ingredients that a name can stand for; `model.REGISTRIES` has their classes."""
 
 
 class Task(StrEnum):
@@ -73,15 +97,20 @@ def resolve(
     if isinstance(given, str):
         if given in registry:
             return registry[given]()
-        near = difflib.get_close_matches(given.lower().replace("-", "_"), registry, n=2)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = did_you_mean(given.lower().replace("-", "_"), registry)
         raise InvalidArgumentError(kind, given, f"one of {names}{hint}")
     article = "an" if base.__name__[0] in "AEIOU" else "a"
-    hint = MAKERS.get(kind, "")
+    hint = INGREDIENT_KINDS[kind].remedy if kind in INGREDIENT_KINDS else ""
     if isinstance(given, type) and issubclass(given, base):
         hint = f"; did you mean {given.__name__}()?"
     allowed = f"one of {names}, or {article} {base.__name__} object{hint}"
     raise InvalidArgumentError(kind, given, allowed)
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """The end of an error message that suggests the nearest known names; empty if none is near."""
+    near = difflib.get_close_matches(str(given), list(known), n=2)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def check_count(name: str, value: object, low: int = 1) -> int:

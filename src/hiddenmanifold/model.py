@@ -13,7 +13,7 @@ This is the one place where normalisations are stated:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +30,19 @@ from hiddenmanifold.errors import (
 )
 from hiddenmanifold.features import Features, RandomFeatures, activations, projections
 
+BASES: Mapping[str, type] = {
+    "activation": activations.Activation,
+    "projection": projections.Projection,
+    "teacher": teachers.Teacher,
+    "loss": losses.Loss,
+}
+REGISTRIES: Mapping[str, Mapping[str, type]] = {
+    "activation": activations.REGISTRY,
+    "projection": projections.REGISTRY,
+    "teacher": teachers.REGISTRY,
+    "loss": losses.REGISTRY,
+}
+"""Base class, and classes by name, of each of `checks.INGREDIENT_KINDS`."""
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
     "|w|², with prediction f = x·w/√p + b; a sum, not a mean; b is not penalised"
@@ -128,13 +141,16 @@ class Model:
         if self.loss not in (named() for named in losses.REGISTRY.values()):  # tested as they are
             losses.check_loss(self.loss)
 
+    @property
+    def ingredients(self) -> dict[str, object]:
+        """The ingredients by the names of their arguments: the features, or what they are made of.
+
+        `name_of` says what each is called.
+        """
+        return {**self.features.as_arguments(), "teacher": self.teacher, "loss": self.loss}
+
     def __repr__(self) -> str:
-        parts = {
-            **self.features.as_arguments(),
-            "teacher": self.teacher,
-            "loss": self.loss,
-            "intercept": self.intercept,
-        }
+        parts = {**self.ingredients, "intercept": self.intercept}
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
     def with_loss(self, loss: str | losses.Loss) -> Model:
@@ -168,6 +184,12 @@ class Model:
     def free_intercept(self) -> bool:
         """Whether the prediction has a free intercept, fitted or provided by κ0 ≠ 0."""
         return bool(self.intercept or self.features.mean != 0.0)
+
+
+def name_of(kind: str, ingredient: object) -> str:
+    """The registered name of an ingredient of this kind, or that of its class in small letters."""
+    registered = {cls: name for name, cls in REGISTRIES.get(kind, {}).items()}
+    return registered.get(type(ingredient), type(ingredient).__name__.lower())
 
 
 def _features(

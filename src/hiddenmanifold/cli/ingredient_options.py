@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
+from hiddenmanifold.checks import did_you_mean
 from hiddenmanifold.cli.values import number
 from hiddenmanifold.errors import InvalidArgumentError
 
@@ -18,16 +18,15 @@ def families() -> dict[str, tuple[type, dict[str, type]]]:
     These are the registered ones, and those with required parameters, which have no name in the
     library.
     """
-    from hiddenmanifold import losses, teachers
-    from hiddenmanifold.features import activations, projections
+    from hiddenmanifold.features import projections
+    from hiddenmanifold.model import BASES, REGISTRIES
+    from hiddenmanifold.teachers import Steps
 
-    named = {"spectrum": projections.Spectrum, "matrix": projections.Matrix}
-    return {
-        "activation": (activations.Activation, {**activations.REGISTRY}),
-        "projection": (projections.Projection, {**projections.REGISTRY, **named}),
-        "teacher": (teachers.Teacher, {**teachers.REGISTRY, "steps": teachers.Steps}),
-        "loss": (losses.Loss, {**losses.REGISTRY}),
+    named: dict[str, dict[str, type]] = {
+        "projection": {"spectrum": projections.Spectrum, "matrix": projections.Matrix},
+        "teacher": {"steps": Steps},
     }
+    return {kind: (BASES[kind], {**REGISTRIES[kind], **named.get(kind, {})}) for kind in BASES}
 
 
 def described(kind: str) -> str:
@@ -82,9 +81,7 @@ def _parameters(owner: str, cls: type, text: str) -> dict[str, Any]:
 def _allowed(key: str, known: Mapping[str, Any]) -> str:
     if not known:
         return "left out: there are no parameters"
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"key=value, with keys among {', '.join(known)}{hint}"
+    return f"key=value, with keys among {', '.join(known)}{did_you_mean(key, known)}"
 
 
 def _value(owner: str, key: str, annotation: str, texts: list[str]) -> Any:

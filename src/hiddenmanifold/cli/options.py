@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hiddenmanifold.checks import INGREDIENT_KINDS
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def _names(kind: str) -> Callable[[], list[str]]:
     return complete
 
 
-def _ingredient(kind: str, text: str) -> Any:
+def _ingredient(kind: str, examples: str = "") -> Any:
+    text = INGREDIENT_KINDS[kind].description + (f", e.g. {examples}." if examples else ".")
     return typer.Option(
         metavar="NAME[:KEY=...]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
     )
@@ -75,7 +77,7 @@ Observables = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Loss = Annotated[str, _ingredient("loss", "Loss, e.g. square or huber:delta=0.5.")]
+Loss = Annotated[str, _ingredient("loss", "square or huber:delta=0.5")]
 Workers = Annotated[
     int | None,
     typer.Option(metavar="N", help="Processes; by default one per core.", rich_help_panel=OUTPUT),
@@ -86,19 +88,15 @@ Workers = Annotated[
 class ModelOptions:
     """The learning problem; by default that of the paper."""
 
-    activation: Annotated[str, _ingredient("activation", "Nonlinearity of the features.")] = "sign"
+    activation: Annotated[str, _ingredient("activation")] = INGREDIENT_KINDS["activation"].default
     projection: Annotated[
         str,
-        _ingredient(
-            "projection",
-            "Feature matrix, e.g. matrix:F=file.npy or spectrum:eigenvalues=0.5,1.5,d_over_p=1.",
-        ),
-    ] = "gaussian"
+        _ingredient("projection", "matrix:F=file.npy or spectrum:eigenvalues=0.5,1.5,d_over_p=1"),
+    ] = INGREDIENT_KINDS["projection"].default
     teacher: Annotated[
-        str,
-        _ingredient("teacher", "Label rule, e.g. sign:noise=0.1,flip=0.05 or logistic:slope=2."),
-    ] = "sign"
-    loss: Loss = "logistic"
+        str, _ingredient("teacher", "sign:noise=0.1,flip=0.05 or logistic:slope=2")
+    ] = INGREDIENT_KINDS["teacher"].default
+    loss: Loss = INGREDIENT_KINDS["loss"].default
     intercept: Annotated[
         bool, typer.Option("--intercept", help="Fit an intercept.", rich_help_panel=MODEL)
     ] = False
@@ -108,8 +106,7 @@ class ModelOptions:
         from hiddenmanifold.cli.ingredient_options import ingredient
         from hiddenmanifold.model import Model
 
-        kinds = ("activation", "projection", "teacher", "loss")
-        chosen = {kind: ingredient(kind, getattr(self, kind)) for kind in kinds}
+        chosen = {kind: ingredient(kind, getattr(self, kind)) for kind in INGREDIENT_KINDS}
         return Model(**chosen, intercept=self.intercept)
 
 

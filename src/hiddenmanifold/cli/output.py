@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hiddenmanifold.checks import did_you_mean
 from hiddenmanifold.cli import output_files, printed_tables
 from hiddenmanifold.cli.exit_codes import Code, OutputError, stop
 from hiddenmanifold.cli.options import OutputOptions
@@ -36,8 +36,7 @@ def check(
     if wanted := output.quantities():
         known = [str(name) for name in names()]
         for name in (name for name in wanted if name not in known):
-            near = difflib.get_close_matches(name, known, n=2)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            hint = did_you_mean(name, known)
             if name in printed_tables.OBSERVED:
                 hint = f"; --observables {name} measures it"
             raise InvalidArgumentError("--show", name, f"among {', '.join(known)}{hint}")

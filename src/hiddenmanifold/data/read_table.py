@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 import zlib
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from hiddenmanifold.checks import did_you_mean
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -190,8 +190,7 @@ def _without_constants(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def _among(kind: str, names: Iterable[str], given: str) -> str:
-    near = difflib.get_close_matches(given, names, n=1)
-    return f"{kind}: {_listed(names)}" + (f"; did you mean {near[0]!r}?" if near else "")
+    return f"{kind}: {_listed(names)}{did_you_mean(given, names)}"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
 
-import hiddenmanifold as hm
+from hiddenmanifold.checks import INGREDIENT_KINDS
+from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.theory.points import RATIOS
 
-REGISTRIES: Mapping[str, Mapping[str, type[Any]]] = {
-    "activation": hm.activations.REGISTRY,
-    "projection": hm.projections.REGISTRY,
-    "teacher": hm.teachers.REGISTRY,
-    "loss": hm.losses.REGISTRY,
-}
-USUAL = {
-    "activation": "sign",
-    "projection": "gaussian",
-    "teacher": "sign",
-    "loss": "logistic",
-}
 AXES = ("p_over_n", "n_over_d", "n_over_p", "d_over_p", "regularisation")
 HELD = {"n_over_d": "3", "p_over_n": "0.5", "d_over_p": "0.1"}
 """Ratios that can be held fixed, and where they begin."""
@@ -106,8 +94,7 @@ def page_fields() -> dict[str, Field]:
     found: list[Field] = []
     for kind, registry in REGISTRIES.items():
         names = {name: name.replace("_", " ") for name in registry}
-        default = USUAL[kind] if USUAL[kind] in names else next(iter(names))
-        found.append(Field(kind, kind, default, names))
+        found.append(Field(kind, kind, INGREDIENT_KINDS[kind].default, names))
         for name in registry:
             found += parameters(kind, name)
     axes = {name: short(name) for name in AXES}

@@ -8,9 +8,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.explorer import compute
-from hiddenmanifold.explorer.controls import REGISTRIES
 from hiddenmanifold.explorer.plots import comparable, names, quantities
 from hiddenmanifold.explorer.view import Axis, View
+from hiddenmanifold.model import name_of
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
@@ -74,17 +74,9 @@ def _python(value: Any) -> str:
     return "np.inf" if value == float("inf") else repr(float(value))
 
 
-def _parts(view: View) -> dict[str, Any]:
-    return {kind: getattr(view.model, kind) for kind in REGISTRIES}
-
-
 def _model(view: View) -> str:
-    parts = [f"{kind}={_ingredient(kind, part)}" for kind, part in _parts(view).items()]
+    parts = [f"{kind}={_ingredient(kind, part)}" for kind, part in view.model.ingredients.items()]
     return f"hm.Model({', '.join([*parts, *['intercept=True'] * view.model.intercept])})"
-
-
-def _named(kind: str, part: Any) -> str:
-    return next(name for name, cls in REGISTRIES[kind].items() if type(part) is cls)
 
 
 def _changed(part: Any) -> dict[str, Any]:
@@ -98,7 +90,7 @@ def _changed(part: Any) -> dict[str, Any]:
 
 def _ingredient(kind: str, part: Any) -> str:
     if not (given := _changed(part)):
-        return f'"{_named(kind, part)}"'
+        return f'"{name_of(kind, part)}"'
     arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
     return f"hm.{PLURALS[kind]}.{type(part).__name__}({arguments})"
 
@@ -151,9 +143,9 @@ def _command(
     name: str, view: View, arguments: compute.Arguments, more: Mapping[str, str] | None = None
 ) -> str:
     words = ["hiddenmanifold", name]
-    for kind, part in _parts(view).items():
+    for kind, part in view.model.ingredients.items():
         given = ",".join(f"{key}={value!r}" for key, value in _changed(part).items())
-        words += [f"--{kind}", f"{_named(kind, part)}{':' if given else ''}{given}"]
+        words += [f"--{kind}", f"{name_of(kind, part)}{':' if given else ''}{given}"]
     words += ["--intercept"] * view.model.intercept
     for argument, value in arguments:
         # a value that starts with a minus sign would be taken for an option: there is none

@@ -6,9 +6,10 @@ from typing import Any
 
 from dash import dcc, html
 
-from hiddenmanifold.explorer.controls import HELD, REGISTRIES, Field, page_fields
+from hiddenmanifold.explorer.controls import HELD, Field, page_fields
 from hiddenmanifold.explorer.presets import PRESETS
 from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST_ROWS
+from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import COLOURS
 
 STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")

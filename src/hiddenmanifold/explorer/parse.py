@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer.controls import PEAK_AXES, REGISTRIES, page_fields, parameters, short
+from hiddenmanifold.explorer.controls import PEAK_AXES, page_fields, parameters, short
 from hiddenmanifold.explorer.view import Axis, View, held_names, holds, relevant, texts_of
+from hiddenmanifold.model import REGISTRIES
 
 SMALLEST, LARGEST = 1e-4, 1e4
 """Ratios that the page takes."""

@@ -12,7 +12,8 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.explorer.controls import HELD, REGISTRIES, page_fields, parameters
+from hiddenmanifold.explorer.controls import HELD, page_fields, parameters
+from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.theory.points import RATIOS, exponents
 
 MOST_PINS = 8

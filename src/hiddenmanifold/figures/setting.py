@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import INGREDIENT_KINDS
 from hiddenmanifold.model import Model
 
 
 def paper_model(**ingredients: Any) -> Model:
     """The model of Figures 1 to 5, but for the ingredients given."""
-    parts: dict[str, Any] = {
-        "activation": "sign",
-        "projection": "gaussian",
-        "teacher": "sign",
-        "loss": "logistic",
-    }
+    parts: dict[str, Any] = {kind: about.default for kind, about in INGREDIENT_KINDS.items()}
     return Model(**{**parts, **ingredients})
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hiddenmanifold.checks import Task
+from hiddenmanifold.checks import Task, did_you_mean
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.simulation import test_scores
@@ -89,10 +88,9 @@ def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:
         raise InvalidArgumentError("observables", names, "a sequence of names") from None
     for name in found:
         if name not in REGISTRY:
-            near = difflib.get_close_matches(str(name), REGISTRY, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
             known = ", ".join(map(repr, REGISTRY))
-            raise InvalidArgumentError("observables", name, f"among {known}{hint}")
+            allowed = f"among {known}{did_you_mean(name, REGISTRY)}"
+            raise InvalidArgumentError("observables", name, allowed)
         if model.task not in REGISTRY[name].tasks:
             raise InvalidArgumentError(
                 "observables", name, f"left out: {model.teacher} gives real labels, not two classes"
