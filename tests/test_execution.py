@@ -27,10 +27,10 @@ from hiddenmanifold.theory.bayes.label_information import Table, labels_of
 from hiddenmanifold.theory.labels_side.channel import BinaryChannel
 from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.predictions import Batch, Request
+from hiddenmanifold.theory.predictions import Batch, Request, channel_of
 from hiddenmanifold.theory.scores.distribution import auc
 from hiddenmanifold.theory.separability import line
-from hiddenmanifold.theory.solver.saddle_point import rescue, solve
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 
 pytestmark = pytest.mark.slow
 
@@ -232,9 +232,10 @@ EQUATIONS = fixed_points.Equations(
     labels_of(MODEL.teacher), MODEL.features.sight(np.array([0.5, 2.0])), np.log([1.0, 3.0])
 )
 POINTS = Points.of(np.array([0.5, 2.0]), np.array([1.0, 0.3]), np.array([1e-2, 1.0]))
+PROBLEM = SaddlePoint(channel_of(MODEL), MODEL.features, POINTS)
 JOBS = {
-    "solve": Batch(MODEL, POINTS, solve, Request(("n", "p"), {"auc": auc})),
-    "rescue": Batch(MODEL, POINTS, rescue),
+    "solve": Batch(PROBLEM, Request(("n", "p"), {"auc": auc})),
+    "rescue": Batch(PROBLEM, lost=True),
     "bayes": fixed_points.Batch(
         EQUATIONS, Table.of(EQUATIONS.labels, 0.25 * np.arange(-96.0, 40.0))
     ),

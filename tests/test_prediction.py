@@ -24,7 +24,10 @@ from hiddenmanifold.teachers import Logistic, Sign
 from hiddenmanifold.theory import predictions
 from hiddenmanifold.theory.labels_side.channel import BinaryChannel, LinearChannel
 from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
-from hiddenmanifold.theory.solver import certificate, saddle_point
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import asymptotics
+from hiddenmanifold.theory.solver import strategy
+from hiddenmanifold.theory.solver.settings import Tolerances
 
 PROPERTY = settings(max_examples=25)
 
@@ -309,8 +312,8 @@ def test_status_carries_its_sentences():
 def test_certificates_of_a_converged_point():
     ds = at(model(loss="logistic"), p_over_n=[0.5, 2.0])
     assert np.all(ds.status == Status.CONVERGED)
-    assert np.all(ds.residual <= certificate.TOLERANCE)
-    assert np.all(ds.quadrature_error <= certificate.TOLERANCE)
+    assert np.all(ds.residual <= ds.attrs["residual_tolerance"])
+    assert np.all(ds.quadrature_error <= ds.attrs["quadrature_tolerance"])
     assert np.all(ds.iterations >= 1)
 
 
@@ -471,15 +474,15 @@ def some_points_fail(monkeypatch):
     """Let the points with alpha = 1 run out of iterations, whoever solves them."""
 
     def unlucky(solver):
-        def solve(problem):
-            outcome = solver(problem)
-            outcome.status[problem.points.alpha == 1.0] = Status.MAX_ITERATIONS
+        def solve(*given):
+            outcome = solver(*given)
+            outcome.status[outcome.problem.points.alpha == 1.0] = Status.MAX_ITERATIONS
             return outcome
 
         return solve
 
     for name in ("solve", "rescue"):
-        monkeypatch.setattr(predictions, name, unlucky(getattr(saddle_point, name)))
+        monkeypatch.setattr(predictions, name, unlucky(getattr(strategy, name)))
 
 
 def assert_only_the_middle_failed(ds, expected):
@@ -527,14 +530,29 @@ def test_running_out_of_iterations_is_a_status():
         hm.predict(built, **given)
 
 
-def test_unreachable_tolerance_is_a_status(monkeypatch):
-    for module in (certificate, saddle_point):
-        monkeypatch.setattr(module, "TOLERANCE", -1.0)
-    ds = at(model(loss="logistic"), **GRID, on_failure="keep")
-    assert np.all(ds.status == Status.QUADRATURE)
-    assert ds.Q.isnull().all()
-    with pytest.raises(ConvergenceError, match="6 of 6 points .*quadrature was refined"):
-        at(model(loss="logistic"), **GRID)
+@pytest.mark.parametrize(
+    ("unreachable", "status"),
+    [
+        ({"residual": -1.0}, Status.QUADRATURE),
+        ({"quadrature": -1.0}, Status.QUADRATURE),
+        ({"conditioning": 0.0}, Status.ILL_CONDITIONED),
+    ],
+)
+def test_unreachable_tolerances_are_a_status(unreachable, status):
+    alpha, lam = (a.ravel() for a in np.meshgrid([0.5, 1.0, 2.0], [0.01, 1.0]))
+    points, built = Points.of(alpha, alpha / 3.0, lam), model(loss="logistic")
+    found = asymptotics(built, points, tolerances=Tolerances(**unreachable))
+    assert (found["status"] == status).all()
+    assert np.isnan(found["Q"]).all()
+    assert (asymptotics(built, points)["status"] == Status.CONVERGED).all()
+
+
+def test_datasets_record_the_tolerances_of_their_answers():
+    expected = {"residual": 1e-9, "quadrature": 1e-9, "conditioning": 1e-7, "target": 1e-11}
+    best = hm.bayes_optimal(model(), n_over_d=3.0, p_over_n=1.0)
+    for ds in (at(p_over_n=1.0, regularisation=0.1), best):
+        for name, value in expected.items():
+            assert ds.attrs[f"{name}_tolerance"] == value
 
 
 def test_equations_that_are_not_finite_are_a_status():

@@ -22,6 +22,7 @@ from hiddenmanifold.theory.bayes.label_information import (
     Table,
     labels_of,
 )
+from hiddenmanifold.theory.solver.settings import Tolerances
 
 T = hm.teachers
 FINE = 3  # a level of quadrature
@@ -412,10 +413,12 @@ def test_free_entropy_is_that_of_the_scalar_problems():
     assert found == pytest.approx(prior + n_over_d * labels, rel=1e-11)
 
 
-def optimum(teacher, n_over_d, gamma=1.0, activation="identity", projection="orthogonal"):
+def optimum(
+    teacher, n_over_d, gamma=1.0, activation="identity", projection="orthogonal", **options
+):
     model = hm.Model(activation=activation, projection=projection, teacher=teacher, loss="square")
     n_over_d = np.atleast_1d(np.asarray(n_over_d, dtype=float))
-    return bayes_optimal(model, n_over_d * gamma, np.full_like(n_over_d, gamma))
+    return bayes_optimal(model, n_over_d * gamma, np.full_like(n_over_d, gamma), **options)
 
 
 def test_the_fixed_point_of_largest_free_entropy_is_chosen():
@@ -486,9 +489,8 @@ def test_an_even_rule_given_by_its_probability_tells_exactly_nothing_at_first():
         assert (found["overlap"] > 0.5).any()
 
 
-def test_a_point_is_lost_if_one_of_its_fixed_points_is(monkeypatch):
-    monkeypatch.setattr("hiddenmanifold.theory.solver.certificate.TOLERANCE", 1e-20)
-    found = optimum(RULES["three"], 4.0)
+def test_a_point_is_lost_if_one_of_its_fixed_points_is():
+    found = optimum(RULES["three"], 4.0, tolerances=Tolerances(quadrature=1e-20))
     assert found["status"][0] != Status.CONVERGED
     assert np.isnan(found["generalisation_error"][0])
     assert np.isnan(found["overlap"][0])

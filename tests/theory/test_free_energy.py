@@ -9,7 +9,8 @@ import hiddenmanifold as hm
 from free_energy import State, free_energy
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import channel_of
-from hiddenmanifold.theory.solver.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
+from hiddenmanifold.theory.solver.strategy import solve
 
 POINT = {"alpha": 1.7, "gamma": 0.6, "lam": 0.05}
 SKEW = hm.teachers.Sign(noise=0.2, flip=0.05, threshold=0.3, rho=1.4)

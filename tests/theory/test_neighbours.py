@@ -1,14 +1,17 @@
 """Starts between solved points, and what they spare."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import hiddenmanifold as hm
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import channel_of
-from hiddenmanifold.theory.solver import saddle_point
-from hiddenmanifold.theory.solver.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
+from hiddenmanifold.theory.solver.settings import Effort
 from hiddenmanifold.theory.solver.starts import interpolated
+from hiddenmanifold.theory.solver.strategy import solve
 from hiddenmanifold.theory.solver.tangents import PARAMETERS
 
 
@@ -66,18 +69,15 @@ def test_a_cubic_that_shoots_over_gives_way_to_the_chord():
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_grids_take_few_turns_in_any_order(loss, monkeypatch):
+def test_grids_take_few_turns_in_any_order(loss):
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss=loss)
     n_over_d, p_over_n = np.meshgrid(np.linspace(0.5, 6, 30), np.geomspace(0.1, 3, 30))
     alpha = 1.0 / p_over_n.ravel()
     points = Points.of(alpha, alpha / n_over_d.ravel(), np.full(alpha.size, 1e-4))
     order = np.random.default_rng(1).permutation(alpha.size)
-    whole = SaddlePoint(channel_of(model), model.features, points)
-    shuffled = SaddlePoint(channel_of(model), model.features, points[order])
-    monkeypatch.setattr(saddle_point, "FEW", {"numpy": 100, "compiled": 100})
-    starting, restarted = solve(whole), solve(shuffled)
-    monkeypatch.setattr(saddle_point, "FEW", {"numpy": 1000, "compiled": 1000})
-    alone = solve(whole)
+    whole = SaddlePoint(channel_of(model), model.features, points, effort=Effort(few=100))
+    starting, restarted = solve(whole), solve(whole[order])
+    alone = solve(replace(whole, effort=Effort(few=1000)))
     for found, expected in ((starting, alone.x), (restarted, alone.x[order])):
         assert (found.status == hm.Status.CONVERGED).mean() > 0.99
         good = found.status == hm.Status.CONVERGED

@@ -10,8 +10,9 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.numerics.newton import largest, newton, newton_step
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import channel_of
-from hiddenmanifold.theory.solver import saddle_point
-from hiddenmanifold.theory.solver.saddle_point import SaddlePoint, solve
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
+from hiddenmanifold.theory.solver.settings import Effort
+from hiddenmanifold.theory.solver.strategy import rescue, solve
 
 LEVEL = 3
 
@@ -249,13 +250,12 @@ def test_hinge_with_intercept_predicts_the_majority_where_labels_are_weak(teache
     assert (hm.predict(model, n_over_d=5.0, p_over_n=1.0, regularisation=0.1).Q > 0.1).all()
 
 
-def test_a_walk_in_lambda_that_leads_nowhere_has_a_budget(monkeypatch):
+def test_a_walk_in_lambda_that_leads_nowhere_has_a_budget():
     """At λ = 1e-200 squares underflow: each stage fails, and ever smaller steps are tried."""
     chosen = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
-    monkeypatch.setattr(saddle_point, "LONGEST_WALK", 100)
-    ds = hm.predict(
-        chosen, n_over_d=3.0, p_over_n=3.0, regularisation=1e-200, on_failure="keep", workers=1
-    )
-    assert ds.status != hm.Status.CONVERGED
-    # one solve, two rescues and the walk, whose last stage may begin within its budget
-    assert ds.iterations < 5 * saddle_point.MAX_ITERATIONS + 100 + saddle_point.MAX_ITERATIONS
+    points = Points.of(np.array([1 / 3]), np.array([1 / 9]), np.array([1e-200]))
+    effort = Effort(longest_walk=100)
+    found = rescue(SaddlePoint(channel_of(chosen), chosen.features, points, effort=effort))
+    assert found.status != hm.Status.CONVERGED
+    # two Newton solves, the first stage and the walk, whose last stage may begin within its budget
+    assert found.iterations < 5 * effort.max_iterations + effort.longest_walk

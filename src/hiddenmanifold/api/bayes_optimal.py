@@ -9,6 +9,7 @@ from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.bayes import fixed_points
+from hiddenmanifold.theory.solver.settings import STANDARD
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -83,4 +84,4 @@ def bayes_optimal(
     pool, grid = Workers(workers, executor, progress), Grid.of(model, ratios, on_failure=on_failure)
     points = grid.points
     columns = fixed_points.bayes_optimal(model, points.alpha, points.gamma, pool)
-    return grid.answer(columns, {**SOURCE, "workers": pool.used}, MEANINGS)
+    return grid.answer(columns, {**SOURCE, "workers": pool.used, **STANDARD.attributes}, MEANINGS)

@@ -19,6 +19,7 @@ from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
 from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import Observed
+from hiddenmanifold.theory.solver.settings import STANDARD
 from hiddenmanifold.theory.solver.tangents import PARAMETERS
 
 if TYPE_CHECKING:
@@ -29,7 +30,12 @@ METHOD = "saddle-point equations of Gerace et al. 2020, for any rho and intercep
 
 def source(pool: Workers) -> dict[str, object]:
     """Where results of the theory come from, as attributes of a dataset."""
-    return {"method": METHOD, "engine": engine(), "workers": pool.used}
+    return {
+        "method": METHOD,
+        "engine": engine(),
+        "workers": pool.used,
+        **STANDARD.attributes,
+    }
 
 
 SECONDS = {False: 2e-4, True: 1e-5}

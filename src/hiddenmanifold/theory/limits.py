@@ -24,7 +24,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.losses import Hinge, Loss, Square
 from hiddenmanifold.model import Model
-from hiddenmanifold.teachers import binary
+from hiddenmanifold.teachers import binary, real
 from hiddenmanifold.theory.points import HUGE, Limit, Points
 from hiddenmanifold.theory.separability.direction import least
 
@@ -68,6 +68,53 @@ class Part:
     """Least value of the model's loss; that of a stand-in is zero."""
     shrinkage: Array | float = 1.0
     """w and its responses are these times those of the stand-in."""
+
+    def finished(self, found: Columns) -> Columns:
+        """Results of the stand-in as those of the limit; NaN where there is no answer."""
+        fitted = self.phase in STAND_INS
+        if fitted:
+            found["training_loss"] = np.full_like(found["training_loss"], self.least)
+        norm = np.sqrt(found["q_w"])
+        powers = {name: power for name, power in POWERS.items() if name in found}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for name, power in powers.items():
+                found[f"{name}_normalised"] = found[name] / norm**power
+            if self.model.task is Task.CLASSIFICATION:
+                found["margin"] = 1.0 / norm if fitted else np.full_like(norm, np.nan)
+            for name, power in (*powers.items(), ("q_w", 2)):
+                values = found[name]
+                found[name] = np.where(values == 0.0, 0.0, values * self.scale**power)
+        for name, power in SHRINKING.items():
+            if name in found:
+                found[name] = found[name] * self.shrinkage**power
+        if self.phase in REFUSED:
+            found["status"][:] = REFUSED[self.phase]
+        failed, (low, high) = found["status"] != Status.CONVERGED, self._negligible
+        for name in set(found).difference(CERTIFICATES):
+            found[name][failed] = np.nan
+            if low.any():
+                size = np.abs(found[name])
+                found[name][size < low] = 0.0
+                found[name][size * high > 1.0] *= np.inf
+        return found
+
+    @property
+    def _negligible(self) -> tuple[Array, Array]:
+        """What is zero at each point, if it is a limit, and the inverse of what is infinite.
+
+        It is more if λ is that than if a ratio is, and depends on the units of real labels. With
+        infinite data some errors vanish like n^(-2/3) only; without, a large λ leaves small
+        overlaps.
+        """
+        points, teacher = self.points, self.model.teacher
+        far = np.where(points.alpha > 1.0, 1e16, 1e10) / HUGE
+        far = np.where(points.has(Limit.RATIO), far, 0.0)
+        at_end = points.has(Limit.VANISHING | Limit.UNBOUNDED)
+        unit = teacher.rho
+        if self.model.task is Task.REGRESSION:
+            unit += real(teacher).noise
+        low, high = (np.where(at_end, NEGLIGIBLE * min(1.0, u), far) for u in (unit, 1.0 / unit))
+        return low, high
 
 
 def parts(model: Model, points: Points) -> Iterator[Part]:
@@ -159,48 +206,3 @@ REFUSED = {
     Phase.UNDECIDED: Status.QUADRATURE,
 }
 """Phases that have no answer, and how they say so."""
-
-
-def finished(part: Part, found: Columns) -> Columns:
-    """Results of a stand-in as those of the limit: margins, normalised and infinite overlaps."""
-    fitted = part.phase in STAND_INS
-    if fitted:
-        found["training_loss"] = np.full_like(found["training_loss"], part.least)
-    norm = np.sqrt(found["q_w"])
-    powers = {name: power for name, power in POWERS.items() if name in found}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for name, power in powers.items():
-            found[f"{name}_normalised"] = found[name] / norm**power
-        if part.model.task is Task.CLASSIFICATION:
-            found["margin"] = 1.0 / norm if fitted else np.full_like(norm, np.nan)
-        for name, power in (*powers.items(), ("q_w", 2)):
-            values = found[name]
-            found[name] = np.where(values == 0.0, 0.0, values * part.scale**power)
-    for name, power in SHRINKING.items():
-        if name in found:
-            found[name] = found[name] * part.shrinkage**power
-    return found
-
-
-def negligible(model: Model, points: Points) -> tuple[Array, Array]:
-    """What is zero at each point, if it is a limit, and the inverse of what is infinite.
-
-    It is more if λ is that than if a ratio is, and depends on the units of real labels. With
-    infinite data some errors vanish like n^(-2/3) only; without, a large λ leaves small overlaps.
-    """
-    far = np.where(points.alpha > 1.0, 1e16, 1e10) / HUGE
-    far = np.where(points.has(Limit.RATIO), far, 0.0)
-    at_end = points.has(Limit.VANISHING | Limit.UNBOUNDED)
-    unit = model.teacher.rho + getattr(model.teacher, "noise", 0.0)
-    low, high = (np.where(at_end, NEGLIGIBLE * min(1.0, u), far) for u in (unit, 1.0 / unit))
-    return low, high
-
-
-def settled(found: Columns, low: Array, high: Array) -> Columns:
-    """What is negligible in a limit as zero, and its inverse as infinity."""
-    if low.any():
-        for name in set(found).difference(CERTIFICATES):
-            size = np.abs(found[name])
-            found[name][size < low] = 0.0
-            found[name][size * high > 1.0] *= np.inf
-    return found

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.checks import Task
-from hiddenmanifold.errors import CERTIFICATES, Status
+from hiddenmanifold.errors import Status
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
-from hiddenmanifold.theory import limits
 from hiddenmanifold.theory.features_side import overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.channel import BinaryChannel, Channel, LinearChannel
 from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
 from hiddenmanifold.theory.labels_side.two_classes import MixtureChannel, SquareMixtureChannel
+from hiddenmanifold.theory.limits import parts
 from hiddenmanifold.theory.points import HUGE, Points
 from hiddenmanifold.theory.scores.distribution import CONSTANT, Observed, observe
-from hiddenmanifold.theory.solver.certificate import CONDITIONED
-from hiddenmanifold.theory.solver.saddle_point import Outcome, SaddlePoint, rescue, solve
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
+from hiddenmanifold.theory.solver.settings import STANDARD, Tolerances
+from hiddenmanifold.theory.solver.solved import Solved
+from hiddenmanifold.theory.solver.strategy import rescue, solve
 from hiddenmanifold.theory.solver.tangents import slope_along, tangents
 
-Solver = Callable[[SaddlePoint], Outcome]
 DIGITS = 1e9
 """Largest ratio of two lengths whose difference still has enough digits."""
 
@@ -66,19 +66,26 @@ class Request:
 
 @dataclass(frozen=True)
 class Batch:
-    """Points to solve together: what a worker is asked to do; it depends on nothing else."""
+    """Points to solve together: a worker's job, which depends on nothing else.
 
-    model: Model
-    points: Points
-    solver: Solver
+    They are solved by Newton's method, from unknowns `start` (points, unknowns) if these are known
+    to be close, or, if it has lost them, by every means.
+    """
+
+    problem: SaddlePoint
     request: Request = field(default_factory=Request)
+    start: Array | None = None
+    lost: bool = False
+
+    def solved(self) -> Solved:
+        """The solution at each point."""
+        return rescue(self.problem) if self.lost else solve(self.problem, self.start)
 
     def run(self) -> Columns:
         """Every predicted quantity at each point."""
-        problem = SaddlePoint(channel_of(self.model), self.model.features, self.points)
-        outcome = self.solver(problem)
-        found = _quantities(self.model, problem, outcome, self.request)
-        return {**found, **_slopes(problem, outcome, self.request)}
+        solved = self.solved()
+        found = _quantities(solved, self.request)
+        return {**found, **_slopes(solved, self.request)}
 
 
 def asymptotics(
@@ -89,6 +96,7 @@ def asymptotics(
     slopes: Sequence[str] = (),
     observables: Mapping[str, Observed] | None = None,
     start: Array | None = None,
+    tolerances: Tolerances = STANDARD,
 ) -> Columns:
     """Every predicted quantity at each of some points, limits included.
 
@@ -97,86 +105,92 @@ def asymptotics(
     worker per core. Solutions at positive λ may be known almost: `start` (points, unknowns).
     """
     columns: Columns = {}
-    for part in limits.parts(model, points):
+    for part in parts(model, points):
         request = Request(tuple(slopes), dict(observables or {}), part.loss, part.scale)
         near = None if start is None or np.isnan(start[part.index]).any() else start[part.index]
-        found = limits.finished(part, _solved(part, workers or Workers(), request, near))
-        if part.phase in limits.REFUSED:
-            found["status"][:] = limits.REFUSED[part.phase]
-        failed = found["status"] != Status.CONVERGED
+        problem = SaddlePoint(
+            channel_of(part.model), part.model.features, part.points, tolerances=tolerances
+        )
+        found = part.finished(_predicted(problem, request, near, workers or Workers()))
         for name, values in found.items():
-            if name not in CERTIFICATES:
-                values[failed] = np.nan
             columns.setdefault(name, np.zeros(len(points), values.dtype))[part.index] = values
-    return limits.settled(columns, *limits.negligible(model, points))
+    return columns
 
 
-def _solved(part: limits.Part, workers: Workers, request: Request, start: Array | None) -> Columns:
+def _predicted(
+    problem: SaddlePoint, request: Request, start: Array | None, workers: Workers
+) -> Columns:
     """Every predicted quantity at finite parameters."""
-    model, points, together = part.model, part.points, channel_of(part.model).batch
-
-    def run(solver: Callable[[Integers], Solver], index: Integers) -> Columns:
-        # the same batches whoever runs them, so that results are the same to the bit
-        chunks = np.array_split(index, -(-len(index) // together))
-        batches = [Batch(model, points[chunk], solver(chunk), request) for chunk in chunks]
-        found = workers.run(batches)
-        return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
-
-    def solver(chunk: Integers) -> Solver:
-        return solve if start is None else partial(solve, start=start[chunk])
-
-    found = run(solver, np.arange(len(points)))
+    batches = [
+        Batch(problem[chunk], request, None if start is None else start[chunk])
+        for chunk in _chunks(np.arange(len(problem.points)), problem)
+    ]
+    found = _joined(workers.run(batches))
     lost = np.flatnonzero(found["status"] != Status.CONVERGED)
     if lost.size:  # collected from all chunks: a small batch costs almost as much as a large one
-        rescued = run(lambda _: rescue, lost)
+        batches = [Batch(problem[chunk], request, lost=True) for chunk in _chunks(lost, problem)]
+        rescued = _joined(workers.run(batches))
         for name, values in found.items():
             values[lost] = rescued[name] + (values[lost] if name == "iterations" else 0)
     return found
 
 
-def _quantities(model: Model, problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns:
+def _chunks(index: Integers, problem: SaddlePoint) -> list[Integers]:
+    """Points that are solved together, whoever runs them: results are the same to the bit."""
+    return np.array_split(index, -(-len(index) // problem.channel.batch))
+
+
+def _joined(found: Sequence[Columns]) -> Columns:
+    """The columns of all batches."""
+    return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+
+
+def _quantities(solved: Solved, request: Request) -> Columns:
     """Named results of a solved batch, and how their solves ended."""
-    points, channel = problem.points, problem.channel
+    problem = solved.problem
+    points, channel, features = problem.points, problem.channel, problem.features
     with np.errstate(all="ignore"):
-        at = spectral_arguments(points, outcome.e, model.teacher.rho)
-        o = overlaps(model.features, at)
+        at = spectral_arguments(points, solved.e, channel.teacher.rho)
+        o = overlaps(features, at)
         found = {
-            **channel.errors(outcome.x, o),
-            "training_loss": outcome.data_loss + 0.5 * points.lam * o.q_w / points.alpha,
+            **channel.errors(solved.x, o),
+            "training_loss": solved.data_loss + 0.5 * points.lam * o.q_w / points.alpha,
             # as λ → ∞ w keeps a direction; where a corner of the loss holds it at zero it has none
             "alignment": np.where(o.Q < CONSTANT**2, np.nan, o.M / np.sqrt(o.M**2 + o.deficit)),
             "V": o.V,
             "Q": o.Q,
             "M": o.M,
             "q_w": o.q_w,
-            **model.features.further_overlaps(at),
-            "intercept": channel.intercept(outcome.x),
-            **(observed := request.observed(channel, outcome.x)),
+            **features.further_overlaps(at),
+            "intercept": channel.intercept(solved.x),
+            **(observed := request.observed(channel, solved.x)),
         }
     integrals = (found["generalisation_error"], *observed.values())
-    unsettled = np.isnan(integrals).any(0) & (outcome.status == Status.CONVERGED)
-    low, high = model.loss.rest
-    if model.task is Task.REGRESSION and low == high != 0 and np.isfinite(low):
+    unsettled = np.isnan(integrals).any(0) & (solved.status == Status.CONVERGED)
+    low, high = channel.loss.rest
+    if channel.overlap_unknowns == 2 and low == high != 0 and np.isfinite(low):
         # residuals gather around a value that is not zero, and rounding of it is magnified by V
-        unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * outcome.x[:, 1])
-    outcome.status[unsettled] = Status.QUADRATURE
-    return {**found, **outcome.columns}
+        unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * solved.x[:, 1])
+    solved.status[unsettled] = Status.QUADRATURE
+    return {**found, **solved.columns}
 
 
-def _slopes(problem: SaddlePoint, outcome: Outcome, request: Request) -> Columns:
+def _slopes(solved: Solved, request: Request) -> Columns:
     """Derivatives of test errors and observables by the logarithm of each parameter."""
-    channel, found = problem.channel, Columns()
+    problem, found = solved.problem, Columns()
     if not request.slopes:
         return found
 
     def functions(x: Array) -> Columns:
-        return {**channel.test_errors(x), **request.observed(channel, x)}
+        return {**problem.channel.test_errors(x), **request.observed(problem.channel, x)}
 
     with np.errstate(all="ignore"):
-        moved = tangents(problem, outcome.e, outcome.matrix, request.slopes)
+        moved = tangents(problem, solved.e, solved.matrix, request.slopes)
         for parameter, along in moved.items():
-            for name, values in slope_along(functions, outcome.x, along).items():
+            for name, values in slope_along(functions, solved.x, along).items():
                 found[f"{name}_by_log_{parameter}"] = values
-    ill = (outcome.status == Status.CONVERGED) & (outcome.slope_error > CONDITIONED)
-    found["status"] = np.where(ill, Status.ILL_CONDITIONED, outcome.status).astype(np.int8)
+    ill = (solved.status == Status.CONVERGED) & (
+        solved.slope_error > problem.tolerances.conditioning
+    )
+    found["status"] = np.where(ill, Status.ILL_CONDITIONED, solved.status).astype(np.int8)
     return found

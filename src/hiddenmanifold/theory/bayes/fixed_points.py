@@ -19,7 +19,7 @@ them. The Bayes-optimal one has the largest free entropy (Barbier et al., PNAS 1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -37,13 +37,8 @@ from hiddenmanifold.theory.bayes.label_information import (
     Table,
     labels_of,
 )
-from hiddenmanifold.theory.solver.certificate import (
-    ACCURATE,
-    CONDITIONED,
-    TOLERANCE,
-    Certificate,
-    polish,
-)
+from hiddenmanifold.theory.solver.certificate import Certificate, polish
+from hiddenmanifold.theory.solver.settings import STANDARD, Tolerances
 
 LOWEST = -24.0
 """Lowest node: below, the only fixed point is the one where a turn from q = 0 leads."""
@@ -80,9 +75,10 @@ class Equations:
     labels: Labels
     sight: Sight
     log_ratio: Array
+    tolerances: Tolerances = STANDARD
 
     def __getitem__(self, index: Integers) -> Equations:
-        return Equations(self.labels, self.sight[index], self.log_ratio[index])
+        return replace(self, sight=self.sight[index], log_ratio=self.log_ratio[index])
 
     def turn(self, ell: Array, share: Array, slope: Array) -> Turn:
         """One turn around the equations, given log η and its slope at ℓ."""
@@ -159,7 +155,11 @@ class Batch:
 
 
 def bayes_optimal(
-    model: Model, alpha: Array, gamma: Array, workers: Workers | None = None
+    model: Model,
+    alpha: Array,
+    gamma: Array,
+    workers: Workers | None = None,
+    tolerances: Tolerances = STANDARD,
 ) -> Columns:
     """Errors of the Bayes-optimal predictor, its overlap and certificates, at each n/p and d/p."""
     labels, features = labels_of(model.teacher), model.features
@@ -170,7 +170,7 @@ def bayes_optimal(
             return _columns(labels, nothing)
         parts = np.array_split(np.arange(points), -(-points // BATCH))
         seen = [(features.sight(gamma[part]), alpha[part]) for part in parts]
-        batches = [Equations(labels, s, np.log(a / s.directions)) for s, a in seen]
+        batches = [Equations(labels, s, np.log(a / s.directions), tolerances) for s, a in seen]
         table = tabulated(batches)
     found = (workers or Workers()).run([Batch(batch, table) for batch in batches])
     return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
@@ -212,6 +212,7 @@ def fixed_points(equations: Equations, table: Table) -> Fixed:
 
 def _polished(equations: Equations, found: Fixed) -> Fixed:
     """Newton steps on ever finer quadrature, until a finer one no longer moves the solution."""
+    tolerances = equations.tolerances
 
     def turn(index: Integers, level: int) -> tuple[Array, Array, Booleans]:
         x = found.ell[index]
@@ -226,12 +227,14 @@ def _polished(equations: Equations, found: Fixed) -> Fixed:
         found.conditioning_error[index], noise = rounding, np.maximum(known.error, rounding)
         found.ell[index] += np.where(np.isfinite(step), np.clip(step, -1.0, 1.0), 0.0)
         found.residual[index], found.log_u[index] = r, at.log_u
-        status = np.where(r <= TOLERANCE, Status.QUADRATURE, Status.MAX_ITERATIONS)
+        status = np.where(r <= tolerances.residual, Status.QUADRATURE, Status.MAX_ITERATIONS)
         found.status[index] = np.where(np.isfinite(error), status, Status.NON_FINITE)
-        return error, known.error, error <= np.maximum(ACCURATE, noise)
+        return error, known.error, error <= np.maximum(tolerances.target, noise)
 
-    polish(found, np.flatnonzero(np.isfinite(found.ell)), turn)
-    ill = (found.status == Status.CONVERGED) & ~(found.conditioning_error <= CONDITIONED)
+    polish(found, np.flatnonzero(np.isfinite(found.ell)), turn, tolerances)
+    ill = (found.status == Status.CONVERGED) & ~(
+        found.conditioning_error <= tolerances.conditioning
+    )
     found.status[ill] = Status.ILL_CONDITIONED
     return found
 

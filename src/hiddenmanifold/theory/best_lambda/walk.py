@@ -14,7 +14,7 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.theory.best_lambda.gaps import Gaps
 from hiddenmanifold.theory.best_lambda.path import ENOUGH, FAR, ROUGH, Nodes, Path, cubic, doubted
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.solver.saddle_point import approach
+from hiddenmanifold.theory.solver.strategy import approach
 
 AHEAD = 4.0
 """By how much a cubic is better inside its gap than one step ahead, at least."""

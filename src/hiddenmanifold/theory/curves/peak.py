@@ -18,7 +18,7 @@ from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.errors_of_labels import test_error
 from hiddenmanifold.theory.separability.direction import least
 from hiddenmanifold.theory.separability.line import Line, thresholds
-from hiddenmanifold.theory.solver.certificate import TOLERANCE
+from hiddenmanifold.theory.solver.settings import STANDARD
 
 SCAN = np.linspace(np.log(0.01), np.log(100.0), 47)
 """Values of log(p/n) that are tried first."""
@@ -28,7 +28,7 @@ CORNER = np.array([-1e-3, 1e-3])
 """Tried on both sides of a corner, which curves of orthogonal features have at p = d."""
 BESIDE = np.array([-1e-2, -1e-3, 1e-3, 1e-2])
 """Where on either side of a threshold, in log(p/n), the error must be lower for a peak."""
-CERTIFIED = 10.0 * TOLERANCE
+CERTIFIED = 10.0 * STANDARD.quadrature
 """Relative error that a solved one may have: that of its unknowns, somewhat magnified."""
 
 

@@ -10,19 +10,15 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.errors import CERTIFICATES, Status
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
+from hiddenmanifold.theory.solver.settings import Tolerances
 
 HANDOVER = 1e-5
-"""Newton step after which the first finer quadrature hands over to the next."""
-ACCURATE = 1e-11
-"""Estimated error of the unknowns at which a point is left alone."""
-POLISHING = 5
-"""Newton turns on each of the finer levels, at most."""
-TOLERANCE = 1e-9
-"""Largest residual and estimated error of a solution that is called converged."""
-CONDITIONED = 1e-7
-"""Largest estimated effect of rounding on a solution that is called converged.
+"""Newton step after which the first finer quadrature hands over to the next.
 
-Estimates exceed the true effect by ten to a hundred times, so that this keeps eight digits."""
+Its square is about what `Tolerances` allow, so that the next level takes one turn to judge and one
+to polish; half or twice as much moves a turn from one level to the other."""
+POLISHING = 5
+"""Newton turns on each of the finer levels, at most: two are usual, more mean ill conditioning."""
 
 
 @dataclass
@@ -52,6 +48,8 @@ def polish(
     found: Certificate,
     index: Integers,
     turn: Callable[[Integers, int], tuple[Array, Array, Booleans]],
+    tolerances: Tolerances,
+    *,
     finest: int = len(RULES) - 1,
     settled: Integers | None = None,
 ) -> None:
@@ -73,7 +71,8 @@ def polish(
             if turns == 0:
                 found.quadrature_error[waiting] = np.maximum(error, missed)
             found.iterations[waiting] += 1
-            within = np.maximum(found.quadrature_error, found.residual)[waiting] <= TOLERANCE
+            within = found.quadrature_error[waiting] <= tolerances.quadrature
+            within &= found.residual[waiting] <= tolerances.residual
             last = level == finest  # conditioning may forbid more
             certified = (accurate | last) & within & (level > 1)
             found.status[waiting[certified]] = Status.CONVERGED

@@ -41,6 +41,7 @@ from hiddenmanifold.theory.points import Points
 if TYPE_CHECKING:
     from hiddenmanifold.theory.labels_side.averages import Branch
     from hiddenmanifold.theory.labels_side.channel import Channel
+    from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 
 ROUNDING = 8.0 * EPSILON
 """Relative rounding of a side of an equation: a few operations and a sum of some hundred terms."""
@@ -86,9 +87,10 @@ class Complements:
     rank: Array
 
     @classmethod
-    def of(cls, channel: Channel, features: Features, points: Points) -> Complements:
-        """The equations of some points, with the rank that the features have there."""
-        return cls(channel, features, points, features.visible(points.gamma).rank)
+    def of(cls, problem: SaddlePoint) -> Complements:
+        """The equations of a problem, with the rank that its features have at each point."""
+        rank = problem.features.visible(problem.points.gamma).rank
+        return cls(problem.channel, problem.features, problem.points, rank)
 
     def __getitem__(self, index: Integers) -> Complements:
         return replace(self, points=self.points[index], rank=self.rank[index])

@@ -1,0 +1,191 @@
+"""Solve a batch of points: fast for all of them, then by every means for those that are lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.compiled import engine
+from hiddenmanifold.errors import Status
+from hiddenmanifold.numerics.newton import Solution, largest, newton, newton_step
+from hiddenmanifold.numerics.special import positive_root
+from hiddenmanifold.theory.points import Limit, Points
+from hiddenmanifold.theory.solver.certificate import HANDOVER
+from hiddenmanifold.theory.solver.complements import Complements, Refined
+from hiddenmanifold.theory.solver.continuation import followed
+from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
+from hiddenmanifold.theory.solver.solved import START_TOLERANCE, Solved, accept, certified
+from hiddenmanifold.theory.solver.starts import interpolated
+from hiddenmanifold.theory.solver.tangents import PARAMETERS, tangents
+
+RESCUE_TOLERANCE = 1e-10
+"""The residual of hard points: beside a threshold 1e-5 is reached long before the solution."""
+FIRST = 1
+"""Level of quadrature on which points that have a good start begin."""
+FINER = 2
+"""Level of quadrature for hard points; the roughest one jumps where panels come and go."""
+FEW = {"numpy": 32, "compiled": 512}
+"""Points that are all solved at once by each engine, unless `Effort` says otherwise."""
+EASY = 100.0
+"""λ, in units of max(1, n/p), from which a walk in λ begins.
+
+There w is almost that of one step of gradient descent, and Newton's method converges from anywhere;
+a walk that begins at half or twice of it has one stage less or more."""
+TINY = 1e-300
+"""Length of a path that has none."""
+MODERATE = 1e4
+"""Largest n/p and 1/λ at which every point can be solved without a walk."""
+
+
+def solve(problem: SaddlePoint, start: Array | None = None) -> Solved:
+    """Solve a batch by Newton's method from a common start; fast, but some points may be lost.
+
+    Or from unknowns `start` that are known to be close.
+    """
+    points = len(problem.points)
+    if start is None:
+        effort = problem.effort
+        few = FEW[engine()] if effort.few is None else effort.few
+        some = np.arange(0, points, effort.stride if points > few else 1)
+        part = problem[some]
+        found = _newton(part, _first_turn(part))
+        if len(some) == points:
+            return certified(problem, found)
+        start = _between(part, found, problem.points)
+    return _nearby(problem, start)
+
+
+def _between(problem: SaddlePoint, found: Solution, points: Points) -> Array:
+    """Starts of some points between solutions of others."""
+    good = np.flatnonzero(found.residual <= START_TOLERANCE)
+    if not good.size:
+        return _first_turn(problem.at(points))
+    known, x = problem[good], found.x[good]
+    turn = known.turn(x, slice(None), FIRST)
+    x = x + newton_step(turn.matrix, turn.residual)
+    along = tangents(known, turn.averages.e[:, :3], turn.matrix, PARAMETERS, turn.dy)
+    return interpolated(known.points, x, along, points)
+
+
+def _nearby(problem: SaddlePoint, start: Array) -> Solved:
+    """Solve a batch from unknowns that are known to be close."""
+    found = _newton(problem, start, FIRST, problem.effort.max_iterations // 3)
+    found.x += np.where((found.residual <= START_TOLERANCE)[:, None], found.step, 0.0)
+    return certified(problem, found, largest(found.step) <= HANDOVER)
+
+
+def rescue(problem: SaddlePoint) -> Solved:
+    """Solve a batch of hard points on finer quadrature, by other starts and by continuation."""
+    found = _newton(problem, _first_turn(problem), FINER)
+    for attempt in (_from_collapsed, _continuation):
+        lost = np.flatnonzero(~(found.residual <= START_TOLERANCE))
+        if not lost.size:
+            break
+        again = attempt(problem[lost])
+        found.iterations[lost] += again.iterations
+        better = again.residual < found.residual[lost]
+        found.x[lost[better]] = again.x[better]
+        found.residual[lost[better]] = again.residual[better]
+    solved = certified(problem, found)
+    moderate = (problem.points.alpha <= MODERATE) & (problem.points.lam >= 1.0 / MODERATE)
+    lost = np.flatnonzero((solved.status != Status.CONVERGED) & ~moderate)
+    if lost.size:
+        accept(solved, lost, _extreme(problem[lost]))
+    return solved
+
+
+def _from_collapsed(problem: SaddlePoint) -> Solution:
+    """Newton from where Q (or the residual) has vanished."""
+    return _newton(problem, problem.channel.collapsed(problem.points.alpha), FINER)
+
+
+def approach(problem: SaddlePoint, tolerance: float, max_iterations: int) -> Solution:
+    """Newton's method from a common start, on the roughest quadrature and only so far."""
+    return _newton(problem, _first_turn(problem), 0, max_iterations, tolerance)
+
+
+def _newton(
+    problem: SaddlePoint,
+    x: Array,
+    level: int = 0,
+    max_iterations: int | None = None,
+    tolerance: float | None = None,
+) -> Solution:
+    """Newton's method on one level of quadrature, by default as far as the level is worth."""
+    if tolerance is None:
+        tolerance = RESCUE_TOLERANCE if level == FINER else START_TOLERANCE
+    if max_iterations is None:
+        max_iterations = problem.effort.max_iterations
+
+    def system(x: Array, index: Integers) -> tuple[Array, Array]:
+        turn = problem.turn(x, index, level)
+        return turn.residual, turn.matrix
+
+    return newton(system, x, problem.channel.longest, tolerance, max_iterations)
+
+
+def _first_turn(problem: SaddlePoint) -> Array:
+    """Start plus one plain iteration, which brings the scale of Q right when λ is large."""
+    x = problem.channel.start(_first_V(problem))
+    n = problem.channel.overlap_unknowns
+    step = problem.turn(x, slice(None)).residual[:, :n]
+    x[:, :n] += np.where(np.isfinite(step), step, 0.0)
+    return x
+
+
+def _first_V(problem: SaddlePoint) -> Array:
+    """V of ridge regression on white features, from which Newton starts for every loss."""
+    kappa = problem.features.variance
+    lam, alpha = problem.points.lam, problem.points.alpha
+    with np.errstate(all="ignore"):  # ratios beyond 1e150 overflow, and are reported as such
+        V = positive_root(lam, lam + (alpha - 1.0) * kappa, kappa)
+        return np.where(problem.points.has(Limit.FITTED), 0.5 * kappa / lam, V)
+
+
+def _continuation(problem: SaddlePoint) -> Solution:
+    """Walk down in λ from where the problem is easy."""
+    points = problem.points
+    goal = np.log(points.lam)
+    easy = np.log(np.maximum(points.lam, EASY * np.maximum(1.0, points.alpha)))
+    most = problem.effort.max_iterations
+
+    def at(distance: Array, index: Integers, x: Array) -> Solution:
+        lam = np.exp(np.maximum(goal[index], easy[index] - distance))
+        stage = problem.at(points[index].standing_in(lam))
+        return _newton(stage, x, FINER, most // 3)
+
+    start = problem.at(points.standing_in(np.exp(easy)))
+    found = _newton(start, _first_turn(start), FINER, 2 * most)
+    longest = problem.effort.longest_walk >> problem.channel.spared
+    return followed(found, easy - goal, at, longest, START_TOLERANCE)
+
+
+def _extreme(problem: SaddlePoint) -> Refined:
+    """Walk from moderate n/p and λ to extreme ones, along equations that do not cancel."""
+    points = problem.points
+    target = Complements.of(problem)
+    goal = np.log([points.alpha, points.lam])
+    limit = np.log(MODERATE)
+    near = np.array([np.minimum(goal[0], limit), np.maximum(goal[1], -limit)])
+    length = np.abs(goal - near).max(0)
+
+    def equations(distance: Array, index: Integers) -> Complements:
+        there, left = points[index], length[index] - distance
+        part = np.minimum(1.0, distance / np.maximum(length[index], TINY))
+        walked = np.exp(near[:, index] + part * (goal - near)[:, index])
+        # what has arrived, or never left, is exact: at n = rank all hangs on the last bit of n/p
+        still = (left <= 0.0) | (goal == near)[:, index]
+        alpha, lam = np.where(still, [there.alpha, there.lam], walked)
+        return replace(target[index], points=replace(there, alpha=alpha, lam=lam))
+
+    def at(distance: Array, index: Integers, x: Array) -> Solution:
+        found = equations(distance, index).refined(x)
+        return Solution(found.x, found.residual, found.iterations, np.zeros_like(x))
+
+    everyone = np.arange(len(length))
+    start = problem.at(equations(np.zeros_like(length), everyone).points)
+    found = _newton(start, _first_turn(start), FINER)
+    found = followed(found, length, at, problem.effort.longest_extreme, START_TOLERANCE)
+    return target.refined(found.x)
