@@ -35,13 +35,13 @@ class Code(IntEnum):
 
 
 _MEANINGS = {
-    Code.COMPLETE: "all went well",
-    Code.INCOMPLETE: "some points did not converge or were refused, the others are there",
-    Code.BAD_INPUT: "the command was misspelt or its input makes no sense",
-    Code.NO_OUTPUT: "a file could not be written, an optional library is missing, a worker died",
-    Code.DEFECT: "a defect of this program",
-    Code.INTERRUPTED: "Ctrl-C: what was done was printed and written",
-    Code.UNREAD: "whoever read the output left before its end, as head does",
+    Code.COMPLETE: "success",
+    Code.INCOMPLETE: "some points did not converge or were refused; the others are in the output",
+    Code.BAD_INPUT: "the command or its input is invalid",
+    Code.NO_OUTPUT: "a file could not be written, an optional library is missing, or a worker died",
+    Code.DEFECT: "a bug in this program",
+    Code.INTERRUPTED: "interrupted by Ctrl-C; finished results were printed and written",
+    Code.UNREAD: "the output pipe was closed early, as by head",
 }
 
 
