@@ -1,5 +1,6 @@
 """What the README, the pages, the contributing guide and the docstrings show runs as written."""
 
+import ast
 import contextlib
 import doctest
 import importlib
@@ -154,6 +155,24 @@ def test_the_guide_names_every_registered_ingredient():
             assert name in text, f"{module.__name__}: {name}"
     for kind in hm.features.REGISTRY.values():  # given as objects
         assert f"`{kind.__name__}(" in text
+
+
+def names_in_code():
+    """Every name in the sources: modules, classes, functions, arguments, columns of datasets."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        found |= {path.stem, path.parent.name}
+        for node in ast.walk(ast.parse(path.read_text())):
+            found |= {getattr(node, field, None) for field in ("id", "name", "arg", "attr")}
+            found |= {node.value} if isinstance(node, ast.Constant) else set()
+    return found
+
+
+def test_code_names_of_the_glossary_exist():
+    rows = re.findall(r"^\| .*\|$", (ROOT / "docs/glossary.md").read_text(), flags=re.MULTILINE)
+    spans = [span for row in rows for span in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])]
+    assert len(spans) > 60
+    assert {span.partition("=")[0] for span in spans} <= names_in_code()
 
 
 def complaints():
