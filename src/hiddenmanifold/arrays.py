@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +18,18 @@ Columns = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Rows:
-    """Arrays of one length, whose rows are taken and joined together."""
+    """Arrays of one length, the fields of a table, whose rows are taken and joined together."""
+
+    @property
+    def columns(self) -> list[NDArray[Any]]:
+        """The arrays, in the order of the fields."""
+        return [getattr(self, column.name) for column in fields(self)]
 
     def __getitem__(self, some: Integers | Booleans | slice) -> Self:
-        return type(self)(*(values[some] for values in vars(self).values()))
+        return type(self)(*(values[some] for values in self.columns))
 
     def __setitem__(self, some: Integers | Booleans, other: Self) -> None:
-        for values, new in zip(vars(self).values(), vars(other).values(), strict=True):
+        for values, new in zip(self.columns, other.columns, strict=True):
             values[some] = new
 
     def __add__(self, other: Self) -> Self:
@@ -32,6 +37,12 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The rows of all parts."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        """The rows of all parts, one after another."""
+        columns = zip(*(part.columns for part in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
+
+    @classmethod
+    def chosen(cls, first: Booleans, one: Self, other: Self) -> Self:
+        """The rows of `one` where `first`, else those of `other`."""
+        pairs = zip(one.columns, other.columns, strict=True)
+        return cls(*(np.where(first, x, y) for x, y in pairs))

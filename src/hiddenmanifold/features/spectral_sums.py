@@ -23,7 +23,7 @@ itself drops out: ``k`` below is :math:`p\kappa`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -60,6 +60,13 @@ class Sums:
     A: Array
     S: Array
     left: Array
+
+    @classmethod
+    def of_nothing(cls, k: Array, p: Array | float) -> Sums:
+        """The sums of p features that are zero: r = 0 in every direction, and all is hidden."""
+        zero, one = np.zeros_like(k), np.ones_like(k)
+        sums = dict.fromkeys((column.name for column in fields(cls)), zero)
+        return cls(**sums | {"D02": p * one, "T02": one})
 
     @property
     def D11(self) -> Array:
@@ -104,7 +111,22 @@ def white(k: Array, d: Array) -> Sums:
     zero = np.zeros_like(r)
     a, b, c, e = r * r, s * s, r * r * s, r * s * s
     D21, D12 = d * c, d * e
-    return Sums(d * a, d * b, D21, D12, a, b, c, e, zero, zero, D21 + D12, c + e, a, d * s)
+    return Sums(
+        D20=d * a,
+        D02=d * b,
+        D21=D21,
+        D12=D12,
+        T20=a,
+        T02=b,
+        T21=c,
+        T12=e,
+        W=zero,
+        dW=zero,
+        B=D21 + D12,
+        A=c + e,
+        S=a,
+        left=d * s,
+    )
 
 
 def discrete(
@@ -136,10 +158,22 @@ def discrete(
     away = np.where((T1 > U1)[:, None], s - U1[:, None], r - T1[:, None]) ** 2
     W = (tau * away).sum(-1) + hidden * T1**2
     dW = 2.0 * (tau * away * (r - U1[:, None])).sum(-1) - 2.0 * hidden * T1**2 * U1
-    D02, T02 = D02 + blank, T02 + hidden
-    D11, T11 = D21 + D12, T21 + T12
-    left = (share * s).sum(-1)
-    return Sums(D20, D02, D21, D12, T20, T02, T21, T12, W, dW, D11, T11, T20, left)
+    return Sums(
+        D20=D20,
+        D02=D02 + blank,
+        D21=D21,
+        D12=D12,
+        T20=T20,
+        T02=T02 + hidden,
+        T21=T21,
+        T12=T12,
+        W=W,
+        dW=dW,
+        B=D21 + D12,
+        A=T21 + T12,
+        S=T20,
+        left=(share * s).sum(-1),
+    )
 
 
 def _remainder(parts: Array) -> Array:
@@ -208,11 +242,7 @@ def activated(
     _, kappa_1, kappa_star = kappas
     noise = kappa_star**2 / p
     phi, bar = k / (k + noise), noise / (k + noise)
-    if kappa_1 == 0.0:  # nothing of h is seen
-        zero, one = np.zeros_like(k), np.ones_like(k)
-        m = Sums(zero, p * one, zero, zero, zero, one, *[zero] * 8)
-    else:
-        m = inner((k + noise) / kappa_1**2)
+    m = Sums.of_nothing(k, p) if kappa_1 == 0.0 else inner((k + noise) / kappa_1**2)
     E, C = m.D11, m.T11
     T1, U1, rest = m.T20 + C, m.T02 + C, m.D02 + E
     phi2, bar2 = phi * phi, bar * bar

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Integers, Rows
+from hiddenmanifold.arrays import Array, Integers, Rows
 
 Function = Callable[[Integers, Array], tuple[Array, Array]]
 """From points and a value t for each to the function and its slope by t, NaN where it fails."""
@@ -119,7 +119,7 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         reduction = np.where(reduction > 0, reduction, 0.5)
         kept = np.where(rising, low, high) * np.where(rising == was_rising, reduction, 1.0)
         low, high = np.where(rising, kept, middle.slope), np.where(rising, middle.slope, kept)
-        left, right = _chosen(rising, left, middle), _chosen(rising, middle, right)
+        left, right = Samples.chosen(rising, left, middle), Samples.chosen(rising, middle, right)
         plateau &= middle.trend <= 0
         failed = np.isnan(middle.slope)
         width = right.t - left.t
@@ -128,7 +128,7 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         close &= np.abs(middle.slope) * width <= GAIN * np.abs(middle.value)
         close &= middle.value - lowest(left, right) <= GAIN * np.abs(middle.value)
         done = close | (width < np.where(plateau, SHORT, NARROW)) | failed
-        found += middle[done & ~failed]
+        found = Samples.joined([found, middle[done & ~failed]])
         left, right = left[~done], right[~done]
         low, high, was_rising = low[~done], high[~done], rising[~done].astype(float)
         plateau, before = plateau[~done], before[~done]
@@ -148,9 +148,3 @@ def lowest(left: Samples, right: Samples) -> Array:
     f = np.where((f > 0) & (f < 1), f, 0.0)
     inside = left.value + f * (a + f * (c + f * d))
     return np.minimum(np.minimum(left.value, right.value), inside)
-
-
-def _chosen(first: Booleans, a: Samples, b: Samples) -> Samples:
-    """Samples of `a` where `first`, else of `b`."""
-    pairs = zip(vars(a).values(), vars(b).values(), strict=True)
-    return Samples(*(np.where(first, x, y) for x, y in pairs))

@@ -19,7 +19,7 @@ them. The Bayes-optimal one has the largest free entropy (Barbier et al., PNAS 1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy import special
@@ -253,7 +253,7 @@ def _best(equations: Equations, table: Table) -> Fixed:
         rank[several[found.status[several] != Status.CONVERGED]] = np.inf
     order = np.lexsort((rank, owner))
     best = order[np.searchsorted(owner[order], np.arange(points), side="right") - 1]
-    chosen = Fixed(*(values[best] for values in vars(found).values()))
+    chosen = Fixed(*(getattr(found, column.name)[best] for column in fields(found)))
     chosen.iterations = np.bincount(owner, found.iterations, points).astype(np.intp)
     return chosen
 
