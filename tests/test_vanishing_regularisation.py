@@ -56,6 +56,16 @@ def test_the_limit_is_where_small_regularisations_lead(m):
         assert_allclose(limit[name], extrapolated, rtol=1e-6, atol=scale, err_msg=name)
 
 
+def test_the_unit_of_overlaps_is_that_of_the_field_where_labels_are_classes():
+    """Noise inside a sign is no unit: a weak field leaves small overlaps, not zero."""
+    weak = model(activation="erf", teacher=Sign(rho=1e-20, noise=1.0))
+    ds = at(weak, p_over_n=0.5, regularisation=[0.0, 1e-12])
+    for name in ("M", "m_s"):
+        limit, near = ds[name].values
+        assert_allclose(limit, near, rtol=1e-9)
+        assert 0 < limit < 1e-18
+
+
 @pytest.mark.slow
 def test_a_loss_that_is_least_on_an_interval():
     insensitive = Custom(
