@@ -12,7 +12,14 @@ from scipy import linalg
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, certified, solver
+from hiddenmanifold.simulation.problem import (
+    GOOD,
+    Fit,
+    Shortfalls,
+    certified,
+    convex_minimum,
+    solver,
+)
 
 MAX_ITERATIONS = 300
 """A loss with sharp corners crosses many of them, a few at a time."""
@@ -20,9 +27,6 @@ PATIENCE = 20
 """Steps in a row that gain nothing after which rounding, or a wall of kinks, has the last word."""
 MISSED = 1e-4
 """Relative gap from which on a minimum is missed, and not only found with few digits."""
-LOST = 10
-"""Minima in a row that the way down to a small λ may miss: of a Huber loss with δ = 5e-7 of the
-labels, minima beyond a stretch of five were found again."""
 SHORTEST = 1e-18
 """Length of a step that is given up. Where a step bends samples that Newton's matrix took to be
 straight, the loss is up to 1/λ times as stiff as this knew: the step is too long by as much."""
@@ -52,15 +56,18 @@ def newton_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
 def _down(space: Space, lam: float, start: tuple[Array, float]) -> Fit:
     """The fit by way of larger λ, in small steps: few kinks are crossed in each.
 
-    It ends early where rounding, which only grows, has hidden the minima.
+    A minimum that is missed is searched for carefully. It ends early where rounding, which only
+    grows, hides the minima even so.
     """
-    (x, b), above, lost = start, max(1.0, 10 * lam), 0
+    (x, b), above = start, max(1.0, 10 * lam)
     rungs = 1 + int(np.ceil((np.log(above) - np.log(lam)) / np.log(3)))
     for rung in np.geomspace(above, lam, rungs).tolist():
-        x, b = _newton(space, rung, x, b)
-        there = certified(space.loss, space.data, rung, space.weights(x), b)
-        lost = lost + 1 if there.optimality > MISSED else 0
-        if lost == LOST:
+        for careful in (False, True):
+            x, b = _newton(space, rung, x, b, careful=careful)
+            there = certified(space.loss, space.data, rung, space.weights(x), b)
+            if there.optimality <= GOOD:
+                break
+        if there.optimality > MISSED:
             break
     return certified(space.loss, space.data, lam, space.weights(x), b)
 
@@ -86,37 +93,45 @@ class State:
     objective: float
 
 
-def _newton(space: Space, lam: float, x: Array, b: float) -> tuple[Array, float]:
+def _newton(
+    space: Space, lam: float, x: Array, b: float, *, careful: bool = False
+) -> tuple[Array, float]:
     """Minimise at one λ: steps by conjugate gradients while these are cheap, then by Cholesky.
 
-    A step needs few digits: single precision has them, unless the last step disappointed.
+    A step needs few digits: single precision has them, unless the last step disappointed. It
+    starts from the best intercept and is halved until it descends. Where the loss has sharp
+    corners, such steps may run to and fro across them; a careful search moves weights and intercept
+    together, to the minimum along each step.
     """
     loss, state = space.loss, space.state(lam, x, b, space.fields(x))
+    search = _line_minimum if careful else _line_search
     last, accuracy, iterative, precise, idle = np.inf, 0.5, True, False, 0
     for _ in range(MAX_ITERATIONS):
-        if space.data.free:
-            b = space.data.best_intercept(loss, state.fields, state.b)
-            state = space.state(lam, state.x, b, state.fields)
-        bend = loss.second_derivative(state.s)
-        g = space.gradient(lam, state.x, loss.derivative(state.s))
-        size = space.dot(g, g)  # below zero, by rounding, only if the Gram matrix is singular
-        gap, aim = size / (2 * lam), max(TARGET * state.objective, 0.0)
+        best = space.at_best_intercept(lam, state)
+        slopes = space.gradient(lam, best.x, loss.derivative(best.s)), 0.0
+        size = space.dot(slopes[0], slopes[0])  # below zero by rounding if BBᵀ is singular
+        gap, aim = size / (2 * lam), max(TARGET * best.objective, 0.0)
         poor = gap > 0.5 * last
-        if gap <= aim or (poor and precise and gap <= GOOD * state.objective):
-            break
+        if gap <= aim or (poor and precise and gap <= GOOD * best.objective):
+            return best.x, best.b
         if np.isfinite(last):  # a step gains no more than its accuracy: as Newton's own gain grows
             accuracy = 0.1 * accuracy if poor else min(accuracy, (gap / last) ** 0.75)
         last, step = gap, None
+        if careful and loss.second_derivative(state.s).any():  # else b has no Newton step
+            slopes = space.slopes(lam, state)
+        else:
+            state = best
+        bend = loss.second_derivative(state.s)
         if iterative:  # no more digits than the certificate asks for
             enough = max(accuracy, 0.3 * np.sqrt(aim / gap))
-            step = _conjugate_gradients(space if poor else space.single, lam, g, bend, enough)
+            step = _conjugate_gradients(space if poor else space.single, lam, slopes, bend, enough)
             iterative = step is not None
         precise = poor or not iterative
         try:
-            step = step or space.newton_step(lam, g, bend)
+            step = step or space.newton_step(lam, slopes, bend)
         except linalg.LinAlgError:  # rounding has the last word
             break
-        lower = _line_search(space, lam, state, g, step)
+        lower = search(space, lam, state, slopes[0], step)
         if lower is None and precise:
             break
         lower = lower or state
@@ -145,17 +160,41 @@ def _line_search(
         length *= 0.5
 
 
+def _line_minimum(
+    space: Space, lam: float, state: State, g: Array, step: tuple[Array, float]
+) -> State | None:
+    """The state of least objective along a step; None if rounding hides it."""
+    dx, db = step
+    along = space.fields(dx)
+    move = along + db * space.data.v
+    pull = lam * space.dot(dx, state.x, state.fields)
+    stretch = lam * space.dot(dx, dx, along)
+
+    def slope(length: float) -> tuple[float, float, float]:
+        s = state.s - length * move
+        push = move * space.loss.derivative(s)
+        bend = stretch + float(move**2 @ space.loss.second_derivative(s))
+        terms = abs(pull) + abs(length * stretch) + float(np.abs(push).sum())
+        return pull + length * stretch - float(push.sum()), bend, terms
+
+    length = convex_minimum(slope, 1.0, reach=1.0)
+    x, fields = state.x + length * dx, state.fields + length * along
+    new = space.state(lam, x, state.b + length * db, fields)
+    return new if new.objective <= state.objective * (1 + 1e-13) else None
+
+
 def _conjugate_gradients(
-    space: Space, lam: float, g: Array, bend: Array, accuracy: float
+    space: Space, lam: float, slopes: tuple[Array, float], bend: Array, accuracy: float
 ) -> tuple[Array, float] | None:
     """Newton step to a relative accuracy, or None if it takes longer than a factorisation."""
-    data, unit = space.data, float(np.abs(g).max())
+    (g, slope), data = slopes, space.data
+    unit = float(np.abs(g).max())
     bend = bend.astype(space.matrix.dtype)
-    r, r_b = (-g / unit).astype(space.matrix.dtype), 0.0
+    r, r_b = (-g / unit).astype(space.matrix.dtype), -slope / unit
     x, x_b = np.zeros_like(r), 0.0
     fields = space.fields(r)
     p, p_b, p_fields = r, r_b, fields
-    rr = space.dot(r, r, fields)
+    rr = space.dot(r, r, fields) + r_b**2
     stop = accuracy**2 * rr
     for _ in range(min(data.B.shape) // 6 + 10):
         pull = bend * (p_fields + p_b * data.v)
@@ -201,6 +240,13 @@ class Space:
         penalty = 0.5 * lam * self.dot(x, x, fields)
         return State(x, b, fields, s, float(self.loss.value(s).sum()) + penalty)
 
+    def at_best_intercept(self, lam: float, state: State) -> State:
+        """The state with the best intercept for its weights, if the intercept is free."""
+        if not self.data.free:
+            return state
+        b = self.data.best_intercept(self.loss, state.fields, state.b)
+        return self.state(lam, state.x, b, state.fields)
+
     def fields(self, x: Array) -> Array:
         """B w."""
         return self.matrix @ x
@@ -213,12 +259,21 @@ class Space:
         """Coordinates of λw - Bᵀh."""
         return lam * x - self.matrix.T @ h
 
+    def slopes(self, lam: float, state: State) -> tuple[Array, float]:
+        """Slopes of the objective in the coordinates and, if it is free, in the intercept."""
+        h = self.loss.derivative(state.s)
+        in_b = -float(self.data.v @ h) if self.data.free else 0.0
+        return self.gradient(lam, state.x, h), in_b
+
     def weights(self, x: Array) -> Array:
         """The weights w."""
         return x
 
-    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
-        """Newton step by Cholesky, from where the intercept leaves no slope; its own step too."""
+    def newton_step(
+        self, lam: float, slopes: tuple[Array, float], bend: Array
+    ) -> tuple[Array, float]:
+        """Newton step of weights and intercept by Cholesky, from slopes in both."""
+        g, slope = slopes
         root = self.matrix * np.sqrt(bend)[:, None]
         solve = solver(root.T @ root, lam)
         dx = -solve(g)
@@ -227,7 +282,7 @@ class Space:
         side = self.matrix.T @ (bend * self.data.v)  # eliminate b from the bordered system
         solved = solve(side)
         schur = bend.sum() - side @ solved
-        db = float(-(side @ dx) / schur) if schur > 0 else 0.0
+        db = float(-(slope + side @ dx) / schur) if schur > 0 else 0.0
         return dx - db * solved, db
 
 
@@ -235,8 +290,10 @@ class Space:
 class Wide(Space):
     """The weights themselves for p > n: n × n systems, by Woodbury's identity."""
 
-    def newton_step(self, lam: float, g: Array, bend: Array) -> tuple[Array, float]:
-        v, root = self.data.v, np.sqrt(bend)
+    def newton_step(
+        self, lam: float, slopes: tuple[Array, float], bend: Array
+    ) -> tuple[Array, float]:
+        (g, slope), v, root = slopes, self.data.v, np.sqrt(bend)
         solve = solver((root[:, None] * self.data.gram) * root, lam)
         along = lam * solve(root * v) if self.data.free else np.zeros_like(v)
         stiffness = float((v * root) @ along)
@@ -246,9 +303,9 @@ class Wide(Space):
             db = float(r_b - (v * root) @ z) / stiffness if stiffness > 0 else 0.0
             return self.gradient(1.0, r, root * (z + db * along)) / lam, db
 
-        dx, db = rough(-g, 0.0)
+        dx, db = rough(-g, -slope)
         pull = bend * (self.fields(dx) + db * v)
-        rest, shift = rough(-g - self.gradient(lam, dx, -pull), -float(v @ pull))
+        rest, shift = rough(-g - self.gradient(lam, dx, -pull), -slope - float(v @ pull))
         return dx + rest, db + shift  # what cancelled is put right
 
 

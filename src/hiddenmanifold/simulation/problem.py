@@ -106,27 +106,42 @@ class Shortfalls:
     def best_intercept(self, loss: Loss, fields: Array, b: float) -> float:
         """The intercept that is best for given fields B w, to rounding, starting from `b`.
 
-        The slope is monotone: Newton's method in a bracket, bisection where the loss does not bend.
+        Rounding of every shortfall, too, moves the slope.
         """
-        low, high = -np.inf, np.inf
-        reach = size = float(np.abs(fields).max() + np.abs(self.t).max()) + 1.0
-        for turn in range(100):
+        size = float(np.abs(fields).max() + np.abs(self.t).max()) + 1.0
+
+        def slope(b: float) -> tuple[float, float, float]:
             s = self.t - fields - b * self.v
-            h = loss.derivative(s)
-            slope, bend = -float(self.v @ h), float(loss.second_derivative(s).sum())
-            # what rounding of the sum, or of every shortfall, makes of zero
-            if abs(slope) <= EPS * max(float(np.abs(h).sum()), bend * (size + abs(b))):
-                break
-            low, high = (low, b) if slope > 0 else (b, high)
-            guess = b - slope / bend if bend > 0 and turn < 20 else np.nan
-            guess = b + np.clip(guess - b, -reach, reach)
-            if not low < guess < high:
-                unbounded = np.isinf(high - low)
-                guess = b - np.copysign(reach, slope) if unbounded else 0.5 * (low + high)
-            if guess in (low, high):
-                break
-            b, reach = float(guess), 4 * reach
-        return b
+            h, bend = loss.derivative(s), float(loss.second_derivative(s).sum())
+            return -float(self.v @ h), bend, max(float(np.abs(h).sum()), bend * (size + abs(b)))
+
+        return convex_minimum(slope, b, reach=size)
+
+
+def convex_minimum(
+    slope: Callable[[float], tuple[float, float, float]], x: float, *, reach: float
+) -> float:
+    """Where a convex function of one number is least, to rounding, starting from `x`.
+
+    Its slope is monotone: Newton's method in a bracket, bisection where the slope is constant.
+    `slope` returns the slope, its derivative, and the size of the terms that may cancel in it;
+    `reach` is the longest of the first steps.
+    """
+    low, high = -np.inf, np.inf
+    for turn in range(100):
+        here, bend, terms = slope(x)
+        if abs(here) <= EPS * terms:
+            break
+        low, high = (low, x) if here > 0 else (x, high)
+        guess = x - here / bend if bend > 0 and turn < 20 else np.nan
+        guess = x + np.clip(guess - x, -reach, reach)
+        if not low < guess < high:
+            unbounded = np.isinf(high - low)
+            guess = x - np.copysign(reach, here) if unbounded else 0.5 * (low + high)
+        if guess in (low, high):
+            break
+        x, reach = float(guess), 4 * reach
+    return x
 
 
 def scaled(X: Array, lams: Array) -> tuple[float, Array]:
