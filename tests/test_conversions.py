@@ -74,7 +74,7 @@ def test_sizes_of_a_simulation_are_converted_all_at_once():
 
 ONES = np.ones((5, P))
 REFUSED = {
-    "neither": ({}, "p", "unless `features`"),
+    "neither": ({}, "p", "give p or `features`"),
     "part of a feature": ({"p": 2.5}, "p", "whole"),
     "another p": ({"p": 3, "features": ONES}, "p", f"{P} as in"),
     "a vector": ({"features": ONES[0]}, "features", r"matrix \(n, p\)"),
@@ -99,5 +99,5 @@ def test_what_does_not_tell_the_scale_is_refused(convert, case):
 
 def test_several_numbers_of_features_are_not_those_of_one_matrix():
     X = np.random.default_rng(0).standard_normal((9, 30))
-    with pytest.raises(hm.InvalidArgumentError, match="p = .* left out, or 30"):
+    with pytest.raises(hm.InvalidArgumentError, match="p = .* 30 as in `features`, or left out"):
         hm.to_sklearn_C(0.1, np.array([30, 60]), features=X)

@@ -138,8 +138,8 @@ def test_the_clean_error_has_an_optimum_of_its_own():
         ({"regularisation": {"bounds": (-1.0, 1.0)}}, "bounds"),
         ({"regularisation": {"bounds": 3.0}}, "bounds"),
         ({"regularisation": {"bounds": (0.1, np.nan)}}, "bounds"),
-        ({"regularisation": 0.1, "bounds": (5, 1), "minimise": "nonsense"}, "arguments"),
-        ({"regularisation": "optimal", "bounds": (0.1, 1)}, "arguments"),
+        ({"regularisation": 0.1, "bounds": (5, 1), "minimise": "nonsense"}, "bounds, minimise"),
+        ({"regularisation": "optimal", "bounds": (0.1, 1)}, "bounds"),
     ],
 )
 def test_nonsense_is_refused_by_name(arguments, named):

@@ -87,7 +87,7 @@ def test_who_names_a_coordinate_says_what_it_means():
 def test_masked_values_are_refused(argument):
     masked = np.ma.masked_equal([1.0, 2.0], 2.0)
     arguments = {"n_over_d": 1.0, "p_over_n": 1.0, "regularisation": 0.1}
-    with pytest.raises(hm.InvalidArgumentError, match="1 masked entries") as caught:
+    with pytest.raises(hm.InvalidArgumentError, match="has 1 masked entry") as caught:
         hm.predict(model(), **{**arguments, argument: masked})
     assert caught.value.argument == argument
     whole = np.ma.masked_array([1.0, 2.0])
@@ -158,7 +158,11 @@ def test_errors_that_calls_may_raise_are_public(name):
         ("regularisation", lambda: hm.predict(model(), **{**POINT, LAM: "best"}), "'optimal'"),
         ("regularisation", lambda: hm.predict(model(), **{**POINT, LAM: hm.Optimal}), "'optimal'"),
         ("regularisation", lambda: hm.sensitivity(model(), **{**POINT, LAM: "optimal"}), "predict"),
-        ("ratios", lambda: hm.predict(model(), **POINT, d=100), "sizes are given, here d"),
+        (
+            "ratios",
+            lambda: hm.predict(model(), **POINT, d=100),
+            "cannot be combined with the sizes d",
+        ),
     ],
 )
 def test_what_is_mistaken_is_told_what_to_do(argument, call, hint):
@@ -179,3 +183,23 @@ def test_values_are_shown_in_one_short_line():
 def test_every_error_of_the_package_can_be_named():
     assert issubclass(hm.StoreError, hm.HiddenManifoldError)
     assert issubclass(hm.MissingExtraError, ImportError)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            hm.InvalidArgumentError("loss", lambda: 0, "one of two"),
+            r"loss = <function .*<lambda> at .*> is not allowed: it must be one of two",
+        ),
+        (
+            hm.InvalidArgumentError.because("y", "has 3 missing values", "drop these rows"),
+            "y has 3 missing values: drop these rows",
+        ),
+    ],
+)
+def test_both_forms_of_an_error_travel_between_processes(error, sentence):
+    there = pickle.loads(pickle.dumps(error))
+    assert re.fullmatch(sentence, str(error))
+    assert (type(there), str(there), there.argument) == (type(error), str(error), error.argument)
+    assert str(there) == f"{there.argument} {there.problem}: {there.remedy}"

@@ -101,7 +101,7 @@ def test_other_than_two_ratios_are_refused_by_name(names):
     with pytest.raises(InvalidArgumentError, match="exactly two independent ratios") as caught:
         predict(model(), regularisation=0.1, **ratios(names, 3.0, 5.0, 2.0))
     assert caught.value.argument == "ratios"
-    assert all(name in str(caught.value.value) for name in names)
+    assert all(name in caught.value.problem for name in names)
 
 
 @pytest.mark.parametrize("pair", sorted(map(sorted, INVERSE)), ids="-".join)
@@ -362,7 +362,7 @@ def test_what_is_not_a_positive_number_is_refused_by_name(argument, case):
     with pytest.raises(InvalidArgumentError) as caught:
         predict(model(), **{partner: 1.5, argument: NOT_A_RATIO[case]}, **rest)
     assert caught.value.argument == argument
-    assert str(caught.value).startswith(f"{argument} = ")
+    assert str(caught.value).startswith(f"{argument} ")
 
 
 def test_missing_regularisation_is_refused():
@@ -396,7 +396,7 @@ def test_axes_that_disagree_are_refused(arguments, one, other):
 
 @pytest.mark.parametrize("name", ["Q", "intercept", "status"])
 def test_axis_with_the_name_of_a_result_is_refused(name):
-    with pytest.raises(InvalidArgumentError, match=f"^p_over_n = .*'{name}'"):
+    with pytest.raises(InvalidArgumentError, match=f"^p_over_n has a dimension '{name}'"):
         at(p_over_n=xr.DataArray([1.0, 2.0], dims=name))
 
 

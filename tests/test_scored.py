@@ -277,7 +277,7 @@ def test_margins_in_the_limits():
 
 def test_margins_refuse_what_has_none():
     where = {"n_over_d": 2.0, "p_over_n": 3.0, "regularisation": 0.1}
-    with pytest.raises(hm.InvalidArgumentError, match="real ones have none"):
+    with pytest.raises(hm.InvalidArgumentError, match="real labels have no margins"):
         hm.margins(model("square", "linear"), **where, at=[0.0])
     for at in ([], [np.nan], "wide"):
         with pytest.raises(hm.InvalidArgumentError) as caught:

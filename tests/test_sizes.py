@@ -126,18 +126,18 @@ def test_sizes_that_the_features_fix_may_be_left_out():
 
 
 REFUSED = {
-    "two of three": (MODEL, {"n": 10, "p": 5}, "sizes", "without d"),
-    "one of three": (MODEL, {"p": 5}, "sizes", "without n and d"),
-    "n alone": (MODEL, {"n": 10}, "sizes", "without p and d"),
-    "n alone of any p": (PROJECTED, {"n": 10}, "sizes", "without p"),
-    "beside a ratio": (MODEL, {"n": 10, "p_over_d": 2.0}, "ratios", "left out"),
+    "two of three": (MODEL, {"n": 10, "p": 5}, "sizes", "lack d"),
+    "one of three": (MODEL, {"p": 5}, "sizes", "lack n and d"),
+    "n alone": (MODEL, {"n": 10}, "sizes", "lack p and d"),
+    "n alone of any p": (PROJECTED, {"n": 10}, "sizes", "lack p"),
+    "beside a ratio": (MODEL, {"n": 10, "p_over_d": 2.0}, "ratios", "give either ratios or sizes"),
     "a part": (MODEL, {"n": 10.5, "p": 5, "d": 5}, "n", "whole number"),
     "none": (MODEL, {"n": 0, "p": 5, "d": 5}, "n", "positive"),
     "infinite": (MODEL, {"n": np.inf, "p": 5, "d": 5}, "n", "finite"),
     "another d": (MATRIX, {"n": 10, "d": 21}, "d", "20, which the features fix"),
     "another p": (MATRIX, {"n": 10, "p": 31}, "p", "features fix d/p"),
     "another ratio": (SPECTRUM, {"n": 10, "p": 30, "d": 30}, "p", "features fix d/p"),
-    "no p": (SPECTRUM, {"n": 10}, "sizes", "without p and d"),
+    "no p": (SPECTRUM, {"n": 10}, "sizes", "lack p and d"),
     "other lengths": (
         MODEL,
         {"n": xr.DataArray([1, 2], dims="k"), "p": xr.DataArray([1, 2, 3], dims="k"), "d": 5},
@@ -158,7 +158,7 @@ REFUSED = {
         MODEL,
         {"n": xr.DataArray([1, 2], dims="p"), "p": 5, "d": 5},
         "n",
-        "named otherwise",
+        "rename it",
     ),
 }
 

@@ -397,7 +397,7 @@ BAD_PROBABILITIES = {
     "above one": (lambda nu: 1.2 * expit(nu), "within"),
     "below zero": (np.tanh, "within"),
     "NaN": (lambda nu: np.where(nu > 1, np.nan, 0.5 * (nu > 0)), "finite"),
-    "constant": (lambda nu: np.full_like(nu, 0.3), "informative"),
+    "constant": (lambda nu: np.full_like(nu, 0.3), "labels carry no information"),
     "undeclared jump": (lambda nu: np.where(nu > 0.7, 0.3, 0.1), "smooth between its kinks"),
     "one value too few": (lambda nu: expit(nu[1:]), "vectorised"),
     "a scalar out of an array": (lambda nu: 0.5, "vectorised"),

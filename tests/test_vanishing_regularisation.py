@@ -403,7 +403,7 @@ def test_infinite_data_saturates():
 
 
 def test_two_infinite_ratios_are_refused():
-    with pytest.raises(hm.InvalidArgumentError, match="in one of them only"):
+    with pytest.raises(hm.InvalidArgumentError, match="only one of them may be infinite"):
         hm.predict(model(), n_over_d=np.inf, p_over_n=np.inf, regularisation=1.0)
 
 

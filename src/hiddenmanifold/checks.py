@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, plural
 
 Ingredient = TypeVar("Ingredient")
 
@@ -124,8 +124,10 @@ def check_count(name: str, value: object, low: int = 1) -> int:
 def check_unmasked(name: str, values: object) -> None:
     """Raise if some values are masked: their numbers would be taken for good ones."""
     if hidden := int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0:
-        raise InvalidArgumentError(
-            name, f"with {hidden} masked entries", "free of masked entries: leave them out"
+        raise InvalidArgumentError.because(
+            name,
+            f"has {plural(hidden, 'masked entry', 'masked entries')}",
+            "leave out or impute what is masked",
         )
 
 
@@ -164,14 +166,20 @@ def sampled(
     try:
         values = np.asarray(function(points), dtype=float)
     except Exception as error:
-        raise InvalidArgumentError(
-            name, function, f"vectorised: given an array, it raised {error!r}"
+        raise InvalidArgumentError.because(
+            name,
+            f"raised {error!r} when it was given an array",
+            "it must be vectorised",
         ) from error
     if values.shape != points.shape:
-        raise InvalidArgumentError(
-            name, function, f"vectorised: it turned shape {points.shape} into {values.shape}"
+        raise InvalidArgumentError.because(
+            name,
+            f"turned an array of shape {points.shape} into one of shape {values.shape}",
+            "it must be vectorised",
         )
     if not np.isfinite(values).all():
         bad = points[~np.isfinite(values)][0]
-        raise InvalidArgumentError(name, function, f"finite: at {spoken(bad)} it is not")
+        raise InvalidArgumentError.because(
+            name, f"is not finite at {spoken(bad)}", "it must be finite everywhere"
+        )
     return values

@@ -1,4 +1,4 @@
-"""Exceptions, whose messages name the argument, its value and what is allowed; and `Status`."""
+"""Exceptions, whose messages say what is wrong and what to do; and the `Status` of a solve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ class HiddenManifoldError(Exception):
 
 
 class InvalidArgumentError(HiddenManifoldError, ValueError):
-    """An argument has a value outside what is allowed.
+    """An argument that cannot be used; the message names it, says what is wrong and what to do.
+
+    For a value outside a set or a range the message follows a template, "loss = 'squar' is not
+    allowed: it must be one of …". For anything else `because` takes a sentence.
 
     Parameters
     ----------
@@ -23,18 +26,46 @@ class InvalidArgumentError(HiddenManifoldError, ValueError):
     value : object
         The value it had.
     allowed : str
-        What is allowed, as the end of the sentence "… must be".
+        What is allowed, as the end of the sentence "it must be".
+
+    Attributes
+    ----------
+    argument, problem, remedy : str
+        The parts of the message "{argument} {problem}: {remedy}".
     """
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:
-        self.argument = argument
-        self.value = value
-        self.allowed = allowed
-        super().__init__(f"{argument} = {_shorten(value)} is not allowed: it must be {allowed}")
+        self._say(argument, f"= {shown(value)} is not allowed", f"it must be {allowed}")
+
+    @classmethod
+    def because(cls, argument: str, problem: str, remedy: str) -> InvalidArgumentError:
+        """The error with a sentence of its own.
+
+        Parameters
+        ----------
+        argument : str
+            Name of the argument.
+        problem : str
+            What is wrong with it: a predicate, of which the argument is the subject.
+        remedy : str
+            What to do about it.
+
+        Examples
+        --------
+        >>> print(InvalidArgumentError.because("y", "has 3 missing values", "drop these rows"))
+        y has 3 missing values: drop these rows
+        """
+        error = cls.__new__(cls)
+        error._say(argument, problem, remedy)
+        return error
+
+    def _say(self, argument: str, problem: str, remedy: str) -> None:
+        self.argument, self.problem, self.remedy = argument, problem, remedy
+        super().__init__(f"{argument} {problem}: {remedy}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        # a worker process sends it back; its value may be a function that cannot travel
-        return type(self), (self.argument, _Shown(_shorten(self.value)), self.allowed)
+        # only text: a worker process sends it back, and a value may be unable to travel
+        return type(self).because, (self.argument, self.problem, self.remedy)
 
 
 class IncompatibleIngredientsError(HiddenManifoldError, ValueError):
@@ -71,19 +102,19 @@ class MissingExtraError(HiddenManifoldError, ImportError):
         return type(self), self.arguments
 
 
-class _Shown(str):
-    """A value that was already turned into text, and is shown as it is."""
-
-    __repr__ = str.__str__
-
-
-def _shorten(value: object, limit: int = 80) -> str:
+def shown(value: object, limit: int = 80) -> str:
+    """A value in one line of a message, cut where it is too long."""
     if isinstance(value, MethodType):  # an ingredient's, whose parameters would fill the line
-        value = _Shown(f"{type(value.__self__).__name__}.{value.__name__}")
-    elif isinstance(value, np.generic):
+        return f"{type(value.__self__).__name__}.{value.__name__}"
+    if isinstance(value, np.generic):
         value = value.item()
     text = " ".join(map(str.strip, repr(value).splitlines()))
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def plural(count: int, one: str, several: str | None = None) -> str:
+    """A count with its noun: "1 row", "3 rows", and "2 entries" where `several` says so."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 class Status(IntEnum):

@@ -12,7 +12,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_count, check_number, resolve
 from hiddenmanifold.data.leave_one_out import best
 from hiddenmanifold.data.ridge import Ridge
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, plural
 from hiddenmanifold.features.activations import Activation
 from hiddenmanifold.features.activations import resolved as resolved_activation
 from hiddenmanifold.features.projections import REGISTRY as PROJECTIONS
@@ -176,10 +176,10 @@ class GLMClassifier(base.ClassifierMixin, _Linear):
         self.classes_, which = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
             kind = type_of_target(y)
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "y",
-                f"of {len(self.classes_)} class{'es' * (len(self.classes_) > 1)} ({kind})",
-                "of two. Only binary classification is supported. The type of the target is "
+                f"has {plural(len(self.classes_), 'class', 'classes')}",
+                "give two. Only binary classification is supported. The type of the target is "
                 f"{kind}",
             )
         self._fit(X, np.where(which == 1, 1.0, -1.0), Task.CLASSIFICATION)

@@ -201,8 +201,10 @@ def _features(
     if features is None:
         features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
     elif activation is not None or projection is not None:
-        raise InvalidArgumentError(
-            "features", features, "left out where activation and projection are given"
+        raise InvalidArgumentError.because(
+            "features",
+            "cannot be combined with activation or projection",
+            "give either features, or activation and projection",
         )
     if not isinstance(features, Features):
         raise InvalidArgumentError("features", features, "a hiddenmanifold.features.Features")

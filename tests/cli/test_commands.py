@@ -67,7 +67,7 @@ def assert_same_numbers(table, ds):
 def test_a_search_that_is_not_made_is_refused(option):
     told = complaint(run("predict", *GRID, "--lam", 1, *option, code=Code.BAD_INPUT))
     assert option[0] in told
-    assert "unless the regularisation is 'optimal'" in told
+    assert "has no effect: leave it out, or give --regularisation optimal" in told
 
 
 def test_predict_writes_the_numbers_of_the_library(tmp_path):
@@ -144,7 +144,7 @@ def test_an_unknown_quantity_is_refused_before_the_work(tmp_path, command):
     path = tmp_path / "out.csv"
     args = (command, *EVERY[command], "--show", "eror", "--csv", path)
     result = run(*args, code=Code.BAD_INPUT)
-    assert "--show = 'eror' is not allowed: it must be among " in complaint(result)
+    assert "--show = 'eror' is not allowed: it must be one of " in complaint(result)
     assert not path.exists()
     assert not result.stdout
 
@@ -159,8 +159,8 @@ def test_a_near_name_is_suggested():
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (("--p-over-n", 1), "results of a single point cannot be drawn, only those of at least"),
-        (("--p-over-n", "1,2", "--n-over-d", "1,2", "--lam", "1,2"), "at most two that vary"),
+        (("--p-over-n", 1), "cannot draw a result that has a single point: a plot needs"),
+        (("--p-over-n", "1,2", "--n-over-d", "1,2", "--lam", "1,2"), "at most two dimensions"),
         (("--p-over-n", "1,2", "--x", "lam"), "--x = 'lam' is not allowed: it must be a dim"),
     ],
 )
@@ -175,7 +175,7 @@ def test_what_cannot_be_drawn_is_refused_before_the_work(tmp_path, command, more
 @pytest.mark.usefixtures("idle")
 def test_an_axis_without_a_plot_is_refused():
     result = run("predict", *GRID, "--lam", 1, "--x", "p_over_n", code=Code.BAD_INPUT)
-    assert "left out without --plot" in complaint(result)
+    assert "--x has no effect without --plot: leave it out" in complaint(result)
 
 
 LONG = ("predict", "--n-over-d", 3, "--p-over-n", "0.1:3:200", "--lam", 1)
@@ -512,8 +512,8 @@ REFUSED = [
     ((*GRID, "--lam", "optimal", "--minimise", "loss"), "'generalisation_error' or"),
     ((*GRID, "--lam", "1", "--workers", "0"), "workers = 0"),
     ((*GRID, "--lam", "1", "--plot", "out.jpg"), ".png, .pdf, .svg"),
-    ((*GRID, "--lam", "1", "--csv", "-", "--json", "-"), "one of csv and json"),
-    ((*GRID, "--lam", "1", "--nc", "-"), "one of csv and json"),
+    ((*GRID, "--lam", "1", "--csv", "-", "--json", "-"), "one of --csv and --json"),
+    ((*GRID, "--lam", "1", "--nc", "-"), "one of --csv and --json"),
     ((*GRID, "--lam", "1", "--lamda", "1"), "--lam"),
     (GRID, "Missing option '--regularisation'"),
 ]

@@ -70,11 +70,11 @@ def test_a_file_that_could_run_code_is_refused(tmp_path):
         ("teacher", "sign:noise=", "a number"),
         ("teacher", "sign:noise=__import__('os')", "a number"),
         ("teacher", "sign:noise=0.1,0.2", "one number"),
-        ("teacher", "sign:noise=0.1,noise=0.2", "a second 'noise'"),
+        ("teacher", "sign:noise=0.1,noise=0.2", "has 'noise' twice"),
         ("teacher", "sign:flip=0.7", "at most 0.5"),
         ("loss", "hinge:delta=1", "there are no parameters"),
-        ("projection", "spectrum:d_over_p=1", "given eigenvalues"),
-        ("projection", "spectrum", "given eigenvalues"),
+        ("projection", "spectrum:d_over_p=1", "give it as eigenvalues="),
+        ("projection", "spectrum", "give it as eigenvalues="),
     ],
 )
 def test_mistakes_are_explained(kind, text, complaint):

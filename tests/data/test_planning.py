@@ -158,7 +158,9 @@ def test_a_rare_class_is_seen_by_every_cut():
     data = hm.Data(X, y)
     assert hm.backtest(data, seeds=3).attrs["rows"] == data.own_rows == 150
     assert hm.Data(X[:100], np.arange(100.0)).own_rows == 50
-    with pytest.raises(InvalidArgumentError, match=r"rows.*more: .* 10 of each class"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"rows = 60 are too few: .* must see 10 of each"
+    ):
         hm.backtest(data, rows=60, seeds=3)
 
 

@@ -88,23 +88,27 @@ def archive(flags=0, method=zipfile.ZIP_DEFLATED, **parts):
 
 BOMB = dict.fromkeys((f"part{k}" for k in range(11)), bytes(upload.MOST_UNPACKED // 10))
 FILES = {
-    "columns": ("a.csv", b"1," * 500_000 + b"1\n1,2\n", "of 500001 columns"),
-    "columns below": ("a.csv", b"a,b\n" + b"1," * 500_000, "of 500001 columns"),
-    "other separator": ("a.csv", b"a,b\n" + b"1;" * 500_000, "of 500001 columns"),
-    "rows": ("a.csv", b"\n" * 1_000_000, "of 999999 rows"),
-    "old rows": ("a.csv", b"1\r" * 500_000, "of 499999 rows"),
+    "columns": ("a.csv", b"1," * 500_000 + b"1\n1,2\n", "has 500001 columns"),
+    "columns below": ("a.csv", b"a,b\n" + b"1," * 500_000, "has 500001 columns"),
+    "other separator": ("a.csv", b"a,b\n" + b"1;" * 500_000, "has 500001 columns"),
+    "rows": ("a.csv", b"\n" * 1_000_000, "has 999999 rows"),
+    "old rows": ("a.csv", b"1\r" * 500_000, "has 499999 rows"),
     "claim": ("a.npy", array((200_000, 200_000)), "shorter than it says"),
     "claim of one": ("a.npy", array((60, 3), "<U100000000"), "shorter than it says"),
     "claim of none": ("a.npy", array((0, 10**12)), "empty"),
-    "void": ("a.npy", array((200, 1000), "|V1", 200_000), "file of numbers"),
-    "rows of an array": ("a.npy", array((1_000_000, 1), "|i1", 1_000_000), "of 1000000 rows"),
-    "objects": ("a.npy", array((2, 2), "|O"), "could run anything"),
-    "pickle": ("a.npy", b"\x80\x04]q\x00.", "could run anything"),
+    "void": ("a.npy", array((200, 1000), "|V1", 200_000), "holds no numbers"),
+    "rows of an array": ("a.npy", array((1_000_000, 1), "|i1", 1_000_000), "has 1000000 rows"),
+    "objects": ("a.npy", array((2, 2), "|O"), "could run code"),
+    "pickle": ("a.npy", b"\x80\x04]q\x00.", "could run code"),
     "claim within": ("a.npz", archive(X=array((200_000, 200_000))), "shorter than it says"),
     "bomb": ("a.npz", archive(**BOMB), "at most 200 MB"),
-    "objects within": ("a.npz", archive(X=array((2, 2), "|O")), "could run anything"),
-    "encrypted": ("a.npz", archive(flags=1, X=array((10, 10))), "file of numbers"),
-    "broken": ("a.npz", archive(X=array((10, 10))).replace(b"x\x9c", b"xx")[:-30], "of numbers"),
+    "objects within": ("a.npz", archive(X=array((2, 2), "|O")), "could run code"),
+    "encrypted": ("a.npz", archive(flags=1, X=array((10, 10))), "holds no numbers"),
+    "broken": (
+        "a.npz",
+        archive(X=array((10, 10))).replace(b"x\x9c", b"xx")[:-30],
+        "holds no numbers",
+    ),
     "no kind": ("<script>.exe", b"", r"\.csv or \.npy or \.npz"),
 }
 
@@ -283,7 +287,10 @@ def listening():
 
 def test_the_network_needs_a_token_or_a_name(listening):
     for token in (None, ""):
-        with pytest.raises(hm.InvalidArgumentError, match="given, or names, to listen on 0.0.0.0"):
+        with pytest.raises(
+            hm.InvalidArgumentError,
+            match="token is missing: give a token, or names, to listen on 0.0.0.0",
+        ):
             server.listening("0.0.0.0", 0, token)
     for name in ("", "page.example:8050", "http://page.example"):
         with pytest.raises(hm.InvalidArgumentError, match="without a port"):

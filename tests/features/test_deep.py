@@ -490,7 +490,7 @@ BAD = {
     "None": (None, "layers", "one or more"),
     "names": (["erf", "erf"], "layers", "one or more"),
     "one is no layer": ([Layer("erf", width=1.0), "erf"], "layers", "one or more"),
-    "a width too many": ([Layer("erf", width=1.0)], "width", "left out of the last layer"),
+    "a width too many": ([Layer("erf", width=1.0)], "width", "last layer cannot be chosen"),
     "a width too few": ([ERF, ERF], "width", "every layer but the last"),
     "a matrix above": ([Layer("erf", width=1.0), Layer("erf", Matrix(F))], "projection", "first"),
     "a spectrum above": (
@@ -508,11 +508,11 @@ BAD = {
         "width",
         "1.5: the projection fixes it",
     ),
-    "a mean below": ([Layer("relu", width=1.0), ERF], "activation", "of mean zero"),
+    "a mean below": ([Layer("relu", width=1.0), ERF], "activation", "mean must be zero"),
     "a mean at its variance": (
         [Layer("erf", width=1.0), Layer(lambda x: x**2 - 1.0, width=1.0), ERF],
         "activation",
-        "of mean zero below others",
+        "mean must be zero",
     ),
 }
 
@@ -547,7 +547,7 @@ def test_an_unusable_layer_is_refused(case):
 
 
 def test_a_constant_layer_is_refused():
-    with pytest.raises(InvalidArgumentError, match="other than a constant"):
+    with pytest.raises(InvalidArgumentError, match="is constant, and carries"):
         Deep([Layer(np.zeros_like, width=1.0), ERF])
 
 

@@ -245,7 +245,7 @@ def test_the_law_of_margins_is_drawn_along_them():
     np.testing.assert_array_equal(upper.lines[0].get_ydata(), law.test_cdf)
     np.testing.assert_array_equal(lower.lines[0].get_ydata(), law.train_cdf)
     assert lower.get_xlabel() == "margin, $y f$"
-    with pytest.raises(hm.InvalidArgumentError, match="y = 'status' .* among test_cdf, train_cdf"):
+    with pytest.raises(hm.InvalidArgumentError, match="y = 'status' .* one of test_cdf, train_cdf"):
         plotting.plot(law, y="status")
 
 
@@ -337,9 +337,9 @@ def test_what_cannot_be_drawn_is_refused(prediction):
     three = grid(np.ones((2, 2, 2)), n_over_d=[1, 2], p_over_n=[1, 2], regularisation=[1, 2])
     for ds, options, complaint in (
         (prediction.isel(p_over_n=0, regularisation=0), {}, "a single point"),
-        (three, {}, "at most two that vary"),
+        (three, {}, "at most two dimensions"),
         (prediction, {"x": "n_over_d"}, "p_over_n or regularisation"),
-        (prediction, {"y": "error"}, "among generalisation_error"),
+        (prediction, {"y": "error"}, "one of generalisation_error"),
         ("curve", {}, "what predict, simulate and others return"),
     ):
         with pytest.raises(hm.InvalidArgumentError, match=complaint):

@@ -791,14 +791,16 @@ def test_memory_counts_the_fallback_of_tall_hinge_fits_and_every_worker(monkeypa
 
 
 def test_a_latent_dimension_that_leaves_no_sample_or_feature_is_refused():
-    with pytest.raises(hm.InvalidArgumentError, match="^d = 3 .*larger.*n rounds to 0"):
+    with pytest.raises(hm.InvalidArgumentError, match="^d = 3 is too small: .*n rounds to 0"):
         simulate(d=3, n_over_d=0.1, p_over_n=10.0)
-    with pytest.raises(hm.InvalidArgumentError, match="^d = 3 .*larger.*p rounds to 0"):
+    with pytest.raises(hm.InvalidArgumentError, match="^d = 3 is too small: .*p rounds to 0"):
         simulate(d=3, n_over_d=2.0, p_over_n=0.01)
 
 
 def test_data_too_large_for_memory_are_refused_in_gigabytes():
-    with pytest.raises(hm.InvalidArgumentError, match=r"^d = 100000 .*smaller.*n = 200000.*\d GB"):
+    with pytest.raises(
+        hm.InvalidArgumentError, match=r"^d = 100000 is too large: n = 200000.*\d GB"
+    ):
         simulate(d=100_000)
 
 
@@ -818,14 +820,14 @@ def test_data_too_large_for_memory_are_refused_in_gigabytes():
         ({"regularisation": np.inf}, "^regularisation = inf "),
         ({"regularisation": "optimal"}, "^regularisation = 'optimal' "),
         ({"n_over_d": np.inf}, "^n_over_d = inf "),
-        ({"n_over_d": 1e308, "p_over_n": 1.0}, "^ratios = .*less extreme"),
+        ({"n_over_d": 1e308, "p_over_n": 1.0}, "^ratios give n/p = 1, d/p = .*less extreme"),
         ({"data": np.array([1, 2])}, "^data = array"),
         ({"executor": "dask"}, "^executor = 'dask' .*Executor"),
         ({"regularisation": [0.1, -1.0]}, "^regularisation = -1.0 "),
         ({"n_over_d": np.nan}, "^n_over_d = nan "),
-        ({"n_over_p": 2.0}, "^ratios = .*exactly two"),
-        ({"n_over_d": None}, "^ratios = .*exactly two"),
-        ({"n_over_d": None, "n_over_p": 2.0}, "^ratios = .*the same thing twice"),
+        ({"n_over_p": 2.0}, "^ratios .*exactly two"),
+        ({"n_over_d": None}, "^ratios .*exactly two"),
+        ({"n_over_d": None, "n_over_p": 2.0}, "^ratios .*the same thing twice"),
         ({"workers": 0}, "^workers = 0 "),
         ({"workers": -1}, "^workers = -1 "),
         ({"seed": -1}, "^seed = -1 "),
@@ -854,5 +856,5 @@ def test_something_other_than_a_model_is_refused():
 @pytest.mark.parametrize("name", ["seed", "n", "p", "d"])
 def test_a_dimension_named_like_the_results_own_is_refused(name):
     ratio = xr.DataArray([2.0, 3.0], dims=name)
-    with pytest.raises(hm.InvalidArgumentError, match=f"^n_over_d = .*'{name}'"):
+    with pytest.raises(hm.InvalidArgumentError, match=f"^n_over_d has a dimension '{name}'"):
         simulate(n_over_d=ratio)

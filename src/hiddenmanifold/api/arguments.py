@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from hiddenmanifold.api.counts import COUNTS, completed, ratio_of, ratios_of
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_unmasked
-from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError, Status
+from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError, Status, shown
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import MEANINGS, dataset, variable
 from hiddenmanifold.results.observables import OBSERVABLES
-from hiddenmanifold.theory.points import HUGE, RATIOS, Points, exponents
+from hiddenmanifold.theory.points import HUGE, RATIOS, Points, exponents, given_ratios
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -141,10 +141,11 @@ class Grid:
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
         check_on_failure(on_failure)
         if unknown := set(ratios).difference(RATIOS, COUNTS):
-            allowed = "ratios among " + ", ".join(RATIOS) + ", or the sizes n, p, d"
+            remedy = f"the ratios are {', '.join(RATIOS)}, and the sizes n, p, d"
             if unknown <= {"minimise", "bounds"}:
-                allowed = "carried by regularisation=Optimal(minimise=..., bounds=...)"
-            raise InvalidArgumentError("arguments", ", ".join(sorted(unknown)), allowed)
+                remedy = "give regularisation=Optimal(minimise=..., bounds=...)"
+            names = ", ".join(sorted(unknown))
+            raise InvalidArgumentError.because(names, "cannot be given here", remedy)
         given = {name: ratios[name] for name in RATIOS if ratios.get(name) is not None}
         if counts := _counts(ratios, given):
             counts = counts if one_of else completed(counts, model.features)
@@ -158,21 +159,25 @@ class Grid:
         coordinates = counts or used
         for values in regularisation:
             if Optimal.asked_for(values) is not None:
-                allowed = "numbers here: predict, compare and samples_needed find the optimal ones"
-                raise InvalidArgumentError("regularisation", values, allowed)
+                raise InvalidArgumentError.because(
+                    "regularisation",
+                    f"= {shown(values)} cannot be used here",
+                    "give numbers; predict, compare and samples_needed find the optimal ones",
+                )
             lam = labelled("regularisation", values, zero=True, infinite=infinite)
             coordinates = {**coordinates, "regularisation": lam}
         template = spanned(coordinates)
         if memory and (need := BYTES * template.size) > MEMORY_LIMIT:
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "ratios",
-                f"with {template.size:.3g} points",
-                f"fewer: they would need about {need / 1e9:.3g} GB. Where predict(chunks=...) "
-                "computes them piece by piece, they need not be held at once",
+                f"span {template.size:.3g} points, which need about {need / 1e9:.3g} GB",
+                "ask for fewer points, or let predict(chunks=...) compute them piece by piece",
             )
         if sum(bool(np.isinf(array.values).any()) for array in used.values()) > 1:
-            raise InvalidArgumentError(
-                "ratios", " and ".join(given), "infinite in one of them only"
+            raise InvalidArgumentError.because(
+                "ratios",
+                f"{' and '.join(given)} are both infinite",
+                "only one of them may be infinite",
             )
         return cls(model, used, coordinates, template, on_failure)
 
@@ -221,8 +226,9 @@ class Grid:
         points = Points.of(alpha, gamma, lams, infinite)
         for name, column in (("n/p", points.alpha), ("d/p", points.gamma)):
             if (extreme := column[~np.isfinite(column) | (column == 0)]).size:
-                told = f"that give {name} = {extreme[0]}"
-                raise InvalidArgumentError("ratios", told, "less extreme")
+                raise InvalidArgumentError.because(
+                    "ratios", f"give {name} = {extreme[0]}", "use less extreme values"
+                )
         samples = np.maximum(points.alpha, points.alpha / points.gamma)
         far = points.lam[infinite & (points.lam > HUGE**0.5) & (samples > HUGE**0.5)]
         if far.size:
@@ -247,8 +253,10 @@ def _counts(arguments: Mapping[str, Any], ratios: Collection[str]) -> dict[str, 
     """The numbers n, p and d that are given; raise if ratios are given too."""
     given = {name: arguments[name] for name in COUNTS if arguments.get(name) is not None}
     if given and ratios:
-        raise InvalidArgumentError(
-            "ratios", ", ".join(ratios), f"left out where sizes are given, here {', '.join(given)}"
+        raise InvalidArgumentError.because(
+            "ratios",
+            f"{', '.join(ratios)} cannot be combined with the sizes {', '.join(given)}",
+            "give either ratios or sizes",
         )
     counts = {name: counted(name, values) for name, values in given.items()}
     if counts:
@@ -258,16 +266,17 @@ def _counts(arguments: Mapping[str, Any], ratios: Collection[str]) -> dict[str, 
 
 def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) -> None:
     """Raise unless one of some ratios is given, or none where the features fix d/p."""
-    names, fixed = ", ".join(given) or "none", model.features.fixed_ratio
+    fixed = model.features.fixed_ratio
     if fixed is None:
-        if names not in one_of:
-            allowed = "exactly one ratio among " + ", ".join(one_of)
-            raise InvalidArgumentError("ratios", names, allowed)
+        if ", ".join(given) not in one_of:
+            remedy = "give exactly one among " + ", ".join(one_of)
+            raise InvalidArgumentError.because("ratios", given_ratios(given), remedy)
     elif "d_over_p" not in one_of:
         raise InvalidArgumentError("model", model, "one whose features leave d/p free")
     elif given:
-        allowed = f"left out: the features fix d/p = {fixed:.6g} themselves"
-        raise InvalidArgumentError("ratios", names, allowed)
+        problem = f"{', '.join(given)} cannot be given"
+        remedy = f"the features fix d/p = {fixed:.6g} themselves"
+        raise InvalidArgumentError.because("ratios", problem, remedy)
 
 
 def labelled(
@@ -292,10 +301,10 @@ def labelled(
     if plain.dtype.kind not in "iuf":
         raise InvalidArgumentError(name, values, "a number or a sequence of numbers")
     if given is None and plain.ndim > 1:
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             name,
-            f"of shape {plain.shape}",
-            "a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
+            f"has shape {plain.shape}",
+            "give a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
         )
     own = (name,) if plain.ndim else ()
     # a copy: what is asked for must not change with the answer
@@ -304,7 +313,9 @@ def labelled(
     array.encoding = {}  # how a file packed the numbers: in another it could round them
     for dim in array.dims:
         if dim in MEANINGS:
-            raise InvalidArgumentError(name, f"with a dimension {dim!r}", "free of results' names")
+            raise InvalidArgumentError.because(
+                name, f"has a dimension {dim!r}", "rename it, because a result has this name"
+            )
     flat = array.values.ravel()
     good = (flat > 0) & (flat < np.inf) | (flat == 0) & zero | (flat == np.inf) & infinite
     if not good.all():
@@ -312,7 +323,7 @@ def labelled(
         allowed = sign + (", or inf" if infinite else " and finite")
         raise InvalidArgumentError(name, float(flat[~good][0]), allowed)
     if not flat.size:
-        raise InvalidArgumentError(name, [], "at least one number")
+        raise InvalidArgumentError.because(name, "is empty", "give at least one number")
     return array
 
 
@@ -322,7 +333,11 @@ def counted(name: str, values: ArrayLike | xr.DataArray) -> xr.DataArray:
     if (parts := array.values[array.values % 1 != 0]).size:
         raise InvalidArgumentError(name, float(parts[0]), "a whole number")
     if others := set(COUNTS).intersection(map(str, array.dims)) - {name}:
-        raise InvalidArgumentError(name, f"with a dimension {others.pop()!r}", "named otherwise")
+        raise InvalidArgumentError.because(
+            name,
+            f"has a dimension {others.pop()!r}",
+            "rename it, because another size has this name",
+        )
     return array.astype(int)
 
 
@@ -338,8 +353,11 @@ def spanned(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
         xr.align(*arrays.values(), join="exact")
         return xr.broadcast(*arrays.values(), xr.DataArray(0.0))[0]
     except ValueError as error:
-        names, allowed = ", ".join(arrays), f"of the same labels along shared dimensions: {error}"
-        raise InvalidArgumentError(names, "arrays that do not match", allowed) from None
+        raise InvalidArgumentError.because(
+            ", ".join(arrays),
+            "do not match",
+            f"give them the same labels along shared dimensions ({error})",
+        ) from None
 
 
 def check_on_failure(on_failure: object) -> None:

@@ -156,9 +156,10 @@ def _best(model: Model, optimal: Optimal, **options: Any) -> xr.DataArray:
     lam = found.values
     limits = lam[np.isinf(lam) | ((lam == 0) & (not model.loss.quadratic))]
     if limits.size:
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "bounds",
-            optimal.bounds,
-            f"narrower: the best regularisation is the limit {limits[0]:g}, which no fit can have",
+            f"= {optimal.bounds} are too wide",
+            f"narrow them, because the best regularisation is the limit {limits[0]:g}, which no "
+            "fit can have",
         )
     return xr.DataArray(lam, dims=found.dims)

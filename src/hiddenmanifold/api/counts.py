@@ -23,7 +23,9 @@ def ratio_of(two: Counts) -> dict[str, xr.DataArray]:
         a, b = over.split("_over_")
         if {a, b} == set(two):
             return {over: two[a] / two[b]}
-    raise InvalidArgumentError("sizes", " and ".join(two), "two of n, p and d")
+    raise InvalidArgumentError.because(
+        "sizes", f"{' and '.join(two)} do not form a ratio", "give two of n, p and d"
+    )
 
 
 def ratios_of(counts: Counts, features: Features) -> dict[str, xr.DataArray]:
@@ -58,8 +60,8 @@ def completed(counts: Counts, features: Features) -> dict[str, xr.DataArray]:
                 "p", counts["p"].values, f"d/{fixed:.6g}: the features fix d/p themselves"
             )
     if missing := [name for name in COUNTS if name not in known]:
-        raise InvalidArgumentError(
-            "sizes", f"without {' and '.join(missing)}", "n, p and d, or two ratios instead"
+        raise InvalidArgumentError.because(
+            "sizes", f"lack {' and '.join(missing)}", "give n, p and d, or two ratios instead"
         )
     return {name: known[name] for name in COUNTS}
 

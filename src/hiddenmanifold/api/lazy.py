@@ -105,7 +105,11 @@ def _cuts(sizes: Mapping[Any, int], chunks: object) -> tuple[tuple[int, ...], ..
     together = AUTOMATIC if chunks == "auto" else math.prod(wanted.values())
     if (number := math.prod(shape) / together) > MOST:
         allowed = f"fewer than {MOST:g} of them; these points make {number:.2g}"
-        raise InvalidArgumentError("chunks", chunks, allowed)
+        raise InvalidArgumentError.because(
+            "chunks",
+            f"cut the points into {number:.2g} pieces",
+            f"make them larger: at most {MOST:g} are allowed",
+        )
     cuts: tuple[tuple[int, ...], ...] = da.core.normalize_chunks(
         wanted, shape, 8 * AUTOMATIC, np.dtype(float)
     )

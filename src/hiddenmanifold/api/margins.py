@@ -76,7 +76,9 @@ def margins(
     grid = Grid.of(model, ratios, regularisation, on_failure="keep")
     values = finite_vector("at", at)
     if model.task is not Task.CLASSIFICATION:
-        raise InvalidArgumentError("model", model, "one whose labels are ±1: real ones have none")
+        raise InvalidArgumentError(
+            "model", model, "one whose labels are ±1: real labels have no margins"
+        )
     laws = {
         f"{name}_{number}": MarginLaw(float(value), training=training)
         for name, training in LAWS.items()

@@ -154,7 +154,9 @@ def samples_needed(
     pool, optimal = Workers(workers, executor, progress), Optimal.asked_for(regularisation)
     if optimal is not None and optimal.minimise != "generalisation_error":
         raise InvalidArgumentError(
-            "regularisation", optimal, "optimal for the generalisation_error, which has the target"
+            "regularisation",
+            optimal,
+            "Optimal(minimise='generalisation_error'), since the target is one of that error",
         )
     given = (regularisation,) if optimal is None else ()
     held = ("p_over_d", "d_over_p")

@@ -123,7 +123,11 @@ def predict(
     pool, optimal = Workers(workers, executor, progress), Optimal.asked_for(regularisation)
     if chunks is not None:
         if executor is not None or workers is not None:
-            raise InvalidArgumentError("chunks", chunks, "left to the workers that dask has")
+            raise InvalidArgumentError.because(
+                "chunks",
+                "cannot be combined with workers or executor",
+                "leave these out: dask runs the chunks on its own workers",
+            )
         given: dict[str, Any] = {"on_failure": on_failure, "workers": 1, "progress": False}
         given["observables"] = tuple(o.name for o in chosen(model, observables))
         numbers: tuple[Any, ...] = () if optimal else (regularisation,)

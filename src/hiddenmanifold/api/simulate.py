@@ -119,7 +119,9 @@ def simulate(
     asked_for = chosen(model, observables)
     at = () if margins is None else tuple(finite_vector("margins", margins).tolist())
     if at and model.task is not Task.CLASSIFICATION:
-        raise InvalidArgumentError("margins", margins, "left out where labels are real")
+        raise InvalidArgumentError.because(
+            "margins", "need labels ±1, and those of this model are real", "leave margins out"
+        )
     twin = data == "equivalent"
     trials = plan.trials(seed, n_test, equivalent=twin, observables=asked_for, margins=at)
     at_once = pool.at_once(len(trials), threads=True)
@@ -189,8 +191,10 @@ class Plan:
         dimensions = {name for name, values in coordinates.items() if values.dims == (name,)}
         for name, values in coordinates.items():
             if own := {"seed", *COUNTS}.difference(dimensions).intersection(map(str, values.dims)):
-                raise InvalidArgumentError(
-                    name, f"with a dimension {own.pop()!r}", "named otherwise"
+                raise InvalidArgumentError.because(
+                    name,
+                    f"has a dimension {own.pop()!r}",
+                    "rename it, because a size or the seeds have this name",
                 )
         columns = [coordinates[name] for name in COUNTS] if counted else grid.sizes()
         columns = xr.broadcast(*columns)

@@ -119,8 +119,8 @@ class QuestionOptions:
         except InvalidArgumentError as error:
             if self.regularisation.strip() == "loo":
                 return "loo"
-            allowed = f"{error.allowed}; or 'loo'"
-            raise InvalidArgumentError(error.argument, error.value, allowed) from None
+            remedy = f"{error.remedy}; or 'loo'"
+            raise InvalidArgumentError.because(error.argument, error.problem, remedy) from None
 
     def sizes(self, sample: Data, most: float) -> Array:
         """Numbers of samples to predict for, those that are measured among them."""
@@ -159,8 +159,8 @@ class QuestionOptions:
         given = {"target_error": self.target_error, "target_gain": self.target_gain}
         chosen = {name: value for name, value in given.items() if value is not None}
         if len(chosen) > 1:
-            raise InvalidArgumentError(
-                "--target-gain", self.target_gain, "left out beside --target-error"
+            raise InvalidArgumentError.because(
+                "--target-gain", "cannot be combined with --target-error", "leave one of them out"
             )
         return chosen or {"target_gain": 0.1}
 

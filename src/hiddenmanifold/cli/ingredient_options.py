@@ -67,21 +67,23 @@ def _parameters(owner: str, cls: type, text: str) -> dict[str, Any]:
         head, equals, tail = piece.partition("=")
         key = head.strip() if equals else key
         if key not in known:
-            raise InvalidArgumentError(owner, piece, _allowed(key, known))
+            raise InvalidArgumentError.because(
+                owner, f"cannot take {piece!r}", _allowed(key, known)
+            )
         if equals and key in found:
-            raise InvalidArgumentError(owner, piece, f"free of a second {key!r}")
+            raise InvalidArgumentError.because(owner, f"has {key!r} twice", "give it once")
         found.setdefault(key, []).append((tail if equals else head).strip())
     if missing := [k for k, f in known.items() if f.default is MISSING and k not in found]:
-        raise InvalidArgumentError(
-            owner, text or "without parameters", f"given {missing[0]}, as {missing[0]}=…"
+        raise InvalidArgumentError.because(
+            owner, f"lacks its parameter {missing[0]}", f"give it as {missing[0]}=…"
         )
     return {key: _value(owner, key, str(known[key].type), text) for key, text in found.items()}
 
 
 def _allowed(key: str, known: Mapping[str, Any]) -> str:
     if not known:
-        return "left out: there are no parameters"
-    return f"key=value, with keys among {', '.join(known)}{did_you_mean(key, known)}"
+        return "leave it out: there are no parameters"
+    return f"give key=value, with keys among {', '.join(known)}{did_you_mean(key, known)}"
 
 
 def _value(owner: str, key: str, annotation: str, texts: list[str]) -> Any:
@@ -91,11 +93,11 @@ def _value(owner: str, key: str, annotation: str, texts: list[str]) -> Any:
     try:
         numbers = tuple(number(text) for text in texts)
     except ValueError:
-        raise InvalidArgumentError(f"{owner}: {key}", ",".join(texts), "a number") from None
+        raise InvalidArgumentError(f"{key} of {owner}", ",".join(texts), "a number") from None
     if "tuple" in annotation:
         return numbers
     if len(numbers) > 1:
-        raise InvalidArgumentError(f"{owner}: {key}", ",".join(texts), "one number")
+        raise InvalidArgumentError(f"{key} of {owner}", ",".join(texts), "one number")
     (value,) = numbers
     return int(value) if annotation == "int" and value.is_integer() else value
 
@@ -109,4 +111,6 @@ def _matrix(owner: str, file: str) -> Any:
         reason = error.strerror or "it cannot be read"
     except (ValueError, EOFError):
         reason = "it is another kind of file, or has other than numbers"
-    raise InvalidArgumentError(owner, file, f"a file written by numpy.save: {reason}")
+    raise InvalidArgumentError.because(
+        owner, f"cannot be read from {file!r}", f"{reason}; give a file written by numpy.save"
+    )

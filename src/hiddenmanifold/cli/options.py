@@ -215,8 +215,10 @@ class SearchOptions:
             return Optimal(self.minimise, bounds("--bounds", self.bounds))  # type: ignore[arg-type]
         for field in fields(self):
             if (value := getattr(self, field.name)) != field.default:
-                raise InvalidArgumentError(
-                    f"--{field.name}", value, "left out unless the regularisation is 'optimal'"
+                raise InvalidArgumentError.because(
+                    f"--{field.name}",
+                    f"= {value!r} has no effect",
+                    "leave it out, or give --regularisation optimal",
                 )
         return lam
 
@@ -272,7 +274,9 @@ class WorkerOptions:
         from hiddenmanifold.cli.cluster import client
 
         if self.workers is not None:
-            raise InvalidArgumentError("--workers", self.workers, "left out beside --cluster")
+            raise InvalidArgumentError.because(
+                "--workers", "cannot be combined with --cluster", "leave one of them out"
+            )
         with client(self.cluster) as self.executor:
             yield
 

@@ -32,14 +32,16 @@ def check(
     if output.plot is not None:
         _check_axes(output, {name: np.size(values) for name, values in grid.items()})  # type: ignore[arg-type]
     elif output.x is not None:
-        raise InvalidArgumentError("--x", output.x, "left out without --plot")
+        raise InvalidArgumentError.because(
+            "--x", "has no effect without --plot", "leave it out, or give --plot"
+        )
     if wanted := output.quantities():
         known = [str(name) for name in names()]
         for name in (name for name in wanted if name not in known):
             hint = did_you_mean(name, known)
             if name in printed_tables.OBSERVED:
                 hint = f"; --observables {name} measures it"
-            raise InvalidArgumentError("--show", name, f"among {', '.join(known)}{hint}")
+            raise InvalidArgumentError("--show", name, f"one of {', '.join(known)}{hint}")
 
 
 def _check_destinations(output: OutputOptions) -> None:
@@ -47,7 +49,11 @@ def _check_destinations(output: OutputOptions) -> None:
     given = {option: path for option, path in wanted.items() if path is not None}
     streams = [option for option, path in given.items() if path == output_files.STANDARD_OUTPUT]
     if len(streams) > 1 or not {"csv", "json"}.issuperset(streams):
-        raise InvalidArgumentError(f"--{streams[-1]}", "-", "a file: - is for one of csv and json")
+        raise InvalidArgumentError.because(
+            f"--{streams[-1]}",
+            "cannot be written to standard output (-)",
+            "give a file; only one of --csv and --json may be -",
+        )
     for path in given.values():
         if path != output_files.STANDARD_OUTPUT:
             check_writable(path)
@@ -62,10 +68,12 @@ def _check_axes(output: OutputOptions, sizes: Mapping[str, int]) -> None:
         plotting.axes_of(sizes, output.x)
     except InvalidArgumentError as error:
         if error.argument == "x":
-            raise InvalidArgumentError("--x", error.value, error.allowed) from None
-        allowed = error.allowed.removesuffix(", for a plot")
-        reason = f"left out: results {error.value} cannot be drawn, only those {allowed}"
-        raise InvalidArgumentError("--plot", str(output.plot), reason) from None
+            raise InvalidArgumentError.because("--x", error.problem, error.remedy) from None
+        raise InvalidArgumentError.because(
+            "--plot",
+            f"cannot draw a result that {error.problem}",
+            error.remedy,
+        ) from None
 
 
 def check_writable(path: Path) -> None:

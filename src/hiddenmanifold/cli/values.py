@@ -56,7 +56,8 @@ def regularisation(option: str, text: str) -> float | Array | Literal["optimal"]
     try:
         return values(option, text)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(option, error.value, error.allowed + "; or 'optimal'") from None
+        remedy = f"{error.remedy}; or 'optimal'"
+        raise InvalidArgumentError.because(option, error.problem, remedy) from None
 
 
 def bounds(option: str, text: str) -> tuple[float, float]:

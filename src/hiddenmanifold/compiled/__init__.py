@@ -35,7 +35,7 @@ def _loaded() -> Any:
     except ImportError:
         if asked:
             raise InvalidArgumentError(
-                VARIABLE, asked, "numpy: the package was installed without a compiler"
+                VARIABLE, asked, "'numpy', because the package was installed without a compiler"
             ) from None
         return None
 

@@ -134,10 +134,10 @@ def _cut(
     own, rest = order[:rows], order[rows:]
     few = min((data.y[own] == label).sum() for label in (1, -1))
     if data.classes and few < FEWEST_OF_A_CLASS:
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "rows",
-            rows,
-            f"more: the prediction must see {FEWEST_OF_A_CLASS} of each class, and saw {few}",
+            f"= {rows} are too few: the prediction sees {few} of a class",
+            f"it must see {FEWEST_OF_A_CLASS} of each",
         )
     varies = np.ptp(data.X[own], axis=0) > 0
     X, y = data.X[:, varies], data.y

@@ -99,11 +99,11 @@ def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
     if features is not None:
         X = _matrix(features)
         if p is not None and not np.array_equal(p, X.shape[1]):
-            raise InvalidArgumentError("p", p, f"left out, or {X.shape[1]} as in `features`")
+            raise InvalidArgumentError("p", p, f"{X.shape[1]} as in `features`, or left out")
         p = X.shape[1]
         scale = _told(X) if scale is None else scale
     elif p is None:
-        raise InvalidArgumentError("p", p, "given, unless `features` are")
+        raise InvalidArgumentError.because("p", "is missing", "give p or `features`")
     size = _numbers("p", p)
     if (np.asarray(size) % 1).any():
         raise InvalidArgumentError("p", p, "whole numbers")
@@ -129,11 +129,12 @@ def _told(X: Array) -> float:
     spread, small = float(np.sqrt(np.mean(X**2))), float(X.shape[1] ** -0.5)
     near = [s for s in (1.0, small) if s / FACTOR < spread < s * FACTOR]
     if len(near) != 1:
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "features",
-            f"of root mean square {spread:.3g}",
-            f"plainly of order 1 or of order 1/√p = {small:.3g}; where they are not, say what the "
-            "model's features were multiplied by: scale=1, scale=p**-0.5 or another number",
+            f"have a root mean square of {spread:.3g}, which does not tell whether they are of "
+            f"order 1 or of order 1/√p = {small:.3g}",
+            "give the number that multiplied the model's features: scale=1, scale=p**-0.5 or "
+            "another",
         )
     return near[0]
 

@@ -142,7 +142,9 @@ def accepted(data: Data, loss: str | Loss) -> Loss:
     if data.task not in chosen.tasks:
         raise InvalidArgumentError("loss", loss, f"a loss for {data.task}")
     if data.task is Task.REGRESSION and not chosen.quadratic:
-        raise InvalidArgumentError("loss", loss, "'square': others are predicted for classes alone")
+        raise InvalidArgumentError(
+            "loss", loss, "'square': other losses are predicted for classes only"
+        )
     check_loss(chosen)
     return chosen
 
@@ -164,8 +166,11 @@ def _coordinates(
         raise InvalidArgumentError("n", float(out["n"].min()), "at least 3")
     if p is not None:
         if not data.random_features:
-            raise InvalidArgumentError(
-                "p", p, "left out, unless the features are random ones: Data(random_features=True)"
+            raise InvalidArgumentError.because(
+                "p",
+                "cannot be varied",
+                "only random features come in any number; declare them by Data(..., "
+                "random_features=True)",
             )
         out["p"] = labelled("p", p)
     return out

@@ -91,8 +91,10 @@ def plan(
     if not isinstance(data, Data):
         raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
     if (target_error is None) == (target_gain is None):
-        raise InvalidArgumentError(
-            "target_error", target_error, "given, or target_gain, but not both"
+        raise InvalidArgumentError.because(
+            "target_error and target_gain",
+            "are both given" if target_gain is not None else "are both missing",
+            "give exactly one of them",
         )
     if target_error is not None:
         check_number("target_error", target_error, 0.0, open_low=True)

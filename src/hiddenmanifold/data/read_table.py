@@ -69,26 +69,30 @@ def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame
     """
     path = Path(path)
     if path.suffix.lower() not in ENDINGS:
-        raise InvalidArgumentError("path", str(path), f"named with an ending: {', '.join(ENDINGS)}")
+        raise InvalidArgumentError.because(
+            "path",
+            f"{str(path)!r} has no known ending",
+            f"give a file that ends in {', '.join(ENDINGS)}",
+        )
     try:
         found = _arrays(path) if path.suffix.lower().startswith(".np") else _table(path)
     except OSError as error:
-        reason = f"a file that can be read: {error.strerror or error}"
+        reason = error.strerror or str(error)
     except ImportError:
-        reason = "a .csv file, unless pyarrow is installed, which reads .parquet"
+        reason = "install pyarrow, which reads .parquet, or give a .csv file"
     except MemoryError:
-        reason = "a file that fits into memory, and as long as it says"
+        reason = "it does not fit into memory, or is shorter than it says"
     except UNREADABLE as error:
-        reason = f"a file of numbers: {_cause(error)}"
+        reason = _cause(error)
     else:
         X, y = _split(found, label)
         return _without_constants(X), y
-    raise InvalidArgumentError("path", str(path), reason)
+    raise InvalidArgumentError.because("path", f"{str(path)!r} cannot be read", reason)
 
 
 def _cause(error: Exception) -> str:
     if "pickle" in str(error):  # also what NumPy says of anything that it does not know
-        return "this is no array, or one of objects, which are not loaded: they could run anything"
+        return "it is no array, or one of objects, which are not loaded because they could run code"
     return " ".join(str(error).split()) or "it is empty"
 
 
@@ -158,10 +162,10 @@ def _split(found: pd.DataFrame | dict[str, Any], label: str | None) -> tuple[pd.
     others = [name for name in found if name != label]
     name = "X" if "X" in others else others[0]
     if (len(others) > 1 and name != "X") or found[name].ndim != 2:
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "path",
-            f"of arrays {_listed(found)}",
-            f"of {label} and a table X of features, an array of two dimensions",
+            f"leads to the arrays {_listed(found)}",
+            f"the file must have {label} and a table X of features, an array of two dimensions",
         )
     return pd.DataFrame(found[name]), found[label]
 

@@ -208,8 +208,10 @@ class Data:
         """
         found = self._read(self.ridge)
         if found is None:
-            raise InvalidArgumentError(
-                "data", self, f"a sample whose fit does not rest on a few rows: {REMEDY}"
+            raise InvalidArgumentError.because(
+                "data",
+                "cannot be extrapolated, because a few rows determine the fit at every λ",
+                REMEDY,
             )
         return found
 

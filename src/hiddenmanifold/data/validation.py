@@ -9,7 +9,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, plural
 
 FEWEST_ROWS = 50
 FEWEST_OF_A_CLASS = 10
@@ -53,11 +53,11 @@ class Cost:
     def check(self, shape: tuple[int, int]) -> None:
         """Raise if it is too much."""
         if self.bytes > MEMORY_LIMIT or self.seconds > PATIENCE:
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "X",
-                f"of shape {shape}, which would need {self}",
-                f"smaller: at most {MEMORY_LIMIT / 1e9:.0f} GB and {PATIENCE:.0f} s; rows drawn at "
-                "random from a larger table show the same population",
+                f"of shape {shape} would need {self}",
+                f"at most {MEMORY_LIMIT / 1e9:.0f} GB and {PATIENCE:.0f} s are allowed; rows "
+                "drawn at random from a larger table show the same population",
             )
 
     def __str__(self) -> str:
@@ -80,11 +80,10 @@ def features(X: Any) -> Array:
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         words = [str(c) for c, t in zip(X.columns, X.dtypes, strict=True) if _kind(t) not in "biuf"]
         if words:
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "X",
-                f"with columns that are no numbers: {', '.join(words[:5])}",
-                "numbers only: turn categories into columns of 0 and 1 first, for example by "
-                "pandas.get_dummies",
+                f"has columns that are not numeric ({', '.join(words[:5])})",
+                "encode categories as columns of 0 and 1 first, for example by pandas.get_dummies",
             )
     try:
         array = np.array(X, dtype=float)
@@ -93,7 +92,11 @@ def features(X: Any) -> Array:
             "X", X, "a table of numbers: NumPy, pandas or scipy.sparse"
         ) from None
     if array.ndim != 2 or 0 in array.shape:
-        raise InvalidArgumentError("X", f"of shape {array.shape}", "a table (samples, features)")
+        raise InvalidArgumentError.because(
+            "X",
+            f"has shape {array.shape}",
+            "give a table with a row per sample and a column per feature",
+        )
     check_size(*array.shape)
     _check_columns(array, getattr(X, "columns", None))
     return array
@@ -104,28 +107,28 @@ def _check_columns(array: Array, names: Any) -> None:
     named = np.arange(array.shape[1]) if names is None else np.asarray(names)
     bad = ~np.isfinite(array)
     if bad.any():
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "X",
-            f"with {int(bad.sum())} entries missing or infinite, in columns "
-            f"{_listed(named[bad.any(0)])}",
-            "complete: drop or fill in what is missing",
+            f"has {plural(int(bad.sum()), 'missing or infinite value')} in "
+            f"{'column' if bad.any(0).sum() == 1 else 'columns'} {_listed(named[bad.any(0)])}",
+            "drop or impute these rows",
         )
     constant = np.ptp(array, axis=0) == 0
     if constant.any():
         those = "X[:, np.ptp(X, axis=0) > 0]" if names is None else "X.loc[:, X.nunique() > 1]"
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "X",
-            f"with {constant.sum()} constant columns: {_listed(named[constant])}",
-            "without them: they say nothing, but would count in the p of f = x·w/√p; "
-            f"{those} leaves them out",
+            f"has {plural(int(constant.sum()), 'constant column')} ({_listed(named[constant])})",
+            f"leave them out, for example by {those}: they carry no information, but would "
+            "count in the p of f = x·w/√p",
         )
 
 
 def check_size(rows: int, columns: int) -> None:
     """Raise unless there are enough samples, and the analysis is affordable."""
     if rows < FEWEST_ROWS:
-        raise InvalidArgumentError(
-            "X", f"of {rows} rows", f"of at least {FEWEST_ROWS} rows: fewer show too little"
+        raise InvalidArgumentError.because(
+            "X", f"has {plural(rows, 'row')}", f"at least {FEWEST_ROWS} are needed"
         )
     Cost.of(rows, columns).check((rows, columns))
 
@@ -136,42 +139,48 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (rows,):
-        raise InvalidArgumentError(
-            "y", f"of shape {array.shape}", f"one label for each row: {rows}"
+        raise InvalidArgumentError.because(
+            "y", f"has shape {array.shape}", f"give one label for each of the {rows} rows"
         )
     if task not in (None, *Task):
         raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
     missing = _missing(array)
     if missing:
-        raise InvalidArgumentError(
-            "y", f"with {missing} labels missing or infinite", "complete: drop those rows"
+        raise InvalidArgumentError.because(
+            "y", f"has {plural(missing, 'missing or infinite value')}", "drop or impute these rows"
         )
     numbers = array.dtype.kind in "biuf"
     try:
         values, counts = np.unique(array, return_counts=True)
     except TypeError:  # words and numbers
-        raise InvalidArgumentError("y", y, "labels of one kind") from None
+        raise InvalidArgumentError.because(
+            "y", "mixes words and numbers", "give labels of one kind"
+        ) from None
     if len(values) == 1:
-        raise InvalidArgumentError("y", f"all equal to {values[0]}", "of two classes, or varying")
+        raise InvalidArgumentError.because(
+            "y", f"has one value only, {values[0]}", "give two classes, or numbers that vary"
+        )
     if task is None:
         named = not numbers or str(getattr(y, "dtype", "")) == "category"
         task = Task.CLASSIFICATION if named or len(values) == 2 else _task_of_numbers(values)
     if Task(task) is Task.REGRESSION:
         if not numbers:
-            raise InvalidArgumentError("y", y, "numbers, for task='regression'")
+            raise InvalidArgumentError.because(
+                "y", "is not numeric", "task='regression' needs numbers"
+            )
         return array.astype(float), Task.REGRESSION, None
     if len(values) > 2:
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "y",
-            f"of {len(values)} classes",
-            "of two classes; for one against the rest give y == one",
+            f"has {len(values)} classes",
+            "two are supported; for one against the rest give y == one",
         )
     if counts.min() < FEWEST_OF_A_CLASS:
         rare = values[counts.argmin()]
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "y",
-            f"with {counts.min()} labels {rare}",
-            f"such that each class has at least {FEWEST_OF_A_CLASS} samples",
+            f"has {plural(int(counts.min()), 'sample')} of class {rare}",
+            f"each class needs at least {FEWEST_OF_A_CLASS}",
         )
     low, high = values.tolist()
     return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, (low, high)
@@ -181,11 +190,12 @@ def _task_of_numbers(values: Array) -> Task:
     """Regression on more than two different numbers, unless they may as well be classes."""
     if len(values) <= MOST_AMBIGUOUS and (values == np.round(values)).all():
         shown = [f"{value:g}" for value in values + 0.0]  # no negative zero
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "task",
-            None,
-            f"given for labels of {len(values)} different whole numbers ({_listed(shown)}): "
-            "'regression' if they are amounts; of classes, 'classification', two are supported",
+            f"cannot be guessed from labels of {len(values)} different whole numbers "
+            f"({_listed(shown)})",
+            "give 'regression' if they are amounts; for classes give 'classification', which "
+            "takes two",
         )
     return Task.REGRESSION
 

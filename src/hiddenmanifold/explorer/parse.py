@@ -130,7 +130,7 @@ class _Reader:
             return REGISTRIES[kind][name](**{k.rsplit(".")[-1]: v for k, v in given.items()})
         except hm.InvalidArgumentError as error:
             field = f"{kind}.{name}.{error.argument}"
-            self.complaints[field if field in self.texts else kind] = error.allowed
+            self.complaints[field if field in self.texts else kind] = error.remedy
         return None
 
     def _regularisation(self) -> float | str | None:

@@ -104,10 +104,14 @@ def listening(
     """
     known = host in LOOPBACK or names
     if not known and not token:
-        raise hm.InvalidArgumentError("token", token, f"given, or names, to listen on {host}")
+        raise hm.InvalidArgumentError.because(
+            "token", "is missing", f"give a token, or names, to listen on {host}"
+        )
     for name in names:
         if not name or "/" in name or name.count(":") == 1:
-            raise hm.InvalidArgumentError("names", name, "without http:// and without a port")
+            raise hm.InvalidArgumentError(
+                "names", name, "a host name without http:// and without a port"
+            )
     hosts = frozenset({*LOOPBACK, *(name.strip("[]").lower() for name in names)})
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
@@ -116,7 +120,9 @@ def listening(
     try:
         return make_server(host, port, app, threaded=True, request_handler=Handler)
     except (OSError, SystemExit) as error:
-        raise hm.InvalidArgumentError("port", port, f"a free one of {host}: {error}") from None
+        raise hm.InvalidArgumentError.because(
+            "port", f"{port} of {host} cannot be used", str(error)
+        ) from None
 
 
 @contextmanager

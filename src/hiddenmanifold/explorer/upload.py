@@ -43,8 +43,11 @@ class Sample:
         data = hm.Data(self.X, self.y, self.task, scale="standard")
         cost = data.cost.of(data.N, data.p, cuts=CUTS, rows=data.own_rows)
         if cost.seconds > MOST_SECONDS:
-            shape = f"of {data.N} rows and {data.p} columns, which needs {cost}"
-            raise hm.InvalidArgumentError("file", shape, f"below {MOST_SECONDS:g} s: {FEWER}")
+            raise hm.InvalidArgumentError.because(
+                "file",
+                f"has {data.N} rows and {data.p} columns, whose analysis needs {cost}",
+                f"at most {MOST_SECONDS:g} s are allowed; {FEWER}",
+            )
         return data
 
 
@@ -75,8 +78,9 @@ def sample(name: str, content: bytes, label: str = "", task: str = "") -> Sample
         try:
             X, y = hm.read_table(path, label or None)
         except hm.InvalidArgumentError as error:
-            value = name if error.argument == "path" else error.value
-            raise hm.InvalidArgumentError(error.argument, value, error.allowed) from None
+            raise hm.InvalidArgumentError.because(
+                error.argument, error.problem.replace(str(path), name), error.remedy
+            ) from None
     asked = f", {label!r}" if label else ""
     chosen = str(getattr(y, "name", "")) or label or "y"
     told = f", task={task!r}" if task else ""
@@ -95,29 +99,33 @@ def check(name: str, content: bytes) -> None:
     """
     kind = Path(name).suffix.lower()
     if kind not in KINDS:
-        raise hm.InvalidArgumentError("file", name, " or ".join(KINDS))
+        raise hm.InvalidArgumentError.because(
+            "file", f"{name!r} has no known ending", f"it must end in {' or '.join(KINDS)}"
+        )
     if len(content) > MOST_BYTES:
-        raise _too_large(f"of {len(content) / 1e6:.3g} MB", MOST_BYTES)
+        raise _too_large(f"{len(content) / 1e6:.3g} MB", MOST_BYTES)
     try:
         shapes = list(_shapes(kind, io.BytesIO(content)))
     except hm.InvalidArgumentError:
         raise
     except Exception:  # there are many, of archives and of headers
         reason = (
-            "a file of numbers: this is none, is empty or shorter than it says, "
-            "or has objects, which could run anything"
+            "it holds no numbers, is empty or shorter than it says, "
+            "or has objects, which could run code"
         )
-        raise hm.InvalidArgumentError("file", name, reason) from None
-    allowed = f"of at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: {FEWER}"
+        raise hm.InvalidArgumentError.because("file", f"{name!r} cannot be read", reason) from None
+    allowed = f"at most {MOST_ROWS} rows and {MOST_COLUMNS} columns are allowed; {FEWER}"
     for rows, columns in shapes:
         if rows > MOST_ROWS:
-            raise hm.InvalidArgumentError("file", f"of {rows} rows", allowed)
+            raise hm.InvalidArgumentError.because("file", f"has {rows} rows", allowed)
         if columns > MOST_COLUMNS + 1:  # that of the labels
-            raise hm.InvalidArgumentError("file", f"of {columns} columns", allowed)
+            raise hm.InvalidArgumentError.because("file", f"has {columns} columns", allowed)
 
 
 def _too_large(size: str, most: int) -> hm.InvalidArgumentError:
-    return hm.InvalidArgumentError("file", size, f"at most {most / 1e6:g} MB: {FEWER}")
+    return hm.InvalidArgumentError.because(
+        "file", f"has {size}", f"at most {most / 1e6:g} MB are allowed; {FEWER}"
+    )
 
 
 def _shapes(kind: str, file: io.BytesIO) -> Iterator[tuple[int, int]]:
@@ -130,7 +138,7 @@ def _shapes(kind: str, file: io.BytesIO) -> Iterator[tuple[int, int]]:
         with zipfile.ZipFile(file) as archive:
             size = sum(part.file_size for part in archive.infolist())
             if size > MOST_UNPACKED:
-                raise _too_large(f"of {size / 1e6:.3g} MB unpacked", MOST_UNPACKED)
+                raise _too_large(f"{size / 1e6:.3g} MB unpacked", MOST_UNPACKED)
             for part in archive.infolist():
                 with archive.open(part) as array:
                     yield _of_array(array, part.file_size)

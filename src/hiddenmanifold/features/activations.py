@@ -16,7 +16,7 @@ import scipy
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import check_kinks, resolve, sampled
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, shown
 from hiddenmanifold.features.spectral_sums import Kappas
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.special import normal_density
@@ -68,8 +68,10 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
     """
     reach = next((r for r in REACHES if _is_small_beyond(activation, r)), None)
     if reach is None:
-        raise InvalidArgumentError(
-            "activation", activation, "of finite Gaussian variance: it must not grow like exp(x²/4)"
+        raise InvalidArgumentError.because(
+            "activation",
+            f"{shown(activation)} has no finite Gaussian variance",
+            "it must grow more slowly than exp(x²/4)",
         )
     edges = _resolving(activation, np.linspace(-reach, reach, PANELS + 1))
 
@@ -83,16 +85,18 @@ def kappas_by_quadrature(activation: Activation) -> Kappas:
 
     found = refine(coefficients, (1, 3), range(2))[0]
     if not np.isfinite(found).all():
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             "activation",
-            activation,
-            "smooth between its kinks: its Gaussian coefficients did not settle to 1e-12; declare "
-            "jumps, corners, and both sides of narrow spikes in Custom(function, kinks=(...))",
+            f"{shown(activation)} has Gaussian coefficients that did not settle to 1e-12",
+            "declare jumps, corners, and both sides of narrow spikes in Custom(function, "
+            "kinks=(...))",
         )
     found[np.abs(found) <= 10 * ACCURACY * np.linalg.norm(found)] = 0.0
     if not found[1:].any():
-        raise InvalidArgumentError(
-            "activation", activation, "other than a constant, which carries no information"
+        raise InvalidArgumentError.because(
+            "activation",
+            f"{shown(activation)} is constant, and carries no information",
+            "choose one that varies",
         )
     return float(found[0]), float(found[1]), float(found[2])
 

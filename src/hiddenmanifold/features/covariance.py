@@ -66,14 +66,20 @@ class Covariance(Features):
                 raise InvalidArgumentError(name, values.min(), "not negative")
             object.__setattr__(self, name, tuple(values.tolist()))
         if len(t) != len(w):
-            raise InvalidArgumentError(
-                "teacher_weights", f"of length {len(t)}", f"as many as eigenvalues, {len(w)}"
+            raise InvalidArgumentError.because(
+                "teacher_weights",
+                f"have length {len(t)}",
+                f"give one for each of the {len(w)} eigenvalues",
             )
         if not w.any():
-            raise InvalidArgumentError("eigenvalues", 0.0, "positive for some direction")
+            raise InvalidArgumentError.because(
+                "eigenvalues", "are all zero", "at least one must be positive"
+            )
         if t[w == 0].any():
-            raise InvalidArgumentError(
-                "teacher_weights", t[w == 0].max(), "zero where the eigenvalue is zero"
+            raise InvalidArgumentError.because(
+                "teacher_weights",
+                "are positive where the eigenvalue is zero",
+                "set them to zero there",
             )
         if (seen := float((t[w > 0] / w[w > 0]).sum())) > self.rho * (1 + 1e-9):
             raise InvalidArgumentError(
@@ -108,10 +114,10 @@ class Covariance(Features):
         total, u = cls(eigenvalues, teacher_weights, ANY), 4.0 * prior * (1.0 - prior)
         w, s = np.array(total.eigenvalues), np.sqrt(total.teacher_weights)
         if not (seen := float((s[w > 0] ** 2 / w[w > 0]).sum())) < u * (1 - 1e-9):
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "teacher_weights",
-                f"that explain a variance {seen:.6g} of the label",
-                f"less than its variance, 4 prior (1 - prior) = {u:.6g}",
+                f"explain a variance {seen:.6g} of the label",
+                f"they must explain less than its variance, 4 prior (1 - prior) = {u:.6g}",
             )
         within, vectors = np.linalg.eigh(np.diag(w) - np.outer(s, s) / u)
         within[within < 1e-14 * within[-1]] = 0.0  # directions that no sample has

@@ -11,7 +11,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.checks import check_number, resolve
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, shown
 from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.base import Drawn, Features, SpectralArguments, White
 from hiddenmanifold.features.covariance import Covariance
@@ -278,23 +278,31 @@ class Deep(Layered):
         object.__setattr__(self, "layers", given)
         *hidden, last = self.layers
         if last.width is not None:
-            raise InvalidArgumentError(
-                "width", last.width, "left out of the last layer: its neurons are the p features"
+            raise InvalidArgumentError.because(
+                "width",
+                "of the last layer cannot be chosen",
+                "leave it out: its neurons are the p features",
             )
         for layer in self.layers[1:]:
             if not layer.projection.stacks:
-                raise InvalidArgumentError(
-                    "projection", layer.projection, "in the first layer, or one of another kind"
+                raise InvalidArgumentError.because(
+                    "projection",
+                    f"{shown(layer.projection)} cannot follow another layer",
+                    "use it in the first layer, or choose another kind",
                 )
         for layer, (kappa_0, *_) in zip(hidden, self.kappas, strict=False):
             if layer.width is None:
-                raise InvalidArgumentError("width", None, "a number for every layer but the last")
+                raise InvalidArgumentError.because(
+                    "width", "is missing", "every layer but the last needs one"
+                )
             fixed = layer.projection.fixed_ratio
             if fixed is not None and not np.isclose(fixed * layer.width, 1.0, rtol=1e-9):
                 raise InvalidArgumentError(
                     "width", layer.width, f"{1 / fixed:.12g}: the projection fixes it"
                 )
             if kappa_0 != 0.0:
-                raise InvalidArgumentError(
-                    "activation", layer.activation, f"of mean zero below others, not {kappa_0:.4g}"
+                raise InvalidArgumentError.because(
+                    "activation",
+                    f"{shown(layer.activation)} has mean {kappa_0:.4g}",
+                    "below other layers its mean must be zero",
                 )

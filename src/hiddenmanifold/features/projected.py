@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
+from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError, shown
 from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.layers import Layer, Layered
@@ -58,14 +58,15 @@ class Projected(Layered):
         if not isinstance(self.inputs, Covariance):
             raise InvalidArgumentError("inputs", self.inputs, "a features.Covariance")
         if not min(self.inputs.eigenvalues) > 0.0:
-            raise InvalidArgumentError("inputs", 0.0, "without directions of eigenvalue zero")
+            raise InvalidArgumentError.because(
+                "inputs", "have directions of eigenvalue zero", "leave these out"
+            )
         layer = Layer(self.activation, self.projection)
         if not layer.projection.stacks:
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "projection",
-                layer.projection,
-                "one of a random kind: of a given matrix, give the "
-                "features that it makes as a Covariance",
+                f"{shown(layer.projection)} is not random",
+                "describe the features that a given matrix makes by a Covariance",
             )
         object.__setattr__(self, "activation", layer.activation)
         object.__setattr__(self, "projection", layer.projection)

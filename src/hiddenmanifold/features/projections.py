@@ -15,7 +15,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import check_number, check_unmasked, finite_vector
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, plural
 from hiddenmanifold.features.spectral_sums import Kernel, Sums, discrete, projected, white
 from hiddenmanifold.numerics.matrices import (
     Dense,
@@ -257,18 +257,18 @@ class Spectrum(Discrete):
         w = w / w.sum()
         mean = float(w @ s)
         if not 0.9 <= mean <= 1.1:
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "eigenvalues",
-                f"of mean {mean:.4g}",
-                "of mean 1: the columns of F have squared norm d, or the kappas do not apply",
+                f"have mean {mean:.4g}",
+                "it must be 1, because the kappas are those of columns of F of squared norm d",
             )
         # rank(F) <= d: a machine-precision eigenvalue of a rank-deficient matrix counts as zero
         keep = s > 1e-12 * s.max()
         if w[keep].sum() > gamma * (1 + 1e-9):
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "eigenvalues",
-                f"with a fraction {w[keep].sum():.4g} of positive ones",
-                f"zero for at least a fraction 1 - d/p = {1 - gamma:.4g} of them, since rank F ≤ d",
+                f"are positive for a fraction {w[keep].sum():.4g}",
+                f"at least a fraction 1 - d/p = {1 - gamma:.4g} must be zero, since rank F ≤ d",
             )
         values, first = np.unique(s[keep], return_inverse=True)
         object.__setattr__(self, "_positive", (values, np.bincount(first, weights=w[keep])))
@@ -305,24 +305,26 @@ class Matrix(Discrete):
         except (TypeError, ValueError):  # words, or ragged
             raise InvalidArgumentError("F", self.F, "a d × p matrix of numbers") from None
         if F.ndim != 2 or 0 in F.shape:
-            raise InvalidArgumentError("F", f"of shape {F.shape}", "a d × p matrix")
+            raise InvalidArgumentError.because("F", f"has shape {F.shape}", "give a d × p matrix")
         if not np.isfinite(F).all():
-            raise InvalidArgumentError(
-                "F", f"with {np.sum(~np.isfinite(F))} entries NaN or infinite", "finite"
+            raise InvalidArgumentError.because(
+                "F",
+                f"has {plural(int(np.sum(~np.isfinite(F))), 'NaN or infinite value')}",
+                "give finite numbers",
             )
         if not F.any():
-            raise InvalidArgumentError(
-                "F", f"of shape {F.shape} with nothing but zeros", "other than zero"
+            raise InvalidArgumentError.because(
+                "F", f"of shape {F.shape} has nothing but zeros", "give columns of squared norm d"
             )
         d = F.shape[0]
         norms = (F**2).sum(0) / d
         # what random entries would do to the mean of all columns, and to a single one
         slack, slack_of_one = (0.1 + 6 * np.sqrt(2 / size) for size in (F.size, d))
         if abs(norms.mean() - 1) > slack or np.abs(norms - 1).max() > slack_of_one:
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "F",
-                f"with columns of squared norm {norms.min() * d:.4g} to {norms.max() * d:.4g}",
-                f"normalised: columns of squared norm ≈ d = {d}, or the kappas do not apply",
+                f"has columns of squared norm {norms.min() * d:.4g} to {norms.max() * d:.4g}",
+                f"normalise them to ≈ d = {d}, because the kappas are those of such columns",
             )
         F.flags.writeable = False
         object.__setattr__(self, "F", F)

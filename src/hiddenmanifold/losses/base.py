@@ -220,22 +220,32 @@ def check_loss(loss: Loss) -> None:
         sampled(name, getattr(loss, name), s, loss.spoken)
         for name in ("value", "derivative", "second_derivative")
     )
-    convex = "the theory needs a convex loss, whose slope never falls"
+    convex = "because the theory needs a convex loss, whose slope never falls"
     if bend.min() < 0:
-        where = f"{bend.min():g} at {loss.spoken(s[np.argmin(bend)])}"
-        raise InvalidArgumentError("second_derivative", where, f"non-negative everywhere: {convex}")
+        raise InvalidArgumentError.because(
+            "second_derivative",
+            f"is {bend.min():g} at {loss.spoken(s[np.argmin(bend)])}",
+            f"it must not be negative anywhere, {convex}",
+        )
     _check_match(loss, "derivative", "value", s, slope, width=width)
     _check_match(loss, "second_derivative", "derivative", s, bend, width=width)
     rise = np.diff(slope)
     if rise.min() < -1e-12 * (1.0 + np.abs(slope).max()):
-        where = f"falling by {-rise.min():.3g} near {loss.spoken(s[np.argmin(rise)])}"
-        raise InvalidArgumentError("derivative", where, f"rising or constant: {convex}")
+        raise InvalidArgumentError.because(
+            "derivative",
+            f"falls by {-rise.min():.3g} near {loss.spoken(s[np.argmin(rise)])}",
+            f"it must rise or be constant, {convex}",
+        )
     if loss.quadratic and not np.allclose(slope, s, rtol=1e-12, atol=0.0):
-        raise InvalidArgumentError("quadratic", True, "False: the derivative is not the shortfall")
+        raise InvalidArgumentError.because(
+            "quadratic", "is True, but the derivative is not the shortfall", "set it to False"
+        )
     pieces = np.searchsorted(loss.kinks, s)
     if loss.scale is None and any(np.ptp(bend[pieces == k]) > 1e-9 for k in np.unique(pieces)):
-        raise InvalidArgumentError(
-            "scale", None, "a length: the second derivative is not constant between the kinks"
+        raise InvalidArgumentError.because(
+            "scale",
+            "is missing",
+            "give a length, because the second derivative is not constant between the kinks",
         )
 
 
@@ -246,8 +256,8 @@ def _check_match(loss: Loss, name: str, of: str, s: Array, given: Array, *, widt
     allowed = 1e-4 * (1.0 + np.abs(given)) / min(1.0, width)
     if (error > allowed).any():
         worst = s[np.argmax(error - allowed)]
-        raise InvalidArgumentError(
+        raise InvalidArgumentError.because(
             name,
-            f"off by {error.max():.3g} at {loss.spoken(worst)}",
-            f"the derivative of {of} (declare kinks, if there are any)",
+            f"is off by {error.max():.3g} at {loss.spoken(worst)}",
+            f"it must be the derivative of {of}; declare kinks, if there are any",
         )

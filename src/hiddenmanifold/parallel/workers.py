@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeVar
 
 from hiddenmanifold.checks import check_count
-from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
+from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError, shown
 from hiddenmanifold.parallel.progress import Progress
 
 AHEAD = 3
@@ -229,10 +229,11 @@ def _explain(error: Exception, jobs: Jobs, executor: Executor) -> None:
     """Raise a sentence, if there is one for what went wrong on an executor."""
     sent = not isinstance(executor, ThreadPoolExecutor)
     if sent and (culprit := _unpicklable("job", jobs[0])):
-        raise InvalidArgumentError(
-            *culprit,
-            "made of functions defined at the top level of a module, for this executor to "
-            "send it to other processes; workers= or a ThreadPoolExecutor take it as it is",
+        raise InvalidArgumentError.because(
+            culprit[0],
+            f"= {shown(culprit[1])} cannot be sent to the processes of this executor",
+            "make it of functions defined at the top level of a module; workers= or a "
+            "ThreadPoolExecutor take it as it is",
         ) from error
     # those of Dask, which is not imported here: a worker that died again and again, a scheduler
     # that is gone

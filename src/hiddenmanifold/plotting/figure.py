@@ -199,14 +199,16 @@ def axes_of(sizes: Mapping[str, int], x: str | None = None) -> tuple[str, str | 
     """
     sizes = {dim: n for dim, n in sizes.items() if n > 1 and dim != "seed"}
     if not sizes:
-        raise InvalidArgumentError("dataset", "of a single point", "of at least two, for a plot")
+        raise InvalidArgumentError.because(
+            "dataset", "has a single point", "a plot needs at least two"
+        )
     if x is not None and x not in sizes:
         raise InvalidArgumentError("x", x, "a dimension that varies: " + " or ".join(sizes))
     x = x or max(sizes, key=sizes.__getitem__)
     others = [dim for dim in sizes if dim != x]
     if len(others) > 1:
-        raise InvalidArgumentError(
-            "dataset", f"of dimensions {', '.join(sizes)}", "of at most two that vary, for a plot"
+        raise InvalidArgumentError.because(
+            "dataset", f"varies along {', '.join(sizes)}", "a plot shows at most two dimensions"
         )
     return x, others[0] if others else None
 
@@ -234,7 +236,7 @@ def _quantities(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) -> t
     names = (y,) if isinstance(y, str) else tuple(y)
     for name in names:
         if name not in known:
-            raise InvalidArgumentError("y", name, "among " + ", ".join(known))
+            raise InvalidArgumentError("y", name, "one of " + ", ".join(known))
     return names
 
 

@@ -89,10 +89,12 @@ def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:
     for name in found:
         if name not in REGISTRY:
             known = ", ".join(map(repr, REGISTRY))
-            allowed = f"among {known}{did_you_mean(name, REGISTRY)}"
+            allowed = f"one of {known}{did_you_mean(name, REGISTRY)}"
             raise InvalidArgumentError("observables", name, allowed)
         if model.task not in REGISTRY[name].tasks:
-            raise InvalidArgumentError(
-                "observables", name, f"left out: {model.teacher} gives real labels, not two classes"
+            raise InvalidArgumentError.because(
+                "observables",
+                f"= {name!r} needs two classes",
+                f"{model.teacher} gives real labels",
             )
     return tuple(REGISTRY[name] for name in found)

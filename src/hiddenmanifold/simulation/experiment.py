@@ -133,8 +133,8 @@ def check_memory(
     if need > MEMORY_LIMIT:
         workers = f" on {at_once} workers" if at_once > 1 else ""
         sizes_used = f"n = {size.n}, p = {size.p}, d = {size.d}{workers}"
-        raise InvalidArgumentError(
-            "d", size.d, f"smaller: {sizes_used} would need about {need / 1e9:.0f} GB"
+        raise InvalidArgumentError.because(
+            "d", f"= {size.d} is too large", f"{sizes_used} would need about {need / 1e9:.0f} GB"
         )
 
 

@@ -12,7 +12,7 @@ from scipy import linalg
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, plural
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
 from hiddenmanifold.simulation.newton_fit import newton_path
@@ -45,10 +45,14 @@ def fit_path(
     """
     for name, values in (("X", X), ("y", y)):
         if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
-            raise InvalidArgumentError(name, f"with {wrong} non-finite entries", "finite")
+            raise InvalidArgumentError.because(
+                name,
+                f"has {plural(int(wrong), 'non-finite entry', 'non-finite entries')}",
+                "give finite numbers",
+            )
     if not has_minimum(loss, task, y, intercept=intercept):
-        raise InvalidArgumentError(
-            "y", f"of one class only ({y[0]:+g})", "of both classes when an intercept is fitted"
+        raise InvalidArgumentError.because(
+            "y", f"has one class only ({y[0]:+g})", "give both classes where an intercept is fitted"
         )
     lams = np.asarray(lams, dtype=float)
     if not loss.quadratic and not (lams > 0).all():

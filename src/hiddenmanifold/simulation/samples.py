@@ -30,13 +30,14 @@ class Sizes:
         with np.errstate(all="ignore"):
             n, p = n_over_p * d / np.float64(d_over_p), d / np.float64(d_over_p)
         if not (np.isfinite(n) and np.isfinite(p)):
-            given = f"that give n/p = {n_over_p:g}, d/p = {d_over_p:g}"
-            raise InvalidArgumentError("ratios", given, "less extreme")
+            raise InvalidArgumentError.because(
+                "ratios", f"give n/p = {n_over_p:g}, d/p = {d_over_p:g}", "use less extreme values"
+            )
         sizes = cls(round(n), round(p), d)
         for name, value in (("n", sizes.n), ("p", sizes.p)):
             if value < 1:
-                raise InvalidArgumentError(
-                    "d", d, f"larger: at these ratios {name} rounds to {value}"
+                raise InvalidArgumentError.because(
+                    "d", f"= {d} is too small", f"at these ratios {name} rounds to {value}"
                 )
         return sizes
 

@@ -24,8 +24,7 @@ SHOWING = ("cli/", "explorer/", "plotting/", "storage/")
 """Folders of this package whose sources show numbers, or keep them, and compute none."""
 OURS = __name__.partition(".")[0]
 REMEDY = (
-    "made with what can be told from others by its content: numbers, arrays, and functions that "
-    "use nothing else. "
+    "use numbers, arrays, and functions that use nothing else. "
     "Import functions, not your own modules; or give the object an attribute `fingerprint`, a "
     "string that changes with its content"
 )
@@ -61,7 +60,9 @@ def _hash(content: bytes) -> str:
 
 
 def _untold(value: object) -> InvalidArgumentError:
-    return InvalidArgumentError("store", f"for results of {value!r}", REMEDY)
+    return InvalidArgumentError.because(
+        "store", f"cannot identify {value!r} by its content", REMEDY
+    )
 
 
 class _Reader:

@@ -61,11 +61,15 @@ class Custom(BinaryTeacher):
         object.__setattr__(self, "kinks", check_kinks(self.kinks))
         p = sampled("probability", self.probability, self._grid)
         if p.min() < 0.0 or p.max() > 1.0:
-            raise InvalidArgumentError(
-                "probability", f"from {p.min()} to {p.max()}", "within [0, 1] everywhere"
+            raise InvalidArgumentError.because(
+                "probability", f"ranges from {p.min()} to {p.max()}", "it must stay within [0, 1]"
             )
         if p.min() == p.max():
-            raise InvalidArgumentError("probability", f"constant {p[0]:g}", "informative")
+            raise InvalidArgumentError.because(
+                "probability",
+                f"is constant, {p[0]:g}",
+                "it must depend on the field, or labels carry no information",
+            )
         self._settle()
 
     def _settle(self) -> None:
@@ -81,12 +85,11 @@ class Custom(BinaryTeacher):
             return np.array([[Z, Z1 * np.sqrt(V0), Z2 * V0]]), 1e-12
 
         if np.isnan(refine(averages, (1, 3, 25, 3), range(1, 11))).any():
-            raise InvalidArgumentError(
+            raise InvalidArgumentError.because(
                 "probability",
-                self.probability,
-                f"smooth between its kinks, with few changes of the more probable label: its "
-                f"Gaussian averages did not settle to 1e-12 with {MOST_NODES} nodes; declare jumps "
-                "and corners in Custom(probability, kinks=(...))",
+                f"has Gaussian averages that did not settle to 1e-12 with {MOST_NODES} nodes",
+                "it must be smooth between its kinks, with few changes of the more probable "
+                "label; declare jumps and corners in Custom(probability, kinks=(...))",
             )
 
     @property

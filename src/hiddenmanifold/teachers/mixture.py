@@ -50,7 +50,7 @@ class Mixture(BinaryTeacher):
         check_number("rho", self.rho, 0.0, FARTHEST, open_low=True)
         check_number("prior", self.prior, 0.0, 1.0, open_low=True)
         if self.prior == 1.0:
-            raise InvalidArgumentError("prior", self.prior, "below 1, where there is one class")
+            raise InvalidArgumentError("prior", self.prior, "below 1: at 1 there is a single class")
 
     def classes(self, rows: int, rng: np.random.Generator) -> Array:
         return np.where(rng.random(rows) < self.prior, 1.0, -1.0)

@@ -91,7 +91,7 @@ class ThresholdRule(ProbitSum):
         check_number("flip", self.flip, 0.0, 0.5)
         if self.flip == 0.5:
             raise InvalidArgumentError(
-                "flip", self.flip, "below 1/2, where labels carry no information"
+                "flip", self.flip, "below 1/2: at 1/2 labels carry no information"
             )
         check_number("threshold", self.threshold, -35.0, 35.0)
 

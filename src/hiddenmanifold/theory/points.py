@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntFlag
 
@@ -88,17 +88,23 @@ def exponents(
     InvalidArgumentError
         If the ratios do not determine n/p and d/p, or say too much.
     """
-    all_names, text = names, ", ".join(names) or "none"
-    need = "exactly two independent ratios among " + ", ".join(RATIOS)
+    all_names = names
+    remedy = "give exactly two independent ratios among " + ", ".join(RATIOS)
     if fixed_ratio is not None:
         all_names = (*names, "d_over_p")
         fixed = f"the features fix d/p = {fixed_ratio:.6g} themselves"
-        need = f"exactly one ratio other than d/p: {fixed}"
+        remedy = f"give exactly one ratio other than d/p: {fixed}"
     if len(all_names) != 2:
-        raise InvalidArgumentError("ratios", text, need)
+        raise InvalidArgumentError.because("ratios", given_ratios(names), remedy)
     (a, b), (c, d) = (RATIOS[name] for name in all_names)
     determinant = a * d - b * c
     if determinant == 0:
-        twice = f"{' and '.join(all_names)} say the same thing twice"
-        raise InvalidArgumentError("ratios", text, f"{need}; {twice}")
+        problem = f"{' and '.join(all_names)} say the same thing twice"
+        raise InvalidArgumentError.because("ratios", problem, remedy)
     return (d // determinant, -b // determinant), (-c // determinant, a // determinant)
+
+
+def given_ratios(names: Iterable[str]) -> str:
+    """What is wrong with the ratios of these names: some were given, or none."""
+    text = ", ".join(names)
+    return f"{text} were given" if text else "are missing"

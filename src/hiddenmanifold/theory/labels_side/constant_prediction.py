@@ -31,8 +31,8 @@ def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
         while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
             span *= 2.0
             if span > 1e9 or not np.isfinite(slope(span, 1.0) - slope(-span, 1.0)):
-                raise InvalidArgumentError(
-                    "intercept", "free", f"fixed: for {teacher} no constant minimises {loss}"
+                raise InvalidArgumentError.because(
+                    "intercept", "cannot be fitted", f"for {teacher} no constant minimises {loss}"
                 )
     root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
     return root
