@@ -48,7 +48,7 @@ test-lowest: browser ## The same and those of the extras, with the lowest versio
 	    --requirement $(LOWEST)/requirements.txt --editable '.[dev]'
 	$(LOWEST)/bin/python -m pytest -n auto -m "not slow" $(AGED)
 	$(LOWEST)/bin/python -m pytest -n auto $(AGED) tests/cli tests/data tests/explorer tests/storage \
-	    tests/test_chunked.py tests/test_cluster.py
+	    tests/test_chunked.py tests/parallel/test_cluster.py
 
 verify: export PYTHONPATH := tests
 verify: $(STAMP) ## Large searches: corners of double precision, judged in eighty digits

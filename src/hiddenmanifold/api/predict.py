@@ -76,9 +76,8 @@ def predict(
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional
-        Processes used for large grids; by default one per core. Beside other threads (in a server,
-        in a notebook) none can be forked safely, and this one does it all: the attribute `workers`
-        of the result says how many took part.
+        Threads, or processes for work of more than some seconds; by default one per core. The
+        attribute `workers` of the result says how many took part. Results do not depend on it.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Where to compute instead: a ProcessPoolExecutor, or a cluster.
     chunks : mapping or "auto", optional
@@ -87,7 +86,7 @@ def predict(
         threads, processes or cluster that dask is told to use. Nothing but the first point is
         computed before.
     progress : bool, optional
-        Whether to show how far it is; by default on a terminal.
+        Whether to show a progress bar; by default in a terminal and in a notebook.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Exactly two independent ratios of the numbers of samples n, features p and latent
         dimensions d; one, if the features fix d/p. A sequence becomes a dimension of that name

@@ -21,7 +21,7 @@ from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.datasets import ACCEPTED, dataset, explained, with_margins
 from hiddenmanifold.results.observables import Observable, chosen
-from hiddenmanifold.simulation.experiment import LAWS, Trial, check_memory, law, seconds_needed
+from hiddenmanifold.simulation.experiment import LAWS, Trial, check_memory, law
 from hiddenmanifold.simulation.fit import ONLY_SQUARE
 from hiddenmanifold.simulation.samples import Sizes
 from hiddenmanifold.simulation.trial_cache import collect
@@ -73,8 +73,8 @@ def simulate(
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
-        Processes; by default one per core. Beside other threads none can be forked safely, and
-        threads take their place. The attribute `workers` says how many took part.
+        Processes, or threads for work of a few seconds; by default one per core. The attribute
+        `workers` says how many took part.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Where to run instead: a ProcessPoolExecutor, or a cluster.
     store : path, optional
@@ -82,7 +82,7 @@ def simulate(
         run that was cut short goes on, a finished one grows with more seeds or points. It is made
         if there is none; several processes may share it.
     progress : bool, optional
-        Whether to show how far it is; by default on a terminal.
+        Whether to show a progress bar; by default in a terminal and in a notebook.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
         Ratios as in `predict`, finite.
     d : int
@@ -124,9 +124,9 @@ def simulate(
         )
     twin = data == "equivalent"
     trials = plan.trials(seed, n_test, equivalent=twin, observables=asked_for, margins=at)
-    at_once = pool.at_once(len(trials), threads=True)
+    at_once = pool.at_once(len(trials))
     check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
-    work = sum(seconds_needed(size, n_test, len(plan.lams[0])) for size in plan.sizes) * seeds
+    work = sum(trial.seconds for trial in trials)
     largest = max(plan.sizes, key=lambda size: size.n * size.p)
     sizes = f"n = {largest.n}, p = {largest.p}, d = {largest.d}"
     pool.progress.announce(

@@ -80,7 +80,9 @@ Observables = Annotated[
 Loss = Annotated[str, _ingredient("loss", "square or huber:delta=0.5")]
 Workers = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Processes; by default one per core.", rich_help_panel=OUTPUT),
+    typer.Option(
+        metavar="N", help="Threads or processes; by default one per core.", rich_help_panel=OUTPUT
+    ),
 ]
 
 

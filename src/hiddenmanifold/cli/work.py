@@ -37,7 +37,7 @@ def in_pieces(
     pieces = np.array_split(ratios[dim], min(lengths[dim], math.ceil(total / points)))
     done: list[xr.Dataset] = []
     try:
-        with Progress().of(len(pieces)) as shown:
+        with Progress().of([1.0] * len(pieces)) as shown:
             for piece in pieces:
                 done.append(call(**{**ratios, dim: piece}))
                 shown.advance()

@@ -1,36 +1,40 @@
-"""Run values that know how to run: here, on forked processes, or on anybody's executor."""
+"""Run jobs here, in threads, in processes or on an executor, with the same results."""
 
 from __future__ import annotations
 
 import os
 import pickle
 import platform
-import signal
-import sys
 import threading
 import time
 import traceback
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
-    CancelledError,
     Executor,
     Future,
     ThreadPoolExecutor,
 )
 from concurrent.futures import wait as wait_for
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from inspect import isroutine
-from multiprocessing import current_process, get_context
-from multiprocessing.connection import Connection, wait
+from contextlib import closing
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from hiddenmanifold.checks import check_count
-from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError, shown
+from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
+from hiddenmanifold.parallel.processes import allowed, processes
 from hiddenmanifold.parallel.progress import Progress
 
+LONG = 5.0
+"""Seconds of work, on one core, that are worth starting processes for.
+
+They start in half a second, and gain over threads the time for which jobs hold the interpreter's
+lock, a sixth (logistic loss) to two fifths (square loss) of it. With 2.5 or 10 s nobody would see
+the difference."""
+SAMPLE = 2
+"""Jobs per worker, run in threads, from whose time that of the others is estimated."""
 AHEAD = 3
 """Bundles of jobs on their way to an executor, per job that it runs at once."""
 BUNDLE = 0.5
@@ -51,7 +55,7 @@ class LostWorkerError(HiddenManifoldError, BrokenExecutor):
 
 
 class Workers:
-    """Who runs jobs: processes of this machine, or an executor. Results do not depend on it.
+    """Where jobs run: here, in threads, in processes or on an executor.
 
     Parameters
     ----------
@@ -60,7 +64,7 @@ class Workers:
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Where to run them instead; it stays open.
     progress : bool, optional
-        Whether to show how far they are; by default on a terminal.
+        Whether to show how far they are; by default in a terminal and in a notebook.
 
     Attributes
     ----------
@@ -72,7 +76,7 @@ class Workers:
     Raises
     ------
     InvalidArgumentError
-        If either makes no sense, or an executor cannot send a job to its workers.
+        If an argument makes no sense, or a job cannot be sent to another process.
     LostWorkerError
         If a worker dies.
     """
@@ -84,8 +88,8 @@ class Workers:
         if hasattr(executor, "get_executor"):  # a client of Dask
             executor = executor.get_executor(pure=False)
         if executor is not None and not isinstance(executor, Executor):
-            allowed = "a concurrent.futures.Executor or a dask.distributed.Client"
-            raise InvalidArgumentError("executor", executor, allowed)
+            choices = "a concurrent.futures.Executor or a dask.distributed.Client"
+            raise InvalidArgumentError("executor", executor, choices)
         self.executor = executor
         self.progress = Progress(progress)
         self.used = 1
@@ -96,47 +100,57 @@ class Workers:
         return [results[number] for number in range(len(jobs))]
 
     def finished(
-        self, jobs: Sequence[Job[R]], *, threads: bool = False
+        self, jobs: Sequence[Job[R]], seconds: Sequence[float] | None = None
     ) -> Generator[tuple[int, R], None, None]:
         """Yield number and result of each job as it ends; what a job raises is raised here.
 
-        `threads` says whether threads speed the jobs up where no process can be forked: not if they
-        hold the interpreter's lock most of the time.
+        `seconds` are estimates of how long each job takes, if they are known. They decide where
+        the jobs run, and how much of the work is done after some of them.
         """
         places = set()
-        with self.progress.of(len(jobs)), closing(self._outcomes(jobs, threads)) as outcomes:
+        shares = [1.0] * len(jobs) if seconds is None else seconds
+        with (
+            self.progress.of(shares, self.at_once(len(jobs)), in_seconds=seconds is not None),
+            closing(self._outcomes(jobs, seconds)) as outcomes,
+        ):
             for number, outcome in outcomes:
                 places.add(outcome.place)
                 self.used = max(self.used, len(places))
                 if outcome.error is not None:
                     raise outcome.error
-                self.progress.advance()
+                self.progress.advance(shares[number], outcome.seconds)
                 yield number, outcome.result
 
-    def at_once(self, jobs: int, *, threads: bool = False) -> int:
-        """How many of so many jobs this process would run at once; one, in a worker of a pool."""
-        divided = can_fork() or (threads and not current_process().daemon)
-        if self.executor is not None or not divided:
-            return 1
-        return max(1, min(self.count or os.cpu_count() or 1, jobs))
-
-    def _outcomes(self, jobs: Jobs, threads: bool) -> Outcomes:
+    def at_once(self, jobs: int) -> int:
+        """How many of so many jobs run at once on this machine."""
         if self.executor is not None:
-            return _submitted(jobs, self.executor)
-        count = self.at_once(len(jobs), threads=threads)
-        if count == 1:
-            return ((number, _attempt(job)) for number, job in enumerate(jobs))
-        return _forked(jobs, count) if can_fork() else _threaded(jobs, count)
+            return 1
+        return max(1, min(self.count or cores(), jobs))
+
+    def _outcomes(self, jobs: Jobs, seconds: Sequence[float] | None) -> Outcomes:
+        count = self.at_once(len(jobs))
+        numbers = range(len(jobs))
+        if self.executor is not None:
+            yield from _submitted(jobs, numbers, self.executor, cores())
+        elif count == 1:
+            for number, job in enumerate(jobs):
+                yield number, _attempt(job)
+        elif seconds is not None:
+            yield from _shared(jobs, numbers, count, sum(seconds))
+        else:
+            spent = 0.0
+            first, others = numbers[: SAMPLE * count], numbers[SAMPLE * count :]
+            for number, outcome in _threaded(jobs, first, count):
+                spent += outcome.seconds
+                yield number, outcome
+            yield from _shared(jobs, others, count, spent * len(others) / len(first))
 
 
-def can_fork() -> bool:
-    """Whether this process can be forked safely: on Linux, while it has no other threads.
-
-    A forked worker inherits everything, so that functions typed into a session need not be sent
-    to it, and a script needs no main guard. A daemonic process may not have children.
-    """
-    lone = threading.active_count() == 1 and not current_process().daemon
-    return sys.platform == "linux" and lone
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -147,10 +161,6 @@ class _Outcome:
     result: Any = None
     error: BaseException | None = None
     seconds: float = 0.0
-
-    def __reduce__(self) -> tuple[object, ...]:  # on its way to another process
-        error = None if self.error is None else _portable(self.error)
-        return _Outcome, (self.place, self.result, error, self.seconds)
 
 
 Jobs = Sequence[Job[Any]]
@@ -167,8 +177,118 @@ def _attempt(job: Job[Any]) -> _Outcome:
     return _Outcome(place, result, seconds=time.perf_counter() - begun)
 
 
+def _shared(jobs: Jobs, numbers: range, count: int, seconds: float) -> Outcomes:
+    """Outcomes of jobs that take so many seconds on one core: from processes if that is long."""
+    if seconds < LONG or not allowed() or not _sendable(jobs[0]):
+        yield from _threaded(jobs, numbers, count)
+    else:
+        with processes(count) as executor:
+            yield from _submitted(jobs, numbers, executor, count)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def _threaded(jobs: Jobs, numbers: range, count: int) -> Outcomes:
+    """Outcomes from threads.
+
+    A Ctrl-C does not wait for them: each finishes its job, and as a daemon it does not keep the
+    interpreter from ending, unlike one of a ThreadPoolExecutor.
+    """
+    waiting: SimpleQueue[int | None] = SimpleQueue()
+    ended: SimpleQueue[tuple[int, _Outcome]] = SimpleQueue()
+    left = threading.Event()
+
+    def serve() -> None:
+        while (number := waiting.get()) is not None and not left.is_set():
+            ended.put((number, _attempt(jobs[number])))
+
+    for entry in (*numbers, *[None] * count):
+        waiting.put(entry)
+    for _ in range(min(count, len(numbers))):
+        threading.Thread(target=serve, daemon=True).start()
+    try:
+        for _ in numbers:
+            yield ended.get()
+    finally:
+        left.set()
+
+
+# ---------------------------------------------------------------- executors
+
+
+def _submitted(jobs: Jobs, numbers: range, executor: Executor, places: int) -> Outcomes:
+    """Outcomes from an executor that runs so many jobs at once, or more, as is seen then.
+
+    Short jobs travel together, and only a few more than the workers can hold are on their way: a
+    million jobs fill no memory. What a future raises is no fault of a job, whose errors are part of
+    its outcome: the executor has lost it.
+    """
+    travelling: dict[Future[list[_Outcome]], range] = {}
+    together, seen = 1, set[tuple[str, int, int]]()
+    try:
+        while numbers or travelling:
+            places = max(places, len(seen))
+            while numbers and len(travelling) < AHEAD * places:
+                some, numbers = numbers[:together], numbers[together:]
+                travelling[_sent([jobs[number] for number in some], executor)] = some
+            done = wait_for(travelling, return_when=FIRST_COMPLETED).done
+            for future in [future for future in travelling if future in done]:  # in their order
+                outcomes = future.result()
+                yield from zip(travelling.pop(future), outcomes, strict=True)
+                seen.update(outcome.place for outcome in outcomes)
+                seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
+                share = len(numbers) // (AHEAD * places)  # none waits for one long bundle
+                together = max(1, min(int(BUNDLE / max(seconds, 1e-9)), share))
+    except InvalidArgumentError:
+        raise
+    except Exception as error:
+        lost = len(numbers) + sum(map(len, travelling.values()))
+        raise LostWorkerError(
+            f"a worker ended before its work was done, {lost} of {len(jobs)} jobs are missing. "
+            "Perhaps memory ran out (fewer workers need less), a worker cannot import what it was "
+            f"sent, or the scheduler of the cluster is gone ({str(error) or type(error).__name__})"
+        ) from error
+    finally:
+        for future in travelling:
+            future.cancel()
+
+
+def _sent(jobs: Jobs, executor: Executor) -> Future[list[_Outcome]]:
+    """Jobs on their way to an executor, lambdas included."""
+    if isinstance(executor, ThreadPoolExecutor):
+        return executor.submit(_attempt_all, jobs)
+    import cloudpickle
+
+    try:
+        message = cloudpickle.dumps(jobs)
+    except Exception as error:
+        raise InvalidArgumentError.because(
+            "model",
+            f"cannot be sent to the processes of this executor ({error})",
+            "workers= or a ThreadPoolExecutor take it as it is",
+        ) from error
+    return executor.submit(_attempt_there, message)
+
+
+def _sendable(job: Job[Any]) -> bool:
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(job)
+    except Exception:
+        return False
+    return True
+
+
 def _attempt_all(jobs: Jobs) -> list[_Outcome]:
     return [_attempt(job) for job in jobs]
+
+
+def _attempt_there(message: bytes) -> list[_Outcome]:
+    """Outcomes of jobs that were sent to this process, fit to be sent back."""
+    outcomes = _attempt_all(pickle.loads(message))
+    return [replace(one, error=one.error and _portable(one.error)) for one in outcomes]
 
 
 def _portable(error: BaseException) -> BaseException:
@@ -179,159 +299,3 @@ def _portable(error: BaseException) -> BaseException:
     except Exception:
         return RuntimeError("".join(traceback.format_exception_only(error)).strip())
     return error
-
-
-# ---------------------------------------------------------------- executors
-
-
-def _submitted(jobs: Jobs, executor: Executor) -> Outcomes:
-    """Outcomes from an executor; whatever its futures raise has to do with it, not with a job.
-
-    Short jobs travel together, and only a few more than the workers can hold are on their way: a
-    million jobs fill no memory.
-    """
-    travelling: dict[Future[list[_Outcome]], range] = {}
-    first, together = 0, 1
-    try:
-        while first < len(jobs) or travelling:
-            places = _places(executor)
-            while first < len(jobs) and len(travelling) < AHEAD * places:
-                numbers = range(first, min(first + together, len(jobs)))
-                sent = executor.submit(_attempt_all, [jobs[number] for number in numbers])
-                travelling[sent] = numbers
-                first = numbers.stop
-            done = wait_for(travelling, return_when=FIRST_COMPLETED).done
-            for future in [future for future in travelling if future in done]:  # in their order
-                outcomes = future.result()
-                numbers = travelling.pop(future)
-                yield from zip(numbers, outcomes, strict=True)
-                seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
-                share = (len(jobs) - first) // (AHEAD * places)  # none waits for one long bundle
-                together = max(1, min(int(BUNDLE / max(seconds, 1e-9)), share))
-    except Exception as error:
-        _explain(error, jobs, executor)
-        raise
-    finally:
-        for future in travelling:
-            future.cancel()
-
-
-def _places(executor: Executor) -> int:
-    """How many jobs an executor runs at once, as far as it says."""
-    client = getattr(executor, "_client", None)
-    if client is not None:
-        return max(1, int(sum(client.nthreads().values())))
-    count: int = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
-    return count
-
-
-def _explain(error: Exception, jobs: Jobs, executor: Executor) -> None:
-    """Raise a sentence, if there is one for what went wrong on an executor."""
-    sent = not isinstance(executor, ThreadPoolExecutor)
-    if sent and (culprit := _unpicklable("job", jobs[0])):
-        raise InvalidArgumentError.because(
-            culprit[0],
-            f"= {shown(culprit[1])} cannot be sent to the processes of this executor",
-            "make it of functions defined at the top level of a module; workers= or a "
-            "ThreadPoolExecutor take it as it is",
-        ) from error
-    # those of Dask, which is not imported here: a worker that died again and again, a scheduler
-    # that is gone
-    lost = ("KilledWorker", "CommClosedError", "FutureCancelledError", "ClosedClientError")
-    broken = isinstance(error, BrokenExecutor | CancelledError | OSError)
-    if broken or type(error).__name__ in lost:
-        raise LostWorkerError(
-            f"the executor broke: {error} It may have run out of memory, its processes cannot "
-            "import what they were sent, or the scheduler of the cluster is gone"
-        ) from error
-
-
-def _unpicklable(name: str, value: object) -> tuple[str, object] | None:
-    """Name and value of the innermost object that cannot be pickled; a function is its owner's."""
-    try:
-        pickle.dumps(value)
-    except Exception:
-        parts = ((k, v) for k, v in vars(value).items() if hasattr(v, "__dict__"))
-        found = (_unpicklable(*part) for part in parts if not isroutine(part[1]))
-        return next(filter(None, found), (name, value))
-    return None
-
-
-def _threaded(jobs: Jobs, count: int) -> Outcomes:
-    with ThreadPoolExecutor(count) as pool:
-        yield from _submitted(jobs, pool)
-
-
-# ---------------------------------------------------------------- forked processes
-
-
-def _forked(jobs: Jobs, count: int) -> Outcomes:
-    """Outcomes from processes that inherit the jobs: only numbers are sent, and results back."""
-    waiting = iter(range(len(jobs)))
-    with _processes(jobs, count) as ends:
-        try:
-            for end, first in zip(ends, waiting, strict=False):
-                end.send(first)
-            busy = set(ends)
-            while busy:
-                for end in busy.intersection(wait(busy)):
-                    yield end.recv()
-                    following = next(waiting, None)
-                    if following is None:
-                        busy.remove(end)
-                    else:
-                        end.send(following)
-        except (EOFError, OSError) as error:
-            raise LostWorkerError(
-                "a worker process ended before its work was done, perhaps for lack of memory: "
-                "fewer workers need less"
-            ) from error
-
-
-@contextmanager
-def _processes(jobs: Jobs, count: int) -> Iterator[list[Connection]]:
-    """Forked processes at the other ends of pipes.
-
-    Unlike a pool of `concurrent.futures` they need no thread, which would stand in the way of the
-    next fork, and stumble over a Ctrl-C.
-    """
-    import scipy.special  # noqa: F401  # here once, not in every process of every call
-
-    context = get_context("fork")
-    processes, ends = [], []
-    try:
-        with _interrupts_held():
-            for _ in range(count):
-                ours, theirs = context.Pipe()
-                ends.append(ours)
-                process = context.Process(target=_serve, args=(jobs, theirs, ends), daemon=True)
-                process.start()
-                processes.append(process)
-                theirs.close()
-        yield ends
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-        for end in ends:
-            end.close()
-
-
-def _serve(jobs: Jobs, end: Connection, others: Sequence[Connection]) -> None:
-    """The life of a worker: run the jobs it is told to, until the parent is gone."""
-    for other in others:  # the parent's ends: were they open here too, its end would go unnoticed
-        other.close()
-    with suppress(EOFError, BrokenPipeError):
-        while True:
-            number = end.recv()
-            end.send((number, _attempt(jobs[number])))
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Let a Ctrl-C wait; processes forked inside never see one, their parent ends them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -72,6 +72,11 @@ class Trial:
         return found
 
     @property
+    def seconds(self) -> float:
+        """How long it takes on one core, by estimate."""
+        return seconds_needed(self.sizes, self.n_test, len(self.lams))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of all that is measured."""
         laws = [law(which, at) for which in LAWS for at in self.margins]

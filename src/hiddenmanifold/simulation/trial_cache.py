@@ -119,11 +119,11 @@ def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = Non
     reused, left = len(memory.known), memory.missing
     jobs = [trial for _, trial in left]
     try:
-        # one thread here too: forked workers inherit it, and need not find their libraries again
+        # one thread around all trials too: to find the libraries takes as long as a small trial
         with (
             one_thread,
             store.writing() if store else nullcontext(list) as write,
-            closing(workers.finished(jobs, threads=True)) as finished,
+            closing(workers.finished(jobs, [trial.seconds for trial in jobs])) as finished,
         ):
             for i, result in finished:
                 write(memory.learn(*left[i], result))

@@ -227,7 +227,7 @@ class Store:
     def writing(self) -> Iterator[Callable[[Iterable[Row]], None]]:
         """Yield what writes rows, all of a call or none; one that is there already stays.
 
-        The file is opened by the first call: processes forked before do not inherit it.
+        The file is opened by the first call.
         """
         with ExitStack() as stack:
             opened: list[sqlite3.Connection] = []

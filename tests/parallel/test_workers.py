@@ -1,11 +1,14 @@
-"""Whoever runs a computation, and wherever, its numbers are the same to the bit."""
+"""Wherever a computation runs, its numbers are the same to the bit."""
 
 import asyncio
+import os
 import pickle
+import platform
 import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -119,9 +122,9 @@ class Inline(Executor):
         self.tasks = 0
 
     def submit(self, function, /, *args):
-        self.tasks += len(args[0])  # jobs travel in bundles
         future = Future()
         future.set_result(function(*args))
+        self.tasks += len(future.result())  # jobs travel in bundles
         return future
 
 
@@ -146,15 +149,25 @@ def test_nonsense_is_refused_by_name(name, argument, value):
 
 
 @every_call
-def test_a_thread_gets_the_same_bits_and_is_told_that_it_worked_alone(expected, name):
+def test_a_thread_of_a_server_gets_the_same_bits(expected, name):
     found = asyncio.run(thread_of(CALLS[name]))
     assert_same_bits(found, expected(name))
-    if name not in ("simulate", "compare"):  # linear algebra gains from threads
-        assert found.attrs["workers"] == 1
 
 
 async def thread_of(call):
-    return await asyncio.to_thread(call, MODEL)
+    return await asyncio.to_thread(call, MODEL, workers=2)
+
+
+@pytest.mark.parametrize("name", ["predict", "optimal", "simulate"])
+def test_processes_give_the_same_bits(expected, name, long):
+    found = CALLS[name](MODEL, workers=2)
+    assert_same_bits(found, expected(name))
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """All work is long enough for processes."""
+    monkeypatch.setattr(workers, "LONG", 0.0)
 
 
 def test_threads_may_call_at_the_same_time(expected):
@@ -165,16 +178,35 @@ def test_threads_may_call_at_the_same_time(expected):
         assert_same_bits(ds, expected(name))
 
 
-def test_a_worker_of_a_pool_works_alone(monkeypatch):
+def test_a_daemonic_worker_may_not_have_children_and_uses_threads(monkeypatch):
     monkeypatch.undo()
-    grid = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.3, 3.0, 9000), "regularisation": 0.1}
-    few = {**GRID, "regularisation": 0.1, **SIZES}
-    with get_context("spawn").Pool(1) as pool:  # its workers are daemons, without children
-        predicted = pool.apply(hm.predict, (SQUARE,), {**grid, "workers": 2})
-        simulated = pool.apply(hm.simulate, (MODEL,), {**few, "workers": 2})
-    assert_same_bits(predicted, hm.predict(SQUARE, **grid, workers=1))
-    assert_same_bits(simulated, hm.simulate(MODEL, **few, workers=1))
-    assert (predicted.attrs["workers"], simulated.attrs["workers"]) == (1, 1)
+    with get_context("spawn").Pool(1) as pool:  # its workers are daemons
+        places, predicted = pool.apply(in_a_daemon)
+    machines, processes, threads = zip(*places, strict=True)
+    assert len(set(processes)) == 1
+    assert len(set(threads)) == 2
+    assert_same_bits(predicted, hm.predict(SQUARE, **MANY, workers=1))
+
+
+MANY = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.3, 3.0, 9000), "regularisation": 0.1}
+
+
+def in_a_daemon():
+    """Where two jobs ran that wait for each other, however long they are, and a prediction."""
+    meeting = Meeting(threading.Barrier(2))
+    places = dict(Workers(2).finished([meeting] * 2, [1000.0] * 2)).values()
+    return list(places), hm.predict(SQUARE, **MANY, workers=2)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Ends when as many run at once as the barrier waits for."""
+
+    barrier: threading.Barrier
+
+    def run(self):
+        self.barrier.wait(60)
+        return platform.node(), os.getpid(), threading.get_ident()
 
 
 # ---------------------------------------------------------------- functions that cannot travel
@@ -195,35 +227,32 @@ def with_lambda(kind):
     return hm.Model(**{**parts, kind: LAMBDAS[kind]})
 
 
-UNSENT = [
-    *((name, kind) for name in ("predict", "simulate") for kind in LAMBDAS),
-    ("bayes_optimal", "teacher"),
-    ("separability_threshold", "teacher"),
-]
-
-
-@pytest.mark.parametrize(("name", "kind"), UNSENT)
-def test_an_ingredient_that_cannot_be_sent_is_named_with_the_remedy(processes, name, kind):
-    with pytest.raises(hm.InvalidArgumentError, match=f"^{kind} = Custom") as caught:
-        CALLS[name](with_lambda(kind), executor=processes)
-    assert caught.value.argument == kind
-    for remedy in ("top level of a module", "workers=", "ThreadPoolExecutor"):
-        assert remedy in str(caught.value)
-    assert processes.submit(int).result() == 0
-
-
 @pytest.mark.parametrize("kind", LAMBDAS)
 @pytest.mark.parametrize("name", ["predict", "simulate"])
-def test_who_need_not_send_takes_lambdas(threads, name, kind):
+def test_lambdas_are_sent_anywhere(processes, threads, monkeypatch, name, kind):
     one = CALLS[name](with_lambda(kind), workers=1)
-    for how in ({"workers": 2}, {"executor": threads}, {"executor": Inline()}):
+    for how in ({"executor": processes}, {"executor": threads}, {"workers": 2}):
         assert_same_bits(CALLS[name](with_lambda(kind), **how), one)
+    monkeypatch.setattr(workers, "LONG", 0.0)
+    assert_same_bits(CALLS[name](with_lambda(kind), workers=2), one)
 
 
-def test_what_features_alone_decide_can_be_sent_whatever_the_loss(processes):
-    model = with_lambda("loss")
-    found = hm.separability_threshold(model, n_over_d=3.0, executor=processes)
-    assert found.p_over_n == hm.separability_threshold(MODEL, n_over_d=3.0).p_over_n
+def test_a_function_that_cannot_be_sent_is_refused_with_the_remedy(processes, monkeypatch):
+    lock = threading.Lock()
+
+    def locked(x):
+        with lock:
+            return np.tanh(2 * x)
+
+    parts = {"projection": "gaussian", "teacher": "sign", "loss": "logistic"}
+    model = hm.Model(activation=locked, **parts)
+    with pytest.raises(hm.InvalidArgumentError, match="^model cannot be sent .*lock") as caught:
+        CALLS["simulate"](model, executor=processes)
+    for remedy in ("workers=", "ThreadPoolExecutor"):
+        assert remedy in str(caught.value)
+    assert processes.submit(int).result() == 0
+    monkeypatch.setattr(workers, "LONG", 0.0)  # then threads run it
+    assert_same_bits(CALLS["simulate"](model, workers=2), CALLS["simulate"](model, workers=1))
 
 
 # ---------------------------------------------------------------- jobs are values
@@ -267,12 +296,12 @@ class Raising:
         raise self.error
 
 
-@pytest.mark.parametrize("how", [{"workers": 1}, {"executor": Inline()}], ids=["here", "executor"])
+@pytest.mark.parametrize("how", [{"workers": 1}, {"workers": 2}, {"executor": Inline()}])
 def test_what_a_job_raises_is_raised_by_its_workers(how):
     error = hm.ConvergenceError("lost", partial=3)
-    with pytest.raises(hm.ConvergenceError, match="^lost$") as caught:
-        Workers(**how).run([Raising(error)])
-    assert caught.value is error
+    with pytest.raises(hm.ConvergenceError, match="^lost") as caught:
+        Workers(**how).run([Raising(error)] * 2)
+    assert caught.value.partial == 3
 
 
 def test_what_a_job_raises_in_another_process_arrives_with_its_type(processes):
@@ -295,20 +324,10 @@ class Broken(Executor):
 
 @pytest.mark.parametrize("name", ["predict", "simulate"])
 def test_a_broken_executor_says_so(name):
-    with pytest.raises(LostWorkerError, match="executor broke.*terminated abruptly") as caught:
+    with pytest.raises(LostWorkerError, match="jobs are missing.*terminated abruptly") as caught:
         CALLS[name](MODEL, executor=Broken())
     assert isinstance(caught.value, hm.HiddenManifoldError)
     assert isinstance(caught.value.__cause__, BrokenProcessPool)
-
-
-def test_a_scheduler_that_no_longer_answers_is_gone():
-    class Silent(Broken):
-        @property
-        def _client(self):
-            raise OSError("Timed out trying to connect after 30 s")
-
-    with pytest.raises(LostWorkerError, match="the scheduler of the cluster is gone"):
-        CALLS["predict"](MODEL, executor=Silent())
 
 
 @pytest.mark.parametrize("kind", LAMBDAS)
@@ -319,16 +338,15 @@ def test_that_an_executor_was_shut_down_is_no_fault_of_a_lambda(kind):
         CALLS["predict"](with_lambda(kind), executor=pool)
 
 
-# ---------------------------------------------------------------- forked processes
+# ---------------------------------------------------------------- processes that are started
 
-FORKED = """
-import multiprocessing, os, signal, sys, threading, time
+HEAD = """
+import os, signal, sys, threading, time
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from hiddenmanifold.parallel.workers import LostWorkerError, Workers
 
-assert threading.active_count() == 1
 handler, hook = signal.getsignal(signal.SIGINT), threading.excepthook
 
 @dataclass(frozen=True)
@@ -344,25 +362,34 @@ class Awkward(Exception):
 def awkward():
     raise Awkward(1, 2)
 
-def meet(barrier):
-    barrier.wait(60)
-    return os.getpid()
+def results(workers, *functions):
+    jobs = [Calling(function) for function in functions]
+    found = dict(workers.finished(jobs, [1000.0] * len(jobs)))
+    return [found[number] for number in range(len(jobs))]
+
+def sleep():
+    time.sleep(600)
 """
 UNTOUCHED = """
-assert not multiprocessing.active_children()
-assert threading.active_count() == 1
 assert (signal.getsignal(signal.SIGINT), threading.excepthook) == (handler, hook)
-assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
 print("untouched")
 """
 SCRIPTS = {
     "share the work": """
-barrier = multiprocessing.Barrier(3)
+import tempfile
+folder = tempfile.mkdtemp()
+
+def meet():  # ends when three are there
+    open(f"{folder}/{os.getpid()}", "x").close()
+    while len(os.listdir(folder)) < 3:
+        time.sleep(0.01)
+    return os.getpid()
+
 workers = Workers(3)
-found = workers.run([Calling(lambda: meet(barrier)) for _ in range(6)])
-assert len(set(found)) == 3 == workers.used, found
-assert os.getpid() not in found
-assert Workers(2).run([Calling(lambda k=k: (k, b"x" * 10**6)) for k in range(9)])[7][0] == 7
+found = results(workers, meet, meet, meet)
+assert len({*found, os.getpid()}) == 4, found
+assert workers.used == 3
+assert results(Workers(2), *[lambda k=k: (k, b"x" * 10**6) for k in range(9)])[7][0] == 7
 """,
     "raise": """
 for function, expected, told in (
@@ -371,33 +398,34 @@ for function, expected, told in (
     (sys.exit, SystemExit, ""),
 ):
     try:
-        Workers(2).run([Calling(int), Calling(function), Calling(int)])
+        results(Workers(2), int, function, int)
     except BaseException as error:
         assert type(error) is expected and told in str(error), repr(error)
         assert expected is RuntimeError or "in run" in error.__notes__[0]  # where it happened
     else:
         raise AssertionError(expected)
 """,
-    "are called from a loop": """
+    "are called beside a loop and a thread": """
 import asyncio
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 async def called():
-    return Workers(2).run([Calling(os.getpid) for _ in range(2)])
+    return results(Workers(2), os.getpid, os.getpid)
 
-assert len({*asyncio.run(called()), os.getpid()}) == 3
+assert os.getpid() not in asyncio.run(called())
 """,
     "die": """
 try:
-    Workers(2).run([Calling(int), Calling(lambda: os._exit(1)), Calling(int)])
+    results(Workers(2), int, lambda: os._exit(1), sleep)
 except LostWorkerError as error:
-    assert "lack of memory" in str(error)
+    assert "of 3 jobs are missing" in str(error) and "memory" in str(error), error
 else:
     raise AssertionError
 """,
     "are left": """
-endless = [Calling(lambda: time.sleep(600))] * 3
-with closing(Workers(2).finished([Calling(int), *endless])) as results:
-    assert next(results) == (0, 0)
+jobs = [Calling(function) for function in (int, sleep, sleep, sleep)]
+with closing(Workers(2).finished(jobs, [1000.0] * 4)) as found:
+    assert next(found) == (0, 0)
 """,
     "are interrupted": """
 def interrupt():  # as in a terminal, where everyone gets it
@@ -406,8 +434,7 @@ def interrupt():  # as in a terminal, where everyone gets it
     time.sleep(600)
 
 try:  # two at work, and two that have nothing more to do
-    asleep = Calling(lambda: time.sleep(600))
-    Workers(4).run([Calling(int), Calling(int), asleep, Calling(interrupt)])
+    results(Workers(4), int, int, sleep, interrupt)
 except KeyboardInterrupt:
     pass
 else:
@@ -416,9 +443,11 @@ else:
 }
 
 
-def run_script(text):
+def run_script(path, text):
+    path = path / "script.py"
+    path.write_text(text)
     return subprocess.run(
-        [sys.executable, "-c", text],
+        [sys.executable, path],
         capture_output=True,
         text=True,
         timeout=100,
@@ -427,37 +456,68 @@ def run_script(text):
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 @pytest.mark.parametrize("what", SCRIPTS)
-def test_forked_workers(what):
-    done = run_script(FORKED + SCRIPTS[what] + UNTOUCHED)
+def test_processes_of_a_script_without_a_main_guard(what, tmp_path):
+    done = run_script(tmp_path, HEAD + SCRIPTS[what] + UNTOUCHED)
     assert (done.stdout, done.stderr) == ("untouched\n", "")
 
 
-ABANDONED = """
-import os, signal, sys, time
-from dataclasses import dataclass
-from hiddenmanifold.parallel.workers import Workers
+ABANDONED = (
+    HEAD
+    + """
+def end(number):
+    print(os.getpid(), flush=True)
+    if number == 1:
+        os.kill(parent, signal.SIGKILL)
+    return number
 
-@dataclass(frozen=True)
-class Job:
-    number: int
-    def run(self):
-        print(os.getpid(), flush=True)
-        if self.number == 1:
-            os.kill(os.getppid(), signal.SIGKILL)
-        return self.number
-
-Workers(2).run([Job(number) for number in range(2)])
+parent = os.getpid()
+results(Workers(2), lambda: end(0), lambda: end(1))
 """
+)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
-def test_workers_do_not_outlive_a_parent_that_was_killed():
+def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     # they hold the pipe that is read here: it would not end before they do
-    done = run_script(ABANDONED)
+    done = run_script(tmp_path, ABANDONED)
     assert done.returncode == -signal.SIGKILL
     assert 1 <= len(done.stdout.split()) <= 2
+
+
+ASLEEP = (
+    HEAD
+    + """
+def interrupt():
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(600)
+
+try:
+    Workers(2).run([Calling(sleep), Calling(interrupt)])
+except KeyboardInterrupt:
+    pass
+else:
+    raise AssertionError
+"""
+)
+
+
+def test_an_interrupt_does_not_wait_for_threads(tmp_path):
+    done = run_script(tmp_path, ASLEEP + UNTOUCHED)
+    assert (done.stdout, done.stderr) == ("untouched\n", "")
+
+
+def test_work_goes_on_in_processes_once_it_has_proved_long(monkeypatch):
+    monkeypatch.setattr(workers, "LONG", 0.0)
+    found = Workers(2).run([Where()] * 8)
+    assert set(found[:4]) == {os.getpid()}  # two per worker are tried here
+    assert os.getpid() not in found[4:]
+
+
+class Where:
+    def run(self):
+        time.sleep(0.01)
+        return os.getpid()
 
 
 # ---------------------------------------------------------------- Ctrl-C
@@ -569,12 +629,8 @@ def test_a_trial_has_one_thread_wherever_it_runs(monkeypatch):
 # ---------------------------------------------------------------- how many at once
 
 
-def test_as_many_as_there_is_work_and_room_for(monkeypatch):
-    monkeypatch.setattr(workers, "can_fork", lambda: True)
+def test_as_many_as_there_is_work_and_room_for():
     assert Workers(4).at_once(9) == 4
     assert Workers(4).at_once(3) == 3
     assert Workers(1).at_once(9) == 1
     assert Workers(4, Inline()).at_once(9) == 1  # of this machine's memory
-    monkeypatch.setattr(workers, "can_fork", lambda: False)
-    assert Workers(4).at_once(9) == 1
-    assert Workers(4).at_once(9, threads=True) == 4

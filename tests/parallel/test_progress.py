@@ -1,7 +1,6 @@
 """Long calls say how far they are, short ones nothing; and large ones beforehand what they take."""
 
 import io
-import threading
 import time
 
 import numpy as np
@@ -72,11 +71,23 @@ def test_no_terminal_no_progress(monkeypatch):
     assert Progress().visible is False
 
 
-def test_a_bar_has_no_thread_which_would_be_in_the_way_of_forking(monkeypatch):
-    stream, threads = terminal(monkeypatch), threading.active_count()
-    for _ in Workers(1, progress=True).finished([Slow() for _ in range(8)]):
-        assert threading.active_count() == threads
-    assert "8/8" in stream.getvalue()
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_time_left_holds_from_the_first_job_on_and_for_jobs_of_any_size(workers):
+    sizes, pace = [1.0, 1.0, 10.0, 100.0], 3.0  # a unit of work takes 3 s
+    shown = Progress(visible=False)
+    with shown.of(sizes, workers):
+        for done, size in enumerate(sizes, 1):
+            shown.advance(size, pace * size)
+            assert shown.seconds_left == pytest.approx(pace * sum(sizes[done:]) / workers)
+    with shown.of([2.0]):  # more of the same, on one worker
+        assert shown.seconds_left == pytest.approx(pace * 2.0)
+
+
+def test_what_is_known_to_be_long_is_shown_from_the_beginning(monkeypatch):
+    stream = terminal(monkeypatch)
+    with Progress(visible=True).of([30.0, 90.0], 2, in_seconds=True):
+        assert "0/2" in stream.getvalue()
+        assert "0:01:00 left" in stream.getvalue()
 
 
 def test_large_work_is_announced(monkeypatch):
