@@ -26,7 +26,7 @@ class Rows:
         return [getattr(self, column.name) for column in fields(self)]
 
     def __getitem__(self, some: Integers | Booleans | slice) -> Self:
-        return type(self)(*(values[some] for values in self.columns))
+        return type(self)(*[values[some] for values in self.columns])
 
     def __setitem__(self, some: Integers | Booleans, other: Self) -> None:
         for values, new in zip(self.columns, other.columns, strict=True):

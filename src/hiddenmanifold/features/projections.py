@@ -1,7 +1,7 @@
 r"""Feature matrices F, and what linear features :math:`F^\top c/\sqrt d` show of their input.
 
 In the limit a matrix is known by the spectrum of :math:`S = F^\top F/d`, of which all that matters
-are the sums of ``spectra``.
+are the sums of ``spectral_sums``.
 """
 
 from __future__ import annotations

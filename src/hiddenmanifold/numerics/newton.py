@@ -20,6 +20,8 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 System = Callable[[Array, Integers], tuple[Array, Array]]
 
 SMALLEST_DAMPING = 2.0**-5
+"""Damping below which a step of plain iteration is taken instead; half or twice as much costs or
+spares one evaluation where that happens."""
 EPSILON = float(np.finfo(float).eps)
 """Relative rounding of a number."""
 

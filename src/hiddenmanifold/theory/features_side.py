@@ -1,7 +1,7 @@
 r"""The features' side of the saddle point: overlaps out of channel averages.
 
 With :math:`k = \lambda/(\alpha e_1)`, :math:`a = e_3/e_1`, :math:`N = e_2/(\alpha e_1^2)` and the
-sums of ``spectra`` at k,
+sums of ``spectral_sums`` at k,
 
 .. math:: V = \frac{D_1}{\alpha e_1}, \quad M = \rho a T_1, \quad Q = N D_2 + \rho a^2 T_2, \quad
     q_w = \frac{N (D_1 - D_2) + \rho a^2 (T_1 - T_2)}{k},

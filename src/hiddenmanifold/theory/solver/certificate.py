@@ -1,4 +1,4 @@
-"""What every solve says of itself: how it ended, and how far its solution may be off."""
+"""How the solve of each point ended, and how far its solution may be off."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hiddenmanifold.theory.solver.settings import Tolerances
 HANDOVER = 1e-5
 """Newton step after which the first finer quadrature hands over to the next.
 
-Its square is about what `Tolerances` allow, so that the next level takes one turn to judge and one
-to polish; half or twice as much moves a turn from one level to the other."""
+Newton's method squares its error, so that the next level takes one turn to judge the solution and
+hardly ever another; half or twice as much changes the number of turns by less than 1 %."""
 POLISHING = 5
 """Newton turns on each of the finer levels, at most: two are usual, more mean ill conditioning."""
 

@@ -1,11 +1,12 @@
 r"""The equations once more, without cancellation, for points at which rounding is magnified.
 
-At some points the equations of ``overlaps`` are decided by a complement: by :math:`r - D_1` where
-n is about the rank r (both in units of p) and λ is tiny, or by :math:`1 - T_1` where the teacher is
-almost learned. Numbers that are almost equal are then subtracted, and Newton's matrix is almost
-singular. The same equations can be written for the complements themselves. With the shortfall u,
-its proximal point s(u), the slope :math:`s' = ds/du` and :math:`f = y\,\rho'(s)` (``channel``), and
-with N, a and the sums :math:`D_{ab}, T_{ab}` (``overlaps``, ``spectra``),
+At some points the equations of ``features_side`` are decided by a complement: by :math:`r - D_1`
+where n is about the rank r (both in units of p) and λ is tiny, or by :math:`1 - T_1` where the
+teacher is almost learned. Numbers that are almost equal are then subtracted, and Newton's matrix is
+almost singular. The same equations can be written for the complements themselves. With the
+shortfall u, its proximal point s(u), the slope :math:`s' = ds/du` and :math:`f = y\,\rho'(s)`
+(``labels_side``), and with N, a and the sums :math:`D_{ab}, T_{ab}` (``features_side``,
+``spectral_sums``),
 
 .. math:: r - D_1 &= (r - \alpha) + \alpha\, E[s'], \\
     \rho e_3\, (1 - T_1) &= E[\nu f], \\
@@ -50,11 +51,14 @@ REACH = 14.0
 LEVELS = (3, 4)
 """Quadrature on which the equations are solved, and a finer one that judges the solution."""
 DIFFERENCE = 1e-6
-"""Step of the differences in the logarithms of the unknowns."""
+"""Step of the differences in the logarithms of the unknowns.
+
+It gives the matrix to about six digits, enough for steps that shrink by that at each turn; half or
+twice as much changes no answer, since the residual is what is judged."""
 TURNS = 12
 """Newton steps, at most; starts are close, and differences give the matrix to six digits."""
 FARTHEST = 0.5
-"""Longest change of an unknown in one step."""
+"""Longest change of an unknown in one step; starts are closer, unless the matrix is wrong."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class SaddlePoint:
     tolerances: Tolerances = STANDARD
     effort: Effort = Effort()
 
-    def __getitem__(self, index: Integers) -> SaddlePoint:
+    def __getitem__(self, index: Integers | slice) -> SaddlePoint:
         return self.at(self.points[index])
 
     def at(self, points: Points) -> SaddlePoint:

@@ -45,7 +45,8 @@ class Effort:
     Parameters
     ----------
     max_iterations : int
-        Evaluations of the equations in one Newton solve. Points that converge need 5 to 15.
+        Evaluations of the equations in one Newton solve. Points that converge need 5 to 15; twice
+        as many cost a fifth more where points are hard, and rescue none.
     stride : int
         Every how many points of a large batch one is solved first, to start the others from.
     few : int, optional

@@ -16,8 +16,10 @@ from hiddenmanifold.theory.solver.complements import Complements, Refined
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 
 START_TOLERANCE = 1e-5
-"""Residual of a rough solution from which finer quadrature takes over: about the error of the
-roughest quadrature, which further turns on it would not reduce."""
+"""Residual of a rough solution from which finer quadrature takes over.
+
+It is about the error of the roughest quadrature, which more turns on that would not reduce: half or
+twice as much changes the number of turns by less than one in a hundred."""
 ROUNDED = 4.0
 """Rounding of the equations, in units of the machine's, beside that of the unknowns themselves.
 
@@ -25,8 +27,8 @@ The logarithms of the overlaps follow those of the channel averages with slopes 
 MAGNIFIED = 1e-10
 """Estimated effect of rounding from which on a point is solved without cancellation.
 
-It is far below what is tolerated, since most points below it are right to 1e-11 as they are; twice
-as much would leave one digit less to some points, half as much cost time at a few."""
+It is far below what is tolerated, so that few points are solved twice and none loses a digit that
+it could have: half or twice as much moves errors by less than 1e-11."""
 
 
 @dataclass

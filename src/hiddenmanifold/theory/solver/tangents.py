@@ -27,7 +27,10 @@ PARAMETERS = ("regularisation", "n", "p")
 STENCIL = ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Central difference of fourth order: multiples of the step, and their weights."""
 STEP = 1e-4
-"""Step of the differences, in the logarithm of a ratio."""
+"""Step of the differences, in the logarithm of a ratio.
+
+Of fourth order, they are off by about 1e-16 through their length and 1e-12 through rounding: half
+as much doubles the latter, twice as much is still far from the former."""
 
 
 def tangents(
