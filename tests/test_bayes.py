@@ -245,7 +245,7 @@ def test_slow_oracle_agrees(name, activation, projection, n_over_d, gamma):
 )
 def test_without_samples_the_prior_is_the_best_guess(teacher):
     ds = bayes_optimal(model_of(teacher=teacher), n_over_d=1e-25, p_over_d=2.0)
-    plus, minus, _ = teacher.at_rest
+    plus, minus, _ = teacher.label_marginals
     np.testing.assert_allclose(ds.generalisation_error, min(plus, minus), rtol=1e-11)
     assert float(ds.overlap) < 1e-24
 
@@ -330,7 +330,7 @@ def test_features_without_a_linear_part_tell_nothing():
     activation = hm.activations.Custom(np.abs, kinks=(0.0,))
     for teacher, error in (
         (T.Sign(), 0.5),
-        (T.Sign(flip=0.1, threshold=1.0), T.Sign(flip=0.1, threshold=1.0).at_rest[1]),
+        (T.Sign(flip=0.1, threshold=1.0), T.Sign(flip=0.1, threshold=1.0).label_marginals[1]),
     ):
         ds = bayes_optimal(model_of(activation, teacher=teacher), n_over_d=[1.0, 9.0], p_over_d=2.0)
         np.testing.assert_allclose(ds.generalisation_error, error, rtol=1e-12)
@@ -349,7 +349,12 @@ def test_clean_error_has_a_predictor_of_its_own():
     """Against noisy labels a rare side is not worth predicting; against the clean rule it is."""
     teacher = T.Custom(lambda nu: 0.45 + 0.5 * (nu > 0) * 0.2 + 0.4 * (nu > 1), kinks=(0.0, 1.0))
     ds = bayes_optimal(model_of(teacher=teacher), n_over_d=5.0, p_over_d=3.0)
-    assert 0.0 < float(ds.clean_error) < float(ds.generalisation_error) < min(teacher.at_rest[:2])
+    assert (
+        0.0
+        < float(ds.clean_error)
+        < float(ds.generalisation_error)
+        < min(teacher.label_marginals[:2])
+    )
 
 
 # --- labelled results --------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError
 from hiddenmanifold.losses import Custom
 from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.newton import newton_step
-from hiddenmanifold.theory.labels_side.channel import BinaryChannel, LinearChannel
+from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.labels_side.labels import labels_of
 from seeds import some_slow
 
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
@@ -107,26 +108,42 @@ def relative(found, exact):
     return max(float(abs(mpmath.mpf(f) / e - 1)) for f, e in zip(found, exact, strict=True))
 
 
+def at_one_node(law, xi):
+    """The normal density at each xi times a label law there: a rule of one node, on panels of 1."""
+    rule, ones = np.array([[0.0], [1.0]]), np.ones(len(xi))
+    return compiled.shares(law, ones, ones, xi[:, None] + np.array([0.0, 1.0]), rule)
+
+
+def normal_density(t):
+    return at_one_node(compiled.CompiledLaw((1.0, 0.0, 0.0)), t)
+
+
+def normal_law(t):
+    """Φ(t) as the probit of a threshold -t, of variance 1."""
+    terms = (np.array([[1.0 / normal_density(np.zeros(1))[0]], [-x], [0.0]]) for x in t)
+    laws = (compiled.CompiledLaw(terms=term) for term in terms)
+    return np.array([at_one_node(law, np.zeros(1))[0] for law in laws])
+
+
 @needs_extension
 def test_normal_law_against_mpmath():
     # squares of these are exact, so that the exponential alone is judged
     t = np.arange(-37 * 64, 37 * 64 + 1, 7) / 64.0
     with mpmath.workdps(40):
-        law, density = compiled.normal_law(t)[::-1]
-        assert relative(density, [mpmath.npdf(x) for x in t]) < 5e-16
-        assert relative(law, [mpmath.ncdf(x) for x in t]) < 2e-15
+        assert relative(normal_density(t), [mpmath.npdf(x) for x in t]) < 5e-16
+        assert relative(normal_law(t), [mpmath.ncdf(x) for x in t]) < 2e-15
         near = np.concatenate([-np.geomspace(1e-300, 1.0, 200), np.geomspace(1e-300, 1.0, 200)])
-        assert relative(compiled.normal_law(near)[1], [mpmath.ncdf(x) for x in near]) < 1e-15
+        assert relative(normal_law(near), [mpmath.ncdf(x) for x in near]) < 1e-15
 
 
 @needs_extension
 def test_normal_law_far_out():
     t = np.array([-np.inf, -1e300, -40.0, -37.7, 37.7, 40.0, 1e300, np.inf])
-    density, law = compiled.normal_law(t)
-    assert (density <= 1e-300).all()
+    assert (normal_density(t[2:-2]) <= 1e-300).all()
+    law = normal_law(t)
     np.testing.assert_array_equal(law > 0.5, t > 0)
     assert (np.minimum(law, 1.0 - law) <= 1e-300).all()
-    assert np.isnan(compiled.normal_law(np.array([np.nan]))).all()
+    assert np.isnan(normal_law(np.array([np.nan]))).all()
 
 
 # ---------------------------------------------------------------- losses as polynomials
@@ -190,7 +207,7 @@ def test_cells_follow_the_loss(loss):
     s = np.concatenate([[-1e4, 1e4], np.random.default_rng(0).uniform(-60.0, 60.0, 2000)])
     s = np.concatenate([s, *(kink + np.array([-1e-9, 1e-9]) for kink in loss.kinks)])
     functions = loss.derivative, loss.second_derivative, loss.value
-    for found, function in zip(evaluated(loss.compiled[1], s), functions, strict=True):
+    for found, function in zip(evaluated(loss.compiled.cells, s), functions, strict=True):
         np.testing.assert_allclose(found, function(s), rtol=2e-13, atol=1e-15 * (loss.scale or 1))
 
 
@@ -198,7 +215,7 @@ def test_cells_follow_the_loss(loss):
 def test_slope_keeps_its_relative_precision_at_rest(loss):
     s = np.geomspace(1e-200, 1e-2, 50)
     s = np.concatenate([-s, s])
-    np.testing.assert_allclose(evaluated(loss.compiled[1], s)[0], loss.derivative(s), rtol=1e-14)
+    np.testing.assert_allclose(evaluated(loss.compiled.cells, s)[0], loss.derivative(s), rtol=1e-14)
 
 
 def test_cells_leave_out_what_they_do_not_resolve():
@@ -215,7 +232,7 @@ def test_cells_are_as_narrow_as_a_loss_asks_for(by_numpy):
     loss = pseudo_huber()
     s = np.random.default_rng(0).uniform(-400.0, 400.0, 2000)
     functions = loss.derivative, loss.second_derivative, loss.value
-    for found, function in zip(evaluated(loss.compiled[1], s), functions, strict=True):
+    for found, function in zip(evaluated(loss.compiled.cells, s), functions, strict=True):
         np.testing.assert_allclose(found, function(s), rtol=2e-13, atol=1e-15)
     model = model_with(loss)
     xr.testing.assert_allclose(predicted(model), by_numpy(predicted, model), rtol=1e-10)
@@ -240,7 +257,7 @@ def test_cells_of_a_loss_that_cannot_be_hashed():
         derivative = hm.losses.Logistic.derivative
         second_derivative = hm.losses.Logistic.second_derivative
 
-    found, expected = Mine().compiled[1], hm.losses.Logistic().compiled[1]
+    found, expected = Mine().compiled.cells, hm.losses.Logistic().compiled.cells
     np.testing.assert_array_equal(found, expected)
 
 
@@ -257,13 +274,15 @@ def test_cells_of_functions_that_have_changed_are_made_anew():
     after = Custom(*functions, of="residual", scale=0.5)
     assert before == after
     s = np.linspace(-3.0, 3.0, 7)
-    np.testing.assert_allclose(evaluated(after.compiled[1], s)[0], after.derivative(s), rtol=1e-12)
+    np.testing.assert_allclose(
+        evaluated(after.compiled.cells, s)[0], after.derivative(s), rtol=1e-12
+    )
 
 
 @needs_extension
 def test_numpy_is_asked_where_no_polynomial_will_do(by_numpy):
     model = model_with(loss=bumpy(40.0, 1.0))  # bends forty times faster than it says
-    assert np.isnan(model.loss.compiled[1]).any()
+    assert np.isnan(model.loss.compiled.cells).any()
     xr.testing.assert_allclose(predicted(model), by_numpy(predicted, model), rtol=1e-10)
 
 
@@ -275,13 +294,13 @@ RULES_OF_LABELS = {
     "logistic": (hm.teachers.Logistic(slope=3.0, threshold=-0.2), False),
     "steps": (hm.teachers.Steps((-0.5, 0.1, 1.2)), True),
     "linear": (hm.teachers.Linear(), False),
+    "classes": (hm.teachers.Mixture(prior=0.3, rho=2.0), True),
 }
 
 
 def channel(loss, rule):
     teacher, free = RULES_OF_LABELS[rule]
-    kind = LinearChannel if rule == "linear" else BinaryChannel
-    return kind(teacher, loss, free and loss.kinks != (0.0,))
+    return Channel(labels_of(teacher), loss, free and loss.kinks != (0.0,))
 
 
 @needs_extension
@@ -399,13 +418,28 @@ def test_newton_steps_are_those_of_numpy(n, by_numpy):
 
 
 @needs_extension
-def test_arrays_of_wrong_shape_are_refused():
-    good = np.zeros((2, 3))
-    with pytest.raises(ValueError, match="shape"):
-        compiled._extension.newton_step(good, good, good)
-    with pytest.raises(ValueError, match="doubles"):
-        compiled._extension.normal(good, np.zeros((1, 3), dtype=np.float32))
-    with pytest.raises(ValueError, match="contiguous"):
-        compiled._extension.normal(good.T, good)
-    with pytest.raises(TypeError, match="2 arrays"):
-        compiled._extension.normal(good)
+def test_arguments_that_do_not_fit_are_refused_by_name():
+    step = compiled._extension.newton_step
+    good, matrix = np.zeros((2, 3)), np.zeros((2, 9))
+    assert step(step=good.copy(), matrix=matrix + np.eye(3).ravel(), residual=good) is True
+    wrong = {
+        "shape": {"matrix": np.zeros((2, 8))},
+        "doubles": {"residual": good.astype(np.float32)},
+        "contiguous": {"residual": np.zeros((3, 2)).T},
+        "writ|read-only": {"step": np.broadcast_to(0.0, (2, 3)).copy()},
+    }
+    wrong["writ|read-only"]["step"].flags.writeable = False
+    for match, part in wrong.items():
+        with pytest.raises((ValueError, BufferError), match=match):
+            step(**({"step": good.copy(), "matrix": matrix, "residual": good} | part))
+    with pytest.raises(TypeError, match="matrix is missing"):
+        step(step=good.copy(), residual=good)
+    with pytest.raises(ValueError, match="more than 8 columns"):
+        step(step=np.zeros((1, 9)), matrix=np.zeros((1, 81)), residual=np.zeros((1, 9)))
+
+
+@needs_extension
+def test_an_extension_of_other_sources_is_refused(monkeypatch):
+    monkeypatch.setattr(compiled, "AVERAGES", ("e0", "e1", "e2", "e3"))
+    with pytest.raises(ImportError, match="build it again"):
+        compiled._loaded()

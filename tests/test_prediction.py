@@ -22,8 +22,7 @@ from hiddenmanifold.losses import Custom as CustomLoss
 from hiddenmanifold.teachers import Custom as CustomTeacher
 from hiddenmanifold.teachers import Logistic, Sign
 from hiddenmanifold.theory import predictions
-from hiddenmanifold.theory.labels_side.channel import BinaryChannel, LinearChannel
-from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
+from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.solver import strategy
@@ -607,8 +606,7 @@ def all_at_once(name):
 
 def solve_together(monkeypatch, points):
     """Let each batch have at most so many points."""
-    for channel in (BinaryChannel, LinearChannel, SquareBinaryChannel, SquareLinearChannel):
-        monkeypatch.setattr(channel, "batch", points)
+    monkeypatch.setattr(Channel, "batch", points)
 
 
 @pytest.mark.slow

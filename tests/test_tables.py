@@ -171,5 +171,5 @@ def test_part_of_a_label_of_an_even_rule_below_a_cut_is_in_closed_form(y):
     """Of a rule that ignores the field, all of the normal law below the cut."""
     cut, k = np.array([-30.0, -3.0, 0.0, 2.0]), np.full(4, 1e-9)
     rule = Custom(lambda nu: np.where(np.abs(nu) < 1.0, 0.2, 0.9), kinks=(-1.0, 1.0))
-    share = rule.at_rest[0] if y > 0 else rule.at_rest[1]
+    share = rule.label_marginals[0] if y > 0 else rule.label_marginals[1]
     np.testing.assert_allclose(rule.below(y, cut, k, np.ones(4)), share * ndtr(cut), rtol=1e-10)

@@ -175,7 +175,7 @@ def test_label_law_broadcasts(name):
 @every_rule
 def test_label_law_at_rest_is_that_of_the_whole_field(name):
     teacher, probability, corners = RULES[name]
-    plus, minus, slope = teacher.at_rest
+    plus, minus, slope = teacher.label_marginals
     rho = teacher.rho
     expected = gaussian_mean(probability, 0.0, rho, corners)
     assert (plus, minus) == pytest.approx((expected, 1 - expected), abs=1e-12)
@@ -444,7 +444,7 @@ def test_many_changes_of_label_are_averaged_exactly():
     damped = 0.45 * np.exp(-50.0 * V0)
     np.testing.assert_allclose(Z, 0.5 + damped * np.sin(10.0 * x), atol=1e-11)
     np.testing.assert_allclose(Z1, 10.0 * damped * np.cos(10.0 * x), atol=1e-9)
-    assert rule.spared > 0 and Custom(expit).spared == 0
+    assert rule.skipped_levels > 0 and Custom(expit).skipped_levels == 0
 
 
 def test_a_rule_that_would_cost_minutes_for_one_point_is_refused():

@@ -27,8 +27,7 @@ from hiddenmanifold.simulation.experiment import Trial
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.theory.bayes import fixed_points
 from hiddenmanifold.theory.bayes.label_information import Table, labels_of
-from hiddenmanifold.theory.labels_side.channel import BinaryChannel
-from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel
+from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import Batch, Request, channel_of
 from hiddenmanifold.theory.scores.distribution import auc
@@ -63,8 +62,7 @@ every_call = pytest.mark.parametrize("name", CALLS)
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Several batches of few points."""
-    monkeypatch.setattr(BinaryChannel, "batch", 7)
-    monkeypatch.setattr(SquareBinaryChannel, "batch", 20)
+    monkeypatch.setattr(Channel, "batch", property(lambda self: 20 if self.closed_form else 7))
     monkeypatch.setattr(fixed_points, "BATCH", 4)
     monkeypatch.setattr(line, "BATCH", 4)
 

@@ -238,7 +238,7 @@ def test_error_is_the_average_of_the_less_probable_label(name, share):
 
 @pytest.mark.parametrize("teacher", [T.Sign(threshold=6.5), T.Steps((-6.5,)), T.Steps((-6.5, 7.0))])
 def test_rare_label_is_never_predicted_and_keeps_its_digits(teacher):
-    rare = min(teacher.at_rest[:2])
+    rare = min(teacher.label_marginals[:2])
     error = least_error(teacher, np.array([0.0, 1e-3, 0.1]), 1 - np.array([0.0, 1e-3, 0.1]) ** 2)
     np.testing.assert_allclose(error, rare, rtol=1e-5)
 
@@ -250,7 +250,7 @@ def test_knowing_more_never_hurts(seed):
     labels = labels_of(T.Steps(tuple(changes.tolist()), int(rng.choice([1, -1]))))
     error, clean = labels.errors(np.linspace(-8.0, 12.0, 60))
     assert (np.diff(error) <= 1e-10).all()
-    assert error[0] <= min(labels.teacher.at_rest[:2]) + 1e-12
+    assert error[0] <= min(labels.teacher.label_marginals[:2]) + 1e-12
     np.testing.assert_array_equal(error, clean)
 
 
@@ -482,7 +482,7 @@ def test_an_even_rule_given_by_its_probability_tells_exactly_nothing_at_first():
     n_over_d, gamma = (a.ravel() for a in np.meshgrid(ratios, ratios))
     for rho in (1.0, 2.7):
         even = T.Custom(lambda nu: 0.5 + 0.4 * np.cos(nu), rho=rho)
-        assert even.at_rest[2] == 0.0
+        assert even.label_marginals[2] == 0.0
         found = optimum(even, n_over_d, gamma, "tanh", "gaussian")
         assert (found["status"] == Status.CONVERGED).all()
         assert (found["overlap"][n_over_d < 1] == 0.0).all()

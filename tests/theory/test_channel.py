@@ -11,9 +11,9 @@ from scipy.special import erf, erfc, expit, ndtr, owens_t
 import oracle
 from hiddenmanifold import losses, teachers
 from hiddenmanifold.checks import Task
-from hiddenmanifold.theory.labels_side.channel import BinaryChannel, LinearChannel
+from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.labels_side.labels import labels_of
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
-from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 
@@ -53,6 +53,16 @@ regression_losses = pytest.mark.parametrize(
 known_losses = pytest.mark.parametrize("name", [*SHAPES, "logistic"])
 
 
+def on_panels(teacher, loss, free=False):
+    """The channel of a teacher and a loss, whose averages are sums over branches."""
+    return Channel(labels_of(teacher), loss, free)
+
+
+def closed_form(teacher, free=False):
+    """That of the square loss, without an integral."""
+    return Channel(labels_of(teacher), LOSSES["square"], free, closed_form=True)
+
+
 def random_points(points, unknowns, decades=2.0, a=2.0, seed=0):
     """Unknowns with V and Q within so many decades of 1, and the intercept in the last column."""
     rng = np.random.default_rng(seed)
@@ -87,7 +97,7 @@ def slope_error(channel, x, rows=4):
 @every_rule
 @every_loss
 def test_derivatives_of_a_binary_channel_are_those_of_its_averages(loss, teacher, free):
-    channel = BinaryChannel(teacher, loss, free)
+    channel = on_panels(teacher, loss, free)
     x = random_points(12, channel.unknowns)
     assert slope_error(channel, x, rows=4 if free else 3) < 1e-9
 
@@ -95,7 +105,7 @@ def test_derivatives_of_a_binary_channel_are_those_of_its_averages(loss, teacher
 @pytest.mark.parametrize("free", [False, True])
 @regression_losses
 def test_derivatives_of_a_linear_channel_are_those_of_its_averages(loss, free):
-    channel = LinearChannel(teachers.Linear(noise=0.2), loss, free)
+    channel = on_panels(teachers.Linear(noise=0.2), loss, free)
     x = without_field(random_points(12, 4))[:, : channel.unknowns]
     assert slope_error(channel, x) < 1e-9
 
@@ -103,12 +113,12 @@ def test_derivatives_of_a_linear_channel_are_those_of_its_averages(loss, free):
 @pytest.mark.parametrize("free", [False, True])
 @pytest.mark.parametrize("rule", RULES_OF_LABELS)
 def test_derivatives_of_the_square_closed_form_are_those_of_its_averages(rule, free):
-    channel = SquareBinaryChannel(RULES_OF_LABELS[rule][0], LOSSES["square"], free)
+    channel = closed_form(RULES_OF_LABELS[rule][0], free)
     assert slope_error(channel, random_points(12, channel.unknowns)) < 1e-9
 
 
 def test_symmetric_labels_without_intercept_have_no_e0():
-    channel = BinaryChannel(teachers.Sign(), LOSSES["logistic"])
+    channel = on_panels(teachers.Sign(), LOSSES["logistic"])
     averages = channel.averages(random_points(12, 3))
     np.testing.assert_array_equal(averages.e[:, 3], 0.0)
     np.testing.assert_array_equal(averages.de[:, 3], 0.0)
@@ -185,7 +195,7 @@ def averages_by_quad(name, teacher, *, V, Q, a, b):
 @every_rule
 @known_losses
 def test_averages_are_the_integrals_of_the_theory(name, teacher, free):
-    channel = BinaryChannel(teacher, LOSSES[name], free)
+    channel = on_panels(teacher, LOSSES[name], free)
     x = random_points(1, channel.unknowns, decades=1.0, a=1.5, seed=len(name))
     averages = channel.averages(x, 3, with_loss=True)
     V, Q = np.exp(x[0, :2])
@@ -251,7 +261,7 @@ def joint_averages(loss, teacher, *, V, Q, a, b):
 @every_rule
 @every_loss
 def test_averages_follow_from_the_joint_law_of_field_and_prediction(loss, teacher, free):
-    channel = BinaryChannel(teacher, loss, free)
+    channel = on_panels(teacher, loss, free)
     x = random_points(3, channel.unknowns, decades=1.0, a=1.5, seed=7)
     averages = channel.averages(x, 3, with_loss=True)
     for i, (row, b) in enumerate(zip(x, channel.intercept(x), strict=True)):
@@ -273,8 +283,8 @@ def test_averages_follow_from_the_joint_law_of_field_and_prediction(loss, teache
 @pytest.mark.parametrize("rule", RULES_OF_LABELS)
 def test_square_closed_form_is_the_generic_channel_at_its_best_intercept(rule, free):
     teacher = RULES_OF_LABELS[rule][0]
-    closed = SquareBinaryChannel(teacher, LOSSES["square"], free)
-    generic = BinaryChannel(teacher, LOSSES["square"], free)
+    closed = closed_form(teacher, free)
+    generic = on_panels(teacher, LOSSES["square"], free)
     x = random_points(40, 3)
     at = np.pad(x, ((0, 0), (0, 1))) if free else x
     found, expected = closed.averages(x, with_loss=True), generic.averages(at, 3, with_loss=True)
@@ -289,8 +299,8 @@ def test_square_closed_form_is_the_generic_channel_at_its_best_intercept(rule, f
 def test_square_closed_form_of_real_labels_is_the_generic_channel():
     teacher = teachers.Linear(noise=0.2, rho=1.3)
     x = random_points(40, 2)
-    found = SquareLinearChannel(teacher, LOSSES["square"]).averages(x, with_loss=True)
-    expected = LinearChannel(teacher, LOSSES["square"]).averages(x, 3, with_loss=True)
+    found = closed_form(teacher).averages(x, with_loss=True)
+    expected = on_panels(teacher, LOSSES["square"]).averages(x, 3, with_loss=True)
     np.testing.assert_allclose(found.e, expected.e, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(found.de, expected.de, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(found.data_loss, expected.data_loss, rtol=1e-12)
@@ -344,7 +354,7 @@ def owen_averages(name, teacher, V, Q, M):
 @pytest.mark.parametrize("name", SHAPES)
 def test_piecewise_linear_losses_have_the_closed_form_in_owens_function(name, teacher):
     x = random_points(40, 3, decades=1.0)
-    e = BinaryChannel(teacher, LOSSES[name]).averages(x, 3).e
+    e = on_panels(teacher, LOSSES[name]).averages(x, 3).e
     V, Q = np.exp(x[:, :2]).T
     M = np.sqrt(teacher.rho * Q) * np.tanh(x[:, 2])
     expected = [owen_averages(name, teacher, *point) for point in zip(V, Q, M, strict=True)]
@@ -367,7 +377,7 @@ def test_robust_regression_has_a_closed_form_in_error_functions(loss, stiffness,
     U = stiffness + V
     g = U * D / tau
     inside, density = erf(g / np.sqrt(2)), np.exp(-0.5 * g**2) / np.sqrt(2 * np.pi)
-    e = LinearChannel(teachers.Linear(), loss).averages(x, 3).e
+    e = on_panels(teachers.Linear(), loss).averages(x, 3).e
     np.testing.assert_allclose(e[:, 0], inside / U, rtol=1e-12)
     np.testing.assert_array_equal(e[:, 2], e[:, 0])
     np.testing.assert_allclose(e[:, 3], 0.0, atol=1e-15)
@@ -382,7 +392,7 @@ def test_robust_regression_has_a_closed_form_in_error_functions(loss, stiffness,
 @every_rule
 @every_loss
 def test_levels_of_quadrature_agree(loss, teacher, free):
-    channel = BinaryChannel(teacher, loss, free)
+    channel = on_panels(teacher, loss, free)
     x = random_points(40, channel.unknowns, a=2.5, seed=3)
     found = {level: channel.averages(x, level, with_loss=True) for level in (1, 2, 3, 4)}
     for level, tolerance in ((2, 1e-11), (1, 2e-8)):
@@ -394,7 +404,7 @@ def test_levels_of_quadrature_agree(loss, teacher, free):
 
 @regression_losses
 def test_levels_of_quadrature_agree_for_real_labels(loss):
-    channel = LinearChannel(teachers.Linear(noise=0.2), loss)
+    channel = on_panels(teachers.Linear(noise=0.2), loss)
     x = random_points(60, 2, decades=4.0)
     rough, fine = (channel.averages(x, level, with_loss=True) for level in (2, 4))
     np.testing.assert_allclose(rough.e[:, :3], fine.e[:, :3], rtol=1e-11)
@@ -448,7 +458,7 @@ def thin_kink(name, teacher, *, V, Q, a, b):
 @known_losses
 def test_averages_hold_for_extreme_unknowns(name, rule):
     teacher, free = RULES_OF_LABELS[rule]
-    channel = BinaryChannel(teacher, LOSSES[name], free)
+    channel = on_panels(teacher, LOSSES[name], free)
     x = EXTREMES[:, : channel.unknowns]
     averages = channel.averages(x, FINE, with_loss=True)
     points = np.column_stack([x[:, :3], channel.intercept(x)])[:, : 3 + free]
@@ -470,7 +480,7 @@ def test_averages_hold_for_extreme_unknowns(name, rule):
 @known_losses
 def test_data_loss_holds_for_extreme_unknowns(name, rule):
     teacher, free = RULES_OF_LABELS[rule]
-    channel = BinaryChannel(teacher, LOSSES[name], free)
+    channel = on_panels(teacher, LOSSES[name], free)
     x = EXTREMES[:, : channel.unknowns]
     found = channel.averages(x, FINE, with_loss=True).data_loss
     points = np.column_stack([x[:, :3], channel.intercept(x)])[:, : 3 + free]
@@ -482,7 +492,7 @@ def test_data_loss_holds_for_extreme_unknowns(name, rule):
 @pytest.mark.parametrize("name", REGRESSION)
 def test_averages_of_real_labels_hold_for_extreme_unknowns(name):
     teacher = teachers.Linear()
-    averages = LinearChannel(teacher, LOSSES[name]).averages(EXTREMES[:, :2], 3, with_loss=True)
+    averages = on_panels(teacher, LOSSES[name]).averages(EXTREMES[:, :2], 3, with_loss=True)
     problem = problem_of(name, teacher, False)
     points = EXTREMES[:, :2]
     expected = np.array([oracle.regression_channel(problem, p, 1e-13) for p in points])

@@ -1,5 +1,7 @@
 """Two normal classes, against equations written anew and closed forms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -14,7 +16,7 @@ from hiddenmanifold.features import Covariance
 from hiddenmanifold.losses import Hinge, Huber, Logistic, Square
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.teachers import Mixture, Sign
-from hiddenmanifold.theory.labels_side.two_classes import MixtureChannel, SquareMixtureChannel
+from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.separability.direction import least
 
 
@@ -171,7 +173,7 @@ UNKNOWNS = np.array([[0.3, -0.4, 0.7, 0.2], [-1.0, 1.1, 1.6, -0.5], [2.0, -6.0, 
 @pytest.mark.parametrize("loss", [Logistic(), Hinge(), Huber(0.4)])
 @pytest.mark.parametrize("free", [True, False])
 def test_derivatives_of_averages_are_differences(loss, free):
-    channel = MixtureChannel.of(Mixture(0.3, 2.0), loss, free)
+    channel = Channel.of(Mixture(0.3, 2.0), loss, free)
     x, step = UNKNOWNS[:, : channel.unknowns], 1e-3
     averages = channel.averages(x, 4)
     for i in range(channel.unknowns):
@@ -185,13 +187,14 @@ def test_derivatives_of_averages_are_differences(loss, free):
 @pytest.mark.parametrize("prior", [0.5, 0.2])
 def test_square_loss_in_closed_form_is_that_of_the_panels(prior):
     teacher = Mixture(prior, 2.0)
-    closed = SquareMixtureChannel.of(teacher, Square(), free_intercept=True)
-    panels = MixtureChannel.of(teacher, Square(), free_intercept=True)
+    closed = Channel.of(teacher, Square(), free_intercept=True)
+    assert closed.closed_form
+    panels = replace(closed, closed_form=False)
     x = UNKNOWNS[:, :3]
     b = closed.intercept(x)
     full = x
     if panels.free_intercept:
-        beta = (b - panels.resting_intercept) / np.exp(0.5 * x[:, 1])
+        beta = (b - panels.constant_prediction) / np.exp(0.5 * x[:, 1])
         full = np.column_stack([x, beta])
     one, other = closed.averages(x), panels.averages(full, 3, with_loss=True)
     np.testing.assert_allclose(one.e, other.e, rtol=1e-12, atol=1e-13)
@@ -377,4 +380,4 @@ def test_the_field_tells_the_class_as_bayes_says():
     V0 = np.full(7, 2.0)
     law = teacher.label_law(1, nu, 0 * V0)[0] / teacher.evidence(nu, 0 * V0)
     np.testing.assert_allclose(law, teacher.probability(nu), rtol=1e-12)
-    assert teacher.at_rest[:2] == pytest.approx((0.3, 0.7), abs=1e-15)
+    assert teacher.label_marginals[:2] == pytest.approx((0.3, 0.7), abs=1e-15)

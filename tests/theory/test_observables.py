@@ -172,9 +172,8 @@ def test_training_error_counts_negative_proximal_margins(loss, slope, teacher):
     k, V0 = slope_and_rest(teacher, correlation)
     V, deviation = 10 ** rng.uniform(-1.5, 0.3, 4), 10 ** rng.uniform(-0.5, 0.7, 4)
     for b in (intercept, np.zeros(4)):
-        found = errors_of_labels.training_error(
-            teacher, loss, V=V, deviation=deviation, k=k, V0=V0, intercept=b
-        )
+        law = errors_of_labels.Predictions(V, deviation, b, slope=k, V0=V0)
+        found = errors_of_labels.training_error(teacher, loss, law)
         expected = [
             wrong_side(
                 teacher,

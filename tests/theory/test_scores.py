@@ -15,6 +15,7 @@ from hiddenmanifold import losses, teachers
 from hiddenmanifold.theory.scores.calibration import best_temperature, calibration_error
 from hiddenmanifold.theory.scores.distribution import MarginLaw, Scores, auc, observe
 from hiddenmanifold.theory.scores.distribution import test_loss as mean_loss
+from hiddenmanifold.theory.scores.errors_of_labels import Predictions
 
 TEACHERS = {
     "sign": teachers.Sign(),
@@ -45,7 +46,7 @@ def scores_of(teacher, loss, points=POINTS, V=1.0):
     correlation, deviation, mean = np.array(points, dtype=float).T
     k, V0 = np.sqrt(teacher.rho) * correlation, teacher.rho * (1 - correlation**2)
     V = np.full(len(points), V)
-    return Scores.of(teacher, loss, V=V, deviation=deviation, intercept=mean, k=k, V0=V0)
+    return Scores.of(teacher, loss, Predictions(V, deviation, mean, k, V0))
 
 
 class Joint:
@@ -133,8 +134,8 @@ def test_loss_of_real_labels_is_the_mean_over_residuals():
             tau * np.sqrt(2 / np.pi) * np.exp(-0.5 * (b / tau) ** 2) + b * (1 - 2 * ndtr(-b / tau)),
         ),
     ):
-        law = {"V": zero, "deviation": tau, "intercept": b, "k": zero, "V0": zero}
-        found = observe(mean_loss, Scores.of(teachers.Linear(), loss, **law))
+        law = Predictions(V=zero, deviation=tau, intercept=b, slope=zero, V0=zero)
+        found = observe(mean_loss, Scores.of(teachers.Linear(), loss, law))
         np.testing.assert_allclose(found, value, rtol=1e-12)
 
 
@@ -215,8 +216,8 @@ def test_temperature_of_an_almost_learned_rule_is_the_width_of_its_doubt():
     c = optimize.brentq(slope, 1.0, 3.0, xtol=1e-13)
     width = np.array([1e-3, 1e-6, 1e-9, 1e-12])
     one = np.ones_like(width)
-    law = {"V": one, "deviation": 2.0 * one, "intercept": 0.0 * one, "k": one, "V0": width**2}
-    found = observe(best_temperature, Scores.of(teachers.Sign(), losses.Logistic(), **law))
+    law = Predictions(one, 2.0 * one, 0.0 * one, slope=one, V0=width**2)
+    found = observe(best_temperature, Scores.of(teachers.Sign(), losses.Logistic(), law))
     np.testing.assert_allclose(found[1:], 2.0 * width[1:] / c, rtol=1e-8)
     assert found[0] == pytest.approx(2.0 * width[0] / c, rel=1e-4)
 
@@ -245,7 +246,7 @@ OBSERVED = (mean_loss, auc, calibration_error, best_temperature)
 def test_a_point_that_failed_spoils_no_other(observed):
     scores = scores_of(TEACHERS["noisy sign"], losses.Huber(), POINTS)
     lost = replace(scores, deviation=np.where(np.arange(5) == 1, np.nan, scores.deviation))
-    lost = replace(lost, k=np.where(np.arange(5) == 1, np.nan, scores.k))
+    lost = replace(lost, slope=np.where(np.arange(5) == 1, np.nan, scores.slope))
     found, expected = observe(observed, lost), observe(observed, scores)
     assert np.isnan(found[1])
     others = [0, 2, 3, 4]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
@@ -19,8 +21,12 @@ from hiddenmanifold.errors import InvalidArgumentError
 
 VARIABLE = "HIDDENMANIFOLD_ENGINE"
 ENGINES = ("compiled", "numpy")
-AVERAGES = 22
-"""Numbers per point that `averages` returns."""
+AVERAGES = ("e1", "e2", "e3", "e0")
+"""The averages of a label, in the order of every array of them."""
+UNKNOWNS = ("log_V", "log_Q", "tilt", "beta")
+"""The unknowns by which they are differentiated, in the order of every array of derivatives."""
+E1, E2, E3, E0 = range(len(AVERAGES))
+LOG_V, LOG_Q, TILT, BETA = range(len(UNKNOWNS))
 
 
 def _loaded() -> Any:
@@ -31,13 +37,16 @@ def _loaded() -> Any:
     if asked == "numpy":
         return None
     try:
-        return import_module("hiddenmanifold.compiled._extension")
+        built = import_module("hiddenmanifold.compiled._extension")
     except ImportError:
         if asked:
             raise InvalidArgumentError(
                 VARIABLE, asked, "'numpy', because the package was installed without a compiler"
             ) from None
         return None
+    if (built.AVERAGES, built.UNKNOWNS) != (AVERAGES, UNKNOWNS):
+        raise ImportError("the compiled extension was built from other sources: build it again")
+    return built
 
 
 _extension = _loaded()
@@ -49,73 +58,132 @@ def engine() -> Literal["compiled", "numpy"]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Law:
-    """A label law as compiled code takes it: a sum of probits, or polynomials on cells.
+class CompiledLaw:
+    """A label law as compiled code takes it: a constant and probits, or polynomials on cells.
 
     Attributes
     ----------
-    offset, terms : float, array (3, terms)
-        Offset, and weights, thresholds along the label and variances of probits.
+    constant : tuple of three floats
+        What the law and its two derivatives are without the rest.
+    terms : array (3, terms)
+        Weights, thresholds along the label and variances of probits.
     cells : array (cells, 3)
         Right end, middle and inverse half width of each.
     polynomials : array (points, cells * 12 * 4)
         Twelve coefficients of the law, its two derivatives and nothing, on each cell.
     """
 
-    offset: float = 0.0
+    constant: tuple[float, float, float] = (0.0, 0.0, 0.0)
     terms: Array = dataclasses.field(default_factory=lambda: np.empty((3, 0)))
     cells: Array = dataclasses.field(default_factory=lambda: np.empty((0, 3)))
     polynomials: Array = dataclasses.field(default_factory=lambda: np.empty((0, 0)))
 
+    @cached_property
+    def arguments(self) -> dict[str, Array]:
+        """The law under the names that compiled code has for its parts."""
+        return {
+            "constant": np.array(self.constant),
+            "terms": self.terms,
+            "law_cells": self.cells,
+            "law_polynomials": self.polynomials,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class CompiledLoss:
+    """A loss as compiled code takes it: its knots, and polynomials on cells.
+
+    Attributes
+    ----------
+    knots : array (5, knots)
+        The `knots` of a loss, and whether each of them is a kink.
+    cells, first, low, per_bin : array (cells, 3 + 3 powers), array (bins,), float, float
+        Polynomials, and which of them apply where (`numerics.cells`).
+    scale : float
+        Length over which the second derivative bends; 0 if it is constant between kinks.
+    """
+
+    knots: Array
+    cells: Array
+    first: Array
+    low: float
+    per_bin: float
+    scale: float
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """The loss under the names that compiled code has for its parts."""
+        return {
+            "knots": self.knots,
+            "loss_cells": self.cells,
+            "first": self.first,
+            "low": self.low,
+            "per_bin": self.per_bin,
+            "scale": self.scale,
+        }
+
 
 def averages(
-    field: Array,
-    marks: Array,
-    law: Law,
-    rule: Array,
-    loss: tuple[Array, Array, Array, float, float, float],
+    loss: CompiledLoss,
+    law: CompiledLaw,
+    field: Mapping[str, Array],
+    settings: Mapping[str, Any],
     *,
+    edges: Array,
+    rule: Array,
     y: int,
+    share: float,
     with_loss: bool,
-) -> Array:
-    """Averages of one label (points, 22): e (4), their derivatives (4, 4), data loss and norm.
+) -> tuple[Array, Array, Array, Array]:
+    """Averages (points, 4) of one label, their derivatives (points, 4, 4), data loss and norm.
 
     Parameters
     ----------
-    field : array (6, points)
-        V, mean and deviation of the shortfall, slope k and variance V0 of the teacher's field, β.
-    marks : array (points, marks)
+    loss, law : CompiledLoss, CompiledLaw
+        The loss and the label law.
+    field : mapping of arrays (points,)
+        ``V``, ``mean``, ``deviation`` of the shortfall, ``slope`` and variance ``V0`` of the
+        teacher's field, ``beta``.
+    settings : mapping
+        The constants of the quadrature, by name.
+    edges : array (points, marks)
         Where the label law bends.
-    law : Law
-        The label law.
     rule : array (2, nodes)
         Nodes and weights of the quadrature on [0, 1].
-    loss : tuple
-        Knots (5, knots), the table and bins of its cells, and their scale.
     y : {1, -1}
         The label.
+    share : float
+        A factor of all averages.
     with_loss : bool
-        Whether to average the loss, too.
+        Whether to average the loss, too; else the data loss is NaN.
     """
-    out = np.empty((field.shape[1], AVERAGES))
-    knots, cells, first, *rest = loss
-    numbers = np.array([[law.offset, *rest, y, with_loss]])
-    field, marks = np.ascontiguousarray(field), np.ascontiguousarray(marks)
-    form = (law.terms, rule, law.cells, law.polynomials)
-    _extension.averages(out, field, marks, *form, knots, cells, first, numbers)
-    return out
+    points = len(edges)
+    e, de = np.empty((points, len(AVERAGES))), np.empty((points, len(AVERAGES) * len(UNKNOWNS)))
+    data_loss, norm = np.empty(points), np.empty(points)
+    _extension.averages(
+        e=e,
+        de=de,
+        data_loss=data_loss,
+        norm=norm,
+        edges=np.ascontiguousarray(edges),
+        rule=rule,
+        y=y,
+        share=share,
+        with_loss=with_loss,
+        **{name: np.ascontiguousarray(values) for name, values in field.items()},
+        **settings,
+        **law.arguments,
+        **loss.arguments,
+    )
+    return e, de.reshape(points, len(AVERAGES), len(UNKNOWNS)), data_loss, norm
 
 
-def shares(field: Array, edges: Array, law: Law, rule: Array) -> Array:
-    """Average of the label law at fields kξ over the panels between each point's edges.
-
-    `field` (2, points) has k and V0.
-    """
-    out = np.empty(len(edges))
-    field, edges = np.ascontiguousarray(field), np.ascontiguousarray(edges)
-    form = (law.terms, rule, law.cells, law.polynomials)
-    _extension.shares(out[None], field, edges, *form, np.array([[law.offset]]))
-    return out
+def shares(law: CompiledLaw, slope: Array, V0: Array, edges: Array, rule: Array) -> Array:
+    """Average of the label law at the field slope ξ over the panels between each point's edges."""
+    norm = np.empty(len(edges))
+    slope, V0, edges = (np.ascontiguousarray(values) for values in (slope, V0, edges))
+    _extension.shares(norm=norm, slope=slope, V0=V0, edges=edges, rule=rule, **law.arguments)
+    return norm
 
 
 def newton_step(matrix: Array, residual: Array) -> Array | None:
@@ -123,15 +191,9 @@ def newton_step(matrix: Array, residual: Array) -> Array | None:
 
     None if a matrix is singular.
     """
-    out = np.empty(residual.shape)
+    step = np.empty(residual.shape)
     points, n = residual.shape
     matrix = np.ascontiguousarray(matrix).reshape(points, n * n)
-    return out if _extension.newton_step(out, matrix, np.ascontiguousarray(residual)) else None
-
-
-def normal_law(t: Array) -> tuple[Array, Array]:
-    """The normal density and distribution function, as compiled code computes them."""
-    out = np.empty((2, t.size))
-    _extension.normal(out, np.ascontiguousarray(t, dtype=float).reshape(1, -1))
-    density, cumulative = out.reshape(2, *t.shape)
-    return density, cumulative
+    residual = np.ascontiguousarray(residual)
+    regular = _extension.newton_step(step=step, matrix=matrix, residual=residual)
+    return step if regular else None

@@ -16,9 +16,11 @@ typedef struct {
     Loss loss;
     Law law;
     Rule rule;
+    Settings settings;
     Py_ssize_t rows, columns;
-    const double *field, *edges; /* edges: marks of the label law, or of panels */
-    double *out, y;
+    const double *V, *mean, *deviation, *slope, *V0, *beta; /* of each point */
+    const double *edges;                                    /* marks of the label law, or of panels */
+    double *e, *de, *data_loss, *norm, y, share;
     int with_loss;
 } Call;
 
@@ -29,38 +31,42 @@ FOR_EACH_MACHINE static void averages(const Call *c, double *work)
     Nodes n;
     double sums[SUMS];
     for (Py_ssize_t row = 0; row < c->rows; row++) {
-        const double *f = c->field + row;
-        Py_ssize_t most = FANNED + c->columns + 2 * loss.knots;
-        Point p = {.V = f[0],
-                   .mean = f[c->rows],
-                   .deviation = f[2 * c->rows],
-                   .k = f[3 * c->rows],
+        Py_ssize_t most = c->settings.fanned + c->columns + 2 * loss.knots;
+        Point p = {.V = c->V[row],
+                   .mean = c->mean[row],
+                   .deviation = c->deviation[row],
+                   .slope = c->slope[row],
                    .zeta = work,
                    .s = work + most,
                    .enter = work + 2 * most,
                    .leave = work + 2 * most + loss.knots};
         cut_curve(&p, &loss, c->edges + row * c->columns, c->columns);
-        begin(&n, &c->law, row, f[3 * c->rows], f[4 * c->rows]);
+        begin(&n, &c->law, row, p.slope, c->V0[row]);
         for (Py_ssize_t i = 0; i < c->rule.nodes; i += TOGETHER) {
             Py_ssize_t left = c->rule.nodes - i;
             Rule part = {c->rule.x + i, c->rule.w + i, left < TOGETHER ? left : TOGETHER};
             nodes_of(&n, &p, &loss, &part, c->with_loss);
         }
         total(&n, sums);
+        for (int i = 0; i < SUMS; i++)
+            sums[i] *= c->share;
         if (p.lost)
-            sums[E1] = NAN;
-        assemble(&p, sums, c->y, f[5 * c->rows], c->out + row * AVERAGES);
+            sums[SUM_G] = NAN;
+        assemble(&p, sums, c->y, c->beta[row], c->e + row * AVERAGES,
+                 c->de + row * AVERAGES * UNKNOWNS);
+        c->data_loss[row] = c->with_loss ? sums[SUM_LOSS] : NAN;
+        c->norm[row] = sums[SUM_NORM];
     }
 }
 
-/* E[Z] of each point over its own panels; the field is (k, V0). */
+/* E[Z] of each point over its own panels. */
 FOR_EACH_MACHINE static void shares(const Call *c)
 {
     Nodes n;
     for (Py_ssize_t row = 0; row < c->rows; row++) {
         const double *edge = c->edges + row * c->columns;
         double sums[SUMS];
-        begin(&n, &c->law, row, c->field[row], c->field[c->rows + row]);
+        begin(&n, &c->law, row, c->slope[row], c->V0[row]);
         for (Py_ssize_t i = 0; i + 1 < c->columns; i++) {
             double width = edge[i + 1] - edge[i];
             for (Py_ssize_t j = 0; width > 0.0 && j < c->rule.nodes; j++) {
@@ -69,16 +75,7 @@ FOR_EACH_MACHINE static void shares(const Call *c)
             }
         }
         total(&n, sums);
-        c->out[row] = sums[NORM];
-    }
-}
-
-FOR_EACH_MACHINE static void normal_law(const double *t, Py_ssize_t count, double *out)
-{
-    for (Py_ssize_t i = 0; i < count; i++) {
-        double phi = density(t[i]);
-        out[i] = phi;
-        out[count + i] = cumulative(t[i], phi);
+        c->norm[row] = sums[SUM_NORM];
     }
 }
 
@@ -127,121 +124,174 @@ static int solved(double *a, double *x, int n)
 
 /* ------------------------------------------------------------------ Python */
 
-enum { MOST_ARRAYS = 11, LARGEST = 8 };
+enum { MOST_ARRAYS = 24, LARGEST = 8 };
 
-/* Arrays of doubles of two dimensions, held while a function works on them. */
+/* The arguments of a call, which come by name: C-contiguous arrays of doubles, held while a function
+   works on them, and numbers. After the first that is wrong nothing more is read. */
 typedef struct {
-    Py_buffer view[MOST_ARRAYS];
-    int count;
-} Arrays;
+    PyObject *named;
+    Py_buffer view[MOST_ARRAYS], nothing;
+    Py_ssize_t no_shape[2];
+    int count, failed;
+} Arguments;
 
-static PyObject *done(Arrays *a, PyObject *result)
+static PyObject *done(Arguments *a, PyObject *result)
 {
     while (a->count)
         PyBuffer_Release(&a->view[--a->count]);
-    return result;
+    return a->failed ? NULL : result;
 }
 
-/* Hold so many arguments, the first of which is written to. */
-static int hold(Arrays *a, PyObject *args, int count)
+static PyObject *argument(Arguments *a, const char *name)
 {
-    a->count = 0;
-    if (PyTuple_GET_SIZE(args) != count) {
-        PyErr_Format(PyExc_TypeError, "expected %d arrays", count);
-        return 0;
+    PyObject *found = a->failed || !a->named ? NULL : PyDict_GetItemString(a->named, name);
+    if (!found && !a->failed) {
+        a->failed = 1;
+        PyErr_Format(PyExc_TypeError, "%s is missing", name);
     }
-    while (a->count < count) {
-        int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (a->count ? 0 : PyBUF_WRITABLE);
-        Py_buffer *view = &a->view[a->count];
-        if (PyObject_GetBuffer(PyTuple_GET_ITEM(args, a->count), view, flags) < 0)
-            return 0;
-        a->count++;
-        if (view->ndim != 2 || strcmp(view->format, "d")) {
-            PyErr_Format(PyExc_ValueError, "array %d is not one of doubles (m, n)", a->count);
-            return 0;
-        }
+    return found;
+}
+
+static double number(Arguments *a, const char *name)
+{
+    PyObject *given = argument(a, name);
+    double value = given ? PyFloat_AsDouble(given) : 0.0;
+    a->failed = a->failed || (value == -1.0 && PyErr_Occurred());
+    return value;
+}
+
+/* The named array, whose shape must be (rows, columns), or (rows) if columns is zero. A negative
+   length stands for any. */
+static Py_buffer *array(Arguments *a, const char *name, Py_ssize_t rows, Py_ssize_t columns,
+                        int flags)
+{
+    PyObject *given = argument(a, name);
+    a->nothing.shape = a->no_shape;
+    if (!given)
+        return &a->nothing;
+    Py_buffer *view = &a->view[a->count];
+    if (PyObject_GetBuffer(given, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | flags) < 0) {
+        a->failed = 1;
+        return &a->nothing;
     }
-    return 1;
+    a->count++;
+    if (strcmp(view->format, "d") || view->ndim != (columns ? 2 : 1) ||
+        (rows >= 0 && view->shape[0] != rows) || (columns > 0 && view->shape[1] != columns)) {
+        a->failed = 1;
+        PyErr_Format(PyExc_ValueError, "%s is not an array of doubles of the expected shape", name);
+        return &a->nothing;
+    }
+    return view;
 }
 
-/* Whether an array has a shape; -1 stands for any length. */
-static int fits(const Arrays *a, int which, Py_ssize_t rows, Py_ssize_t columns)
+static const double *given(Arguments *a, const char *name, Py_ssize_t rows, Py_ssize_t columns)
 {
-    const Py_ssize_t *shape = a->view[which].shape;
-    if ((rows < 0 || shape[0] == rows) && (columns < 0 || shape[1] == columns))
-        return 1;
-    PyErr_Format(PyExc_ValueError, "array %d has the shape (%zd, %zd)", which + 1, shape[0],
-                 shape[1]);
-    return 0;
+    return array(a, name, rows, columns, 0)->buf;
 }
 
-static double *data(const Arrays *a, int which) { return a->view[which].buf; }
-
-/* What all calls share: (out, field, edges, law, rule, cells and polynomials of the law), and some
-   numbers, the first the offset. */
-static int fit_to_call(const Arrays *a)
+static double *written(Arguments *a, const char *name, Py_ssize_t rows, Py_ssize_t columns)
 {
-    Py_ssize_t cells = a->view[5].shape[0], rows = cells ? a->view[2].shape[0] : -1;
-    return fits(a, 3, 3, -1) && fits(a, 4, 2, -1) && fits(a, 5, -1, 3) &&
-           fits(a, 6, rows, cells * POWERS * OF_A_POWER);
+    return array(a, name, rows, columns, PyBUF_WRITABLE)->buf;
 }
 
-static Call call_of(const Arrays *a, int numbers)
+/* What calls share: edges, the label law, the teacher's field and the quadrature rule. */
+static Call call_of(Arguments *a)
 {
-    const double *law = data(a, 3), *rule = data(a, 4);
-    Py_ssize_t terms = a->view[3].shape[1], nodes = a->view[4].shape[1];
-    Law form = {.weight = law,
-                .threshold = law + terms,
-                .variance = law + 2 * terms,
-                .terms = terms,
-                .offset = data(a, numbers)[0],
-                .cells = data(a, 5),
-                .polynomials = data(a, 6),
-                .count = a->view[5].shape[0]};
-    return (Call){.out = data(a, 0),
-                  .field = data(a, 1),
-                  .edges = data(a, 2),
-                  .rows = a->view[2].shape[0],
-                  .columns = a->view[2].shape[1],
-                  .law = form,
-                  .rule = {rule, rule + nodes, nodes}};
+    const Py_ssize_t any = -1;
+    Py_buffer *edges = array(a, "edges", any, any, 0), *terms = array(a, "terms", 3, any, 0);
+    Py_buffer *cells = array(a, "law_cells", any, 3, 0), *rule = array(a, "rule", 2, any, 0);
+    Py_ssize_t rows = edges->shape[0], count = cells->shape[0], nodes = rule->shape[1];
+    const double *term = terms->buf, *x = rule->buf, *constant = given(a, "constant", 3, 0);
+    Call c = {.rows = rows,
+              .columns = edges->shape[1],
+              .edges = edges->buf,
+              .slope = given(a, "slope", rows, 0),
+              .V0 = given(a, "V0", rows, 0),
+              .norm = written(a, "norm", rows, 0),
+              .rule = {x, x + nodes, nodes},
+              .law = {.weight = term,
+                      .threshold = term + terms->shape[1],
+                      .variance = term + 2 * terms->shape[1],
+                      .terms = terms->shape[1],
+                      .cells = cells->buf,
+                      .count = count}};
+    if (count)
+        c.law.polynomials = given(a, "law_polynomials", rows, count * POWERS * OF_A_POWER);
+    if (!a->failed)
+        memcpy(c.law.constant, constant, sizeof c.law.constant);
+    return c;
 }
 
-/* (out, field, marks, law, rule, its cells, their polynomials, knots, cells, first, numbers) */
-static PyObject *python_averages(PyObject *self, PyObject *args)
+/* The knots of a loss and its polynomials on cells. */
+static Loss loss_of(Arguments *a)
 {
-    Arrays a;
-    if (!hold(&a, args, 11))
+    const Py_ssize_t any = -1;
+    Py_buffer *knots = array(a, "knots", 5, any, 0), *cells = array(a, "loss_cells", any, any, 0);
+    Py_buffer *first = array(a, "first", any, 0, 0);
+    Py_ssize_t n = knots->shape[1], stride = cells->shape[1];
+    const double *knot = knots->buf;
+    Loss loss = {.knot = knot,
+                 .below = knot + n,
+                 .above = knot + 2 * n,
+                 .bend = knot + 3 * n,
+                 .kink = knot + 4 * n,
+                 .knots = n,
+                 .cells = cells->buf,
+                 .stride = stride,
+                 .pairs = (stride - 3) / 6,
+                 .first = first->buf,
+                 .bins = first->shape[0],
+                 .low = number(a, "low"),
+                 .per_bin = number(a, "per_bin"),
+                 .scale = number(a, "scale")};
+    if (!a->failed && loss.pairs < 2) {
+        a->failed = 1;
+        PyErr_SetString(PyExc_ValueError, "loss_cells has too few columns");
+    }
+    for (Py_ssize_t i = 0; !a->failed && i < n; i++) {
+        loss.kinks |= loss.kink[i] != 0.0;
+        loss.jumps |= loss.above[i] > loss.below[i];
+    }
+    return loss;
+}
+
+static Settings settings_of(Arguments *a)
+{
+    Py_buffer *fan = array(a, "fan", -1, 0, 0);
+    return (Settings){.fan = fan->buf,
+                      .fanned = fan->shape[0],
+                      .reach = number(a, "reach"),
+                      .flat = number(a, "flat"),
+                      .narrow = number(a, "narrow"),
+                      .aside = number(a, "aside"),
+                      .narrowest = number(a, "narrowest"),
+                      .slender = number(a, "slender"),
+                      .point = number(a, "point"),
+                      .patience = (int)number(a, "patience"),
+                      .close = (int)number(a, "close")};
+}
+
+static PyObject *python_averages(PyObject *self, PyObject *unnamed, PyObject *named)
+{
+    Arguments a = {.named = named};
+    Call c = call_of(&a);
+    c.V = given(&a, "V", c.rows, 0);
+    c.mean = given(&a, "mean", c.rows, 0);
+    c.deviation = given(&a, "deviation", c.rows, 0);
+    c.beta = given(&a, "beta", c.rows, 0);
+    c.e = written(&a, "e", c.rows, AVERAGES);
+    c.de = written(&a, "de", c.rows, AVERAGES * UNKNOWNS);
+    c.data_loss = written(&a, "data_loss", c.rows, 0);
+    c.y = number(&a, "y");
+    c.share = number(&a, "share");
+    c.with_loss = number(&a, "with_loss") != 0.0;
+    c.settings = settings_of(&a);
+    c.loss = loss_of(&a);
+    c.loss.settings = &c.settings;
+    if (a.failed)
         return done(&a, NULL);
-    Py_ssize_t rows = a.view[2].shape[0], n = a.view[7].shape[1], stride = a.view[8].shape[1];
-    if (!(fits(&a, 0, rows, AVERAGES) && fits(&a, 1, 6, rows) && fit_to_call(&a) &&
-          fits(&a, 7, 5, -1) && fits(&a, 8, -1, stride < 15 ? 15 : stride) && fits(&a, 9, -1, 1) &&
-          fits(&a, 10, 1, 6)))
-        return done(&a, NULL);
-    const double *knot = data(&a, 7), *numbers = data(&a, 10);
-    Call c = call_of(&a, 10);
-    c.loss = (Loss){.knot = knot,
-                    .below = knot + n,
-                    .above = knot + 2 * n,
-                    .bend = knot + 3 * n,
-                    .kink = knot + 4 * n,
-                    .knots = n,
-                    .cells = data(&a, 8),
-                    .stride = stride,
-                    .pairs = (stride - 3) / 6,
-                    .first = data(&a, 9),
-                    .bins = a.view[9].shape[0],
-                    .low = numbers[1],
-                    .per_bin = numbers[2],
-                    .scale = numbers[3]};
-    c.y = numbers[4];
-    c.with_loss = numbers[5] != 0.0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        c.loss.kinks |= c.loss.kink[i] != 0.0;
-        c.loss.jumps |= c.loss.above[i] > c.loss.below[i];
-    }
-    size_t cuts = (size_t)(FANNED + c.columns + 2 * n);
-    double *work = PyMem_RawMalloc((2 * cuts + 2 * (size_t)n) * sizeof(double));
+    size_t n = (size_t)c.loss.knots, cuts = (size_t)(c.settings.fanned + c.columns) + 2 * n;
+    double *work = PyMem_RawMalloc((2 * cuts + 2 * n) * sizeof(double));
     if (!work)
         return done(&a, PyErr_NoMemory());
     Py_BEGIN_ALLOW_THREADS;
@@ -251,39 +301,39 @@ static PyObject *python_averages(PyObject *self, PyObject *args)
     return done(&a, Py_NewRef(Py_None));
 }
 
-/* (out, field, edges, law, rule, its cells, their polynomials, numbers) */
-static PyObject *python_shares(PyObject *self, PyObject *args)
+static PyObject *python_shares(PyObject *self, PyObject *unnamed, PyObject *named)
 {
-    Arrays a;
-    if (!hold(&a, args, 8))
+    Arguments a = {.named = named};
+    Call c = call_of(&a);
+    if (a.failed)
         return done(&a, NULL);
-    Py_ssize_t rows = a.view[2].shape[0];
-    if (!(fits(&a, 0, 1, rows) && fits(&a, 1, 2, rows) && fit_to_call(&a) && fits(&a, 7, 1, 1)))
-        return done(&a, NULL);
-    Call c = call_of(&a, 7);
     Py_BEGIN_ALLOW_THREADS;
     shares(&c);
     Py_END_ALLOW_THREADS;
     return done(&a, Py_NewRef(Py_None));
 }
 
-/* (out, matrix, residual): whether all matrices are regular. A step that is not finite, or whose
-   matrix is not, is the residual. */
-static PyObject *python_newton_step(PyObject *self, PyObject *args)
+/* Whether all matrices are regular. A step that is not finite, or whose matrix is not, is the
+   residual. */
+static PyObject *python_newton_step(PyObject *self, PyObject *unnamed, PyObject *named)
 {
-    Arrays a;
-    if (!hold(&a, args, 3))
-        return done(&a, NULL);
-    Py_ssize_t rows = a.view[2].shape[0], n = a.view[2].shape[1];
-    if (!(fits(&a, 2, rows, n < LARGEST ? n : LARGEST) && fits(&a, 0, rows, n) &&
-          fits(&a, 1, rows, n * n)))
+    Arguments a = {.named = named};
+    Py_buffer *residuals = array(&a, "residual", -1, -1, 0);
+    Py_ssize_t rows = residuals->shape[0], n = residuals->shape[1];
+    const double *matrices = given(&a, "matrix", rows, n * n);
+    double *steps = written(&a, "step", rows, n);
+    if (!a.failed && n > LARGEST) {
+        a.failed = 1;
+        PyErr_Format(PyExc_ValueError, "residual has more than %d columns", LARGEST);
+    }
+    if (a.failed)
         return done(&a, NULL);
     size_t bytes = (size_t)n * sizeof(double);
     int regular = 1;
     for (Py_ssize_t row = 0; row < rows && regular; row++) {
-        double *step = data(&a, 0) + row * n, matrix[LARGEST * LARGEST];
-        const double *residual = data(&a, 2) + row * n;
-        memcpy(matrix, data(&a, 1) + row * n * n, (size_t)n * bytes);
+        double *step = steps + row * n, matrix[LARGEST * LARGEST];
+        const double *residual = (const double *)residuals->buf + row * n;
+        memcpy(matrix, matrices + row * n * n, (size_t)n * bytes);
         memcpy(step, residual, bytes);
         if (all_finite(matrix, n * n))
             regular = solved(matrix, step, (int)n);
@@ -293,28 +343,30 @@ static PyObject *python_newton_step(PyObject *self, PyObject *args)
     return done(&a, PyBool_FromLong(regular));
 }
 
-/* (out, t): density and distribution function, for the tests. */
-static PyObject *python_normal(PyObject *self, PyObject *args)
-{
-    Arrays a;
-    if (!hold(&a, args, 2))
-        return done(&a, NULL);
-    Py_ssize_t count = a.view[1].shape[1];
-    if (!(fits(&a, 0, 2, count) && fits(&a, 1, 1, -1)))
-        return done(&a, NULL);
-    normal_law(data(&a, 1), count, data(&a, 0));
-    return done(&a, Py_NewRef(Py_None));
-}
-
+#define BY_NAME(function) ((PyCFunction)(void (*)(void))(function)), METH_VARARGS | METH_KEYWORDS
 static PyMethodDef methods[] = {
-    {"averages", python_averages, METH_VARARGS, "Averages along the proximal curve of each point."},
-    {"shares", python_shares, METH_VARARGS, "The probability of a label over each point's panels."},
-    {"newton_step", python_newton_step, METH_VARARGS, "Solutions of small linear systems."},
-    {"normal", python_normal, METH_VARARGS, "The normal density and distribution function."},
+    {"averages", BY_NAME(python_averages), "Averages along the proximal curve of each point."},
+    {"shares", BY_NAME(python_shares), "The probability of a label over each point's panels."},
+    {"newton_step", BY_NAME(python_newton_step), "Solutions of small linear systems."},
     {NULL, NULL, 0, NULL},
 };
 
+/* The names behind the orders of averages and unknowns. */
+static int add_names(PyObject *module)
+{
+#define LETTER(name) "s"
+#define NAME(name) , #name
+    PyObject *averages = Py_BuildValue("(" ALL_AVERAGES(LETTER) ")" ALL_AVERAGES(NAME));
+    PyObject *unknowns = Py_BuildValue("(" ALL_UNKNOWNS(LETTER) ")" ALL_UNKNOWNS(NAME));
+    int failed = PyModule_AddObjectRef(module, "AVERAGES", averages) < 0 ||
+                 PyModule_AddObjectRef(module, "UNKNOWNS", unknowns) < 0;
+    Py_XDECREF(averages);
+    Py_XDECREF(unknowns);
+    return failed ? -1 : 0;
+}
+
 static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, add_names},
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
 #endif

@@ -1,19 +1,20 @@
 /* Gaussian averages along the proximal curve, in one pass over the nodes of each point.
 
    What proximal_curve.py and averages.py say in NumPy, and docs/theory.md derives: for the shortfall
-   u = mean - deviation xi of one label, with proximal point s, u = s + V rho'(s),
+   u = mean - deviation xi of one label, with proximal point s, u = s + V loss'(s),
 
-       h = rho'(s),    g = rho''/(1 + V rho''),    Z = sum_k w_k Phi((k xi - t_k)/sqrt(V0 + D_k)),
+       h = loss'(s),    g = loss''/(1 + V loss''),    Z = o + sum_j w_j Phi((slope xi - t_j)/sqrt(V0 + D_j)),
 
    and the fifteen sums, over dxi with the normal density, that the saddle point is made of. Losses
    are not known here by name: they come as polynomials on cells (see numerics/cells.py), label laws
    as weights, thresholds and variances, or each point's as polynomials on cells of the field (see
-   teachers/tables.py). A cell of NaN marks what no polynomial describes; the sums of a point that
+   teachers/tables.py). Constants of the quadrature are passed in by Python, which explains them. A cell of NaN marks what no polynomial describes; the sums of a point that
    needs it are NaN, and NumPy is asked instead. */
 
 #ifndef PROXIMAL_CURVE_H
 #define PROXIMAL_CURVE_H
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,31 +41,34 @@ typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 #define FOR_EACH_MACHINE
 #endif
 
-/* as in proximal_curve.py, where they are explained */
-#define REACH 9.0
-#define FLAT 1e-16
-#define NARROW 0.01
-#define ASIDE 0.1
-#define NARROWEST 1e-15
-#define SLENDER 1e-9
-#define POINT 1e-13
-#define ROUNDING 2.220446049250313e-16 /* of a field, as in losses/base.py */
-#define PATIENCE 4
-#define CLOSE 4
-static const double FAN[] = {-REACH, -4.5, -1.5, 0.0, 1.5, 4.5, REACH};
-
 enum {
-    FANNED = 7,
     LANES = 8,
-    CAPACITY = 256, /* nodes handled together, a multiple of LANES */
-    TOGETHER = 64,  /* nodes of a panel added together, at most */
-    CURVED = 6,     /* pairs of coefficients of the losses that bend */
-    POWERS = 12,    /* coefficients of a label law on a cell, */
-    OF_A_POWER = 4, /* and how many numbers each is: Z, Z', Z'' and none */
+    CAPACITY = 256,      /* nodes handled together, a multiple of LANES */
+    TOGETHER = 64,       /* nodes of a panel added together, at most */
+    POWERS = 12,         /* coefficients of a polynomial on a cell, checked in every call */
+    CURVED = POWERS / 2, /* pairs of them of a loss that bends */
+    OF_A_POWER = 4,      /* numbers per power of a label law: Z, Z', Z'' and none */
 };
-/* E[Z g], E[Z h^2], E[Z h], E[Z rho], E[Z], E[Z g xi], ...: in the order of averages.py */
-enum { E1, E2, E0, LOSS, NORM, GX, GXX, GH, GHX, GHH, E3, G1, G1X, G2, G1H, SUMS };
-enum { AVERAGES = 22 };
+/* E[Z g], E[Z h^2], E[Z h], E[Z loss], E[Z], E[Z g xi], ... */
+enum { SUM_G, SUM_HH, SUM_H, SUM_LOSS, SUM_NORM, GX, GXX, GH, GHX, GHH, SUM_H1, G1, G1X, G2, G1H, SUMS };
+
+/* The averages of a label, and the unknowns by which they are differentiated, in the order in which
+   Python has them: it compares these names with its own when the module is loaded. */
+#define ALL_AVERAGES(name) name(e1) name(e2) name(e3) name(e0)
+#define ALL_UNKNOWNS(name) name(log_V) name(log_Q) name(tilt) name(beta)
+#define AVERAGE(name) AVERAGE_##name,
+#define UNKNOWN(name) BY_##name,
+enum { ALL_AVERAGES(AVERAGE) AVERAGES };
+enum { ALL_UNKNOWNS(UNKNOWN) UNKNOWNS };
+
+/* How the curve is cut and how roots are sought: as in theory/labels_side/proximal_curve.py and
+   numerics/roots.py, where each is explained. */
+typedef struct {
+    const double *fan; /* edges of panels, in standard deviations */
+    ptrdiff_t fanned;
+    double reach, flat, narrow, aside, narrowest, slender, point;
+    int patience, close;
+} Settings;
 
 /* ------------------------------------------------------------------ the normal law */
 
@@ -119,8 +123,8 @@ INLINE double cumulative(double t, double phi)
 /* ------------------------------------------------------------------ the loss */
 
 /* Cells of stride numbers: right end, origin o, 1/unit, and coefficients in powers of t =
-   (s - o)/unit, by pairs of an even and an odd power: those of rho' and rho'' side by side, then
-   those of rho. Bins of equal width say in which cell to begin. */
+   (s - o)/unit, by pairs of an even and an odd power: those of loss' and loss'' side by side, then
+   those of the loss. Bins of equal width say in which cell to begin. */
 typedef struct {
     const double *cells, *first;
     ptrdiff_t stride, pairs, bins;
@@ -128,8 +132,9 @@ typedef struct {
     const double *knot, *below, *above, *bend, *kink;
     ptrdiff_t knots;
     int kinks;    /* whether there are kinks, which divide cells */
-    int jumps;    /* whether rho' jumps at some of them */
-    double scale; /* 0 if rho'' is constant between kinks */
+    int jumps;    /* whether loss' jumps at some of them */
+    double scale; /* 0 if loss'' is constant between kinks */
+    const Settings *settings;
 } Loss;
 
 INLINE double bin_of(const Loss *loss, double s)
@@ -156,10 +161,10 @@ INLINE const double *cell_of(const Loss *loss, double s)
 }
 
 typedef struct {
-    double h, curvature, rho;
+    double h, curvature, value;
 } Values;
 
-/* rho', rho'' and, if wanted, rho: even and odd powers are summed apart, four sums at once. */
+/* loss', loss'' and, if wanted, the loss: even and odd powers are summed apart, four sums at once. */
 INLINE void polynomials(const double *cell, int pairs, double s, int with_loss, Values *v)
 {
     const double *p = cell + 3, *q = p + 4 * pairs;
@@ -180,7 +185,7 @@ INLINE void polynomials(const double *cell, int pairs, double s, int with_loss, 
     }
     v->h = sums[0] + t * sums[1];
     v->curvature = sums[2] + t * sums[3];
-    v->rho = even + t * odd;
+    v->value = even + t * odd;
 }
 
 INLINE Values loss_on(const Loss *loss, const double *cell, double s, int with_loss)
@@ -228,11 +233,12 @@ INLINE double clip(double x, double low, double high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* The s in [low, high] with s + V rho'(s) = u, from a guess. */
+/* The s in [low, high] with s + V loss'(s) = u, from a guess. */
 INLINE double root(const Loss *loss, double u, double V, double low, double high, double s,
                    double tolerance)
 {
-    double close = fmax(tolerance, ROUNDING * fabs(u));
+    const Settings *set = loss->settings;
+    double close = fmax(tolerance, DBL_EPSILON * fabs(u));
     s = clip(s, low, high);
     uint64_t width = numbers(low, high);
     int seen_low = 0, seen_high = 0;
@@ -240,7 +246,7 @@ INLINE double root(const Loss *loss, double u, double V, double low, double high
         Values at = loss_at(loss, s, 0);
         double gap = u - s, push = V * at.h, bend = V * at.curvature;
         double value = push - gap, slope = 1.0 + bend;
-        if (bend > 1.0) { /* where rho' decays exponentially its logarithm is straight */
+        if (bend > 1.0) { /* where loss' decays exponentially its logarithm is straight */
             double ratio = push / gap, line = (ratio - 1.0) / log(ratio) * (1.0 + bend / ratio);
             slope = line > 0.0 ? line : slope;
         }
@@ -251,15 +257,15 @@ INLINE double root(const Loss *loss, double u, double V, double low, double high
         else
             high = s, seen_high = 1;
         uint64_t left = numbers(low, high);
-        int judged = turn % PATIENCE == 0, wide = judged && left > width / 2;
+        int judged = turn % set->patience == 0, wide = judged && left > width / 2;
         width = judged ? left : width;
         double step = value / slope, straight = s - step;
-        if (fabs(value) <= close || left <= CLOSE)
+        if (fabs(value) <= close || left <= (uint64_t)set->close)
             return straight >= low && straight <= high ? straight : s;
-        double beyond = copysign(0.5 * CLOSE * (nextafter(fabs(s), INFINITY) - fabs(s)), value);
+        double beyond = copysign(0.5 * set->close * (nextafter(fabs(s), INFINITY) - fabs(s)), value);
         double trial = clip(straight - (wide ? step + beyond : beyond), low, high);
         int known = (trial == low && seen_low) || (trial == high && seen_high);
-        if ((wide && turn % (2 * PATIENCE) == 0) || known || isnan(trial)) {
+        if ((wide && turn % (2 * set->patience) == 0) || known || isnan(trial)) {
             double mean = 0.5 * low + 0.5 * high;
             trial = turn % 3 && isfinite(mean) ? mean : halfway(low, high);
         }
@@ -273,7 +279,7 @@ INLINE double root(const Loss *loss, double u, double V, double low, double high
 typedef struct {
     const double *weight, *threshold, *variance; /* thresholds along the label */
     ptrdiff_t terms;
-    double offset;
+    double constant[3]; /* of Z, Z' and Z'' */
     const double *cells, *polynomials; /* of each cell: right end, middle, 1/half its width */
     ptrdiff_t count;
 } Law;
@@ -284,7 +290,7 @@ typedef struct {
 } Rule;
 
 typedef struct {
-    double V, mean, deviation, k;
+    double V, mean, deviation, slope;
     double *zeta, *s; /* cuts in increasing order, as (u - mean)/deviation and as s */
     ptrdiff_t cuts;
     double *enter, *leave; /* where u enters and leaves each knot, as zeta */
@@ -296,8 +302,8 @@ typedef struct {
 typedef struct {
     const Law *law;
     const double *polynomials; /* of the point's own law, if it has cells */
-    double k, V0;
-    double xi[CAPACITY], h[CAPACITY], mass[CAPACITY], bend[CAPACITY], rho[CAPACITY];
+    double slope, V0;
+    double xi[CAPACITY], h[CAPACITY], mass[CAPACITY], bend[CAPACITY], loss[CAPACITY];
     double sums[SUMS][LANES];
     ptrdiff_t count;
 } Nodes;
@@ -308,7 +314,7 @@ INLINE void law_on_cells(const Nodes *n, ptrdiff_t count, double *Z, double *Z1,
     const double *cell = n->law->cells;
     ptrdiff_t c = 0, last = n->law->count - 1;
     for (ptrdiff_t i = 0; i < count; i++) {
-        double x = n->k * n->xi[i], sums[OF_A_POWER] = {0.0, 0.0, 0.0, 0.0};
+        double x = n->slope * n->xi[i], sums[OF_A_POWER] = {0.0, 0.0, 0.0, 0.0};
         while (c < last && x > cell[3 * c]) /* nodes stand in order, almost */
             c++;
         while (c > 0 && x <= cell[3 * c - 3])
@@ -331,21 +337,22 @@ FOR_EACH_MACHINE static void add_up(Nodes *n)
     double Z[CAPACITY], Z1[CAPACITY], Z2[CAPACITY];
     for (; n->count % LANES; n->count++) {
         ptrdiff_t i = n->count;
-        n->xi[i] = n->h[i] = n->mass[i] = n->bend[i] = n->rho[i] = 0.0;
+        n->xi[i] = n->h[i] = n->mass[i] = n->bend[i] = n->loss[i] = 0.0;
     }
     ptrdiff_t blocks = n->count / LANES;
     for (ptrdiff_t i = 0; i < blocks * LANES; i++) {
         double phi = density(n->xi[i]);
         n->mass[i] *= phi;
         n->bend[i] *= phi;
-        Z[i] = law->offset;
-        Z1[i] = Z2[i] = 0.0;
+        Z[i] = law->constant[0];
+        Z1[i] = law->constant[1];
+        Z2[i] = law->constant[2];
     }
     for (ptrdiff_t j = 0; j < law->terms; j++) {
         double inverse = 1.0 / sqrt(n->V0 + law->variance[j]), weight = law->weight[j];
-        double threshold = law->threshold[j], steep = weight * inverse, k = n->k;
+        double threshold = law->threshold[j], steep = weight * inverse, slope = n->slope;
         for (ptrdiff_t i = 0; i < blocks * LANES; i++) {
-            double t = (k * n->xi[i] - threshold) * inverse, phi = density(t);
+            double t = (slope * n->xi[i] - threshold) * inverse, phi = density(t);
             Z[i] += weight * cumulative(t, phi);
             Z1[i] += steep * phi;
             Z2[i] -= inverse * t * (steep * phi);
@@ -358,17 +365,17 @@ FOR_EACH_MACHINE static void add_up(Nodes *n)
             ptrdiff_t i = block * LANES + l;
             double x = n->xi[i], h = n->h[i], m = n->mass[i], b = n->bend[i];
             double mZ = m * Z[i], bZ = b * Z[i], bZ1 = b * Z1[i];
-            n->sums[E1][l] += bZ;
-            n->sums[E2][l] += mZ * h * h;
-            n->sums[E0][l] += mZ * h;
-            n->sums[LOSS][l] += mZ * n->rho[i];
-            n->sums[NORM][l] += mZ;
+            n->sums[SUM_G][l] += bZ;
+            n->sums[SUM_HH][l] += mZ * h * h;
+            n->sums[SUM_H][l] += mZ * h;
+            n->sums[SUM_LOSS][l] += mZ * n->loss[i];
+            n->sums[SUM_NORM][l] += mZ;
             n->sums[GX][l] += bZ * x;
             n->sums[GXX][l] += bZ * x * x;
             n->sums[GH][l] += bZ * h;
             n->sums[GHX][l] += bZ * h * x;
             n->sums[GHH][l] += bZ * h * h;
-            n->sums[E3][l] += m * Z1[i] * h;
+            n->sums[SUM_H1][l] += m * Z1[i] * h;
             n->sums[G1][l] += bZ1;
             n->sums[G1X][l] += bZ1 * x;
             n->sums[G2][l] += b * Z2[i];
@@ -377,11 +384,11 @@ FOR_EACH_MACHINE static void add_up(Nodes *n)
     n->count = 0;
 }
 
-INLINE void begin(Nodes *n, const Law *law, ptrdiff_t row, double k, double V0)
+INLINE void begin(Nodes *n, const Law *law, ptrdiff_t row, double slope, double V0)
 {
     n->law = law;
     n->polynomials = law->polynomials + row * law->count * POWERS * OF_A_POWER;
-    n->k = k;
+    n->slope = slope;
     n->V0 = V0;
     n->count = 0;
     memset(n->sums, 0, sizeof n->sums);
@@ -394,14 +401,14 @@ INLINE void make_room(Nodes *n, ptrdiff_t nodes)
         add_up(n);
 }
 
-INLINE void add_node(Nodes *n, double xi, double h, double mass, double bend, double rho)
+INLINE void add_node(Nodes *n, double xi, double h, double mass, double bend, double loss)
 {
     ptrdiff_t i = n->count++;
     n->xi[i] = xi;
     n->h[i] = h;
     n->mass[i] = mass;
     n->bend[i] = bend;
-    n->rho[i] = rho;
+    n->loss[i] = loss;
 }
 
 /* ------------------------------------------------------------------ cuts of the curve */
@@ -411,7 +418,7 @@ INLINE double proximal(const Loss *loss, double u, double V, double tolerance, p
 {
     ptrdiff_t piece = *hint, last = loss->knots;
     while (piece < last && loss->knot[piece] + V * loss->below[piece] <= u)
-        piece++; /* the piece between knots piece - 1 and piece; rho' bounds the outer two */
+        piece++; /* the piece between knots piece - 1 and piece; loss' bounds the outer two */
     while (piece && !(loss->knot[piece - 1] + V * loss->below[piece - 1] <= u))
         piece--;
     *hint = piece;
@@ -475,26 +482,27 @@ INLINE void cut_at(Point *p, const Loss *loss, double zeta, double aside)
 /* Cut the curve at the fan, where the label law bends, and at the knots of the loss. */
 INLINE void cut_curve(Point *p, const Loss *loss, const double *marks, ptrdiff_t count)
 {
+    const Settings *set = loss->settings;
     p->cuts = 0;
-    for (int i = 0; i < FANNED; i++)
-        cut_at(p, loss, FAN[i], ASIDE);
-    double first = p->zeta[0], last = p->zeta[FANNED - 1];
+    for (ptrdiff_t i = 0; i < set->fanned; i++)
+        cut_at(p, loss, set->fan[i], set->aside);
+    double first = p->zeta[0], last = p->zeta[set->fanned - 1];
     double low = INFINITY, high = -INFINITY, gap = 1.0;
     for (ptrdiff_t i = 0; i < count; i++) {
-        low = fmin(low, -marks[i] / p->k);
-        high = fmax(high, -marks[i] / p->k);
+        low = fmin(low, -marks[i] / p->slope);
+        high = fmax(high, -marks[i] / p->slope);
         if (i)
-            gap = fmin(gap, fabs((marks[i] - marks[i - 1]) / p->k));
+            gap = fmin(gap, fabs((marks[i] - marks[i - 1]) / p->slope));
     }
-    if (high - low < 2.0 * REACH) /* else the law bends no more than the Gaussian does */
+    if (high - low < 2.0 * set->reach) /* else the law bends no more than the Gaussian does */
         for (ptrdiff_t i = 0; i < count; i++)
-            if (fabs(marks[i] / p->k) < REACH)
-                cut_at(p, loss, -marks[i] / p->k, ASIDE * gap);
+            if (fabs(marks[i] / p->slope) < set->reach)
+                cut_at(p, loss, -marks[i] / p->slope, set->aside * gap);
     for (ptrdiff_t i = 0; i < loss->knots; i++) {
         double V = p->V, knot = loss->knot[i], inverse = 1.0 / p->deviation;
         double enter = p->enter[i] = (knot + V * loss->below[i] - p->mean) * inverse;
         double leave = p->leave[i] = (knot + V * loss->above[i] - p->mean) * inverse;
-        int needed = loss->scale == 0.0 || loss->kink[i] || !((1.0 + V) * loss->bend[i] < FLAT);
+        int needed = loss->scale == 0.0 || loss->kink[i] || !((1.0 + V) * loss->bend[i] < set->flat);
         if (needed && enter > first && enter < last)
             cut(p, enter, knot);
         if (loss->above[i] > loss->below[i] && leave > first && leave < last)
@@ -519,8 +527,8 @@ INLINE void panel_on_kink(Nodes *n, const Point *p, const Loss *loss, const Rule
 {
     double V = p->V, start = p->zeta[at], width = p->zeta[at + 1] - start;
     double knot = loss->knot[kink], below = loss->below[kink], jump = loss->above[kink] - below;
-    double rho = loss_at(loss, knot, 1).rho, from = (p->mean - knot) / V, per = p->deviation / V;
-    if (!(V * jump > POINT * p->deviation))
+    double value = loss_at(loss, knot, 1).value, from = (p->mean - knot) / V, per = p->deviation / V;
+    if (!(V * jump > loss->settings->point * p->deviation))
         return; /* see point_mass */
     /* a kink that no cut divides: its width is known exactly, however narrow it is */
     int whole = width >= (1.0 - 1e-9) * (p->leave[kink] - p->enter[kink]);
@@ -528,7 +536,7 @@ INLINE void panel_on_kink(Nodes *n, const Point *p, const Loss *loss, const Rule
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double x = rule->x[i], zeta = start + width * x;
         double h = whole ? below + jump * x : from + per * zeta;
-        add_node(n, -zeta, h, mass * rule->w[i], bend * rule->w[i], rho);
+        add_node(n, -zeta, h, mass * rule->w[i], bend * rule->w[i], value);
     }
 }
 
@@ -536,36 +544,37 @@ INLINE void panel_on_kink(Nodes *n, const Point *p, const Loss *loss, const Rule
 INLINE void point_mass(Nodes *n, const Point *p, const Loss *loss, const Rule *rule, ptrdiff_t k)
 {
     double jump = loss->above[k] - loss->below[k], width = p->V * jump / p->deviation;
-    if (!(width > 0.0 && width <= POINT && fabs(p->enter[k]) < REACH))
+    const Settings *set = loss->settings;
+    if (!(width > 0.0 && width <= set->point && fabs(p->enter[k]) < set->reach))
         return;
-    double rho = loss_at(loss, loss->knot[k], 1).rho;
+    double value = loss_at(loss, loss->knot[k], 1).value;
     for (ptrdiff_t i = 0; i < rule->nodes; i++)
         add_node(n, -p->enter[k], loss->below[k] + jump * rule->x[i], width * rule->w[i],
-                 jump / p->deviation * rule->w[i], rho);
+                 jump / p->deviation * rule->w[i], value);
 }
 
-/* A panel between kinks that runs over s: du = (1 + V rho'') ds. In three loops, so that the first
+/* A panel between kinks that runs over s: du = (1 + V loss'') ds. In three loops, so that the first
    and the last are over vectors. */
 INLINE void panel_over_s(Nodes *n, const Point *p, const Loss *loss, const Rule *rule,
                          ptrdiff_t at, int with_loss)
 {
     double V = p->V, first = p->s[at], length = p->s[at + 1] - first;
     double inverse = 1.0 / p->deviation, step = length / p->deviation;
-    double s[TOGETHER], bin[TOGETHER], h[TOGETHER], curvature[TOGETHER], *rho = n->rho + n->count;
+    double s[TOGETHER], bin[TOGETHER], h[TOGETHER], curvature[TOGETHER], *value = n->loss + n->count;
     for (ptrdiff_t i = 0; i < rule->nodes; i++)
         s[i] = first + length * rule->x[i], bin[i] = bin_of(loss, s[i]);
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         Values v = loss_on(loss, cell_in(loss, bin[i], s[i]), s[i], with_loss);
         h[i] = v.h;
         curvature[i] = v.curvature;
-        rho[i] = v.rho;
+        value[i] = v.value;
     }
-    double *xi = n->xi + n->count, *slope = n->h + n->count;
+    double *xi = n->xi + n->count, *response = n->h + n->count;
     double *mass = n->mass + n->count, *bend = n->bend + n->count;
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double part = step * rule->w[i];
         xi[i] = (p->mean - s[i] - V * h[i]) * inverse;
-        slope[i] = h[i];
+        response[i] = h[i];
         bend[i] = part * curvature[i];
         mass[i] = part + V * (part * curvature[i]);
     }
@@ -583,7 +592,7 @@ INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule 
     double margin = fabs(high - low) + 1e-15 * fabs(high); /* the ends are known to rounding */
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
         double zeta = start + width * rule->x[i], u = p->mean + p->deviation * zeta;
-        double guess = first + length * rule->x[i], s = guess, close = 4.0 * ROUNDING * fabs(u);
+        double guess = first + length * rule->x[i], s = guess, close = 4.0 * DBL_EPSILON * fabs(u);
         Values v = loss_at(loss, s, 1);
         double value = V * v.h - (u - s);
         for (int turn = 0; turn < 2 && fabs(value) > close; turn++) {
@@ -596,7 +605,7 @@ INLINE void panel_over_u(Nodes *n, const Point *p, const Loss *loss, const Rule 
             v = loss_at(loss, s, 1);
         }
         double mass = width * rule->w[i], bend = mass * v.curvature / (1.0 + V * v.curvature);
-        add_node(n, -zeta, v.h, mass, bend, v.rho);
+        add_node(n, -zeta, v.h, mass, bend, v.value);
     }
 }
 
@@ -608,7 +617,7 @@ INLINE void panel_of_parabola(Nodes *n, const Point *p, const Loss *loss, const 
     double first = p->s[at], length = p->s[at + 1] - first;
     const double *cell = cell_of(loss, first + 0.5 * length), *q = cell + 3 + 4 * loss->pairs;
     double stretch = (1.0 + p->V * cell[5]) / p->deviation;
-    if (width < SLENDER && fabs(first) * stretch < fabs(start) && length > 0.0)
+    if (width < loss->settings->slender && fabs(first) * stretch < fabs(start) && length > 0.0)
         width = length * stretch; /* s is more exact */
     double bend = width * cell[5] / (1.0 + p->V * cell[5]);
     for (ptrdiff_t i = 0; i < rule->nodes; i++) {
@@ -621,9 +630,10 @@ INLINE void panel_of_parabola(Nodes *n, const Point *p, const Loss *loss, const 
 /* Nodes along the proximal curve. */
 INLINE void nodes_of(Nodes *n, const Point *p, const Loss *loss, const Rule *rule, int with_loss)
 {
+    const Settings *set = loss->settings;
     for (ptrdiff_t at = 0; at + 1 < p->cuts; at++) {
         double width = p->zeta[at + 1] - p->zeta[at], length = p->s[at + 1] - p->s[at];
-        if (!(width > NARROWEST * fabs(p->zeta[at + 1]) || length > 0.0))
+        if (!(width > set->narrowest * fabs(p->zeta[at + 1]) || length > 0.0))
             continue;
         ptrdiff_t kink = kink_of(p, loss, p->zeta[at] + 0.5 * width);
         make_room(n, rule->nodes);
@@ -631,7 +641,7 @@ INLINE void nodes_of(Nodes *n, const Point *p, const Loss *loss, const Rule *rul
             panel_on_kink(n, p, loss, rule, at, kink);
         else if (loss->scale == 0.0)
             panel_of_parabola(n, p, loss, rule, at);
-        else if (length < NARROW * loss->scale)
+        else if (length < set->narrow * loss->scale)
             panel_over_u(n, p, loss, rule, at);
         else if (with_loss)
             panel_over_s(n, p, loss, rule, at, 1);
@@ -655,28 +665,48 @@ static void total(Nodes *n, double *out)
     }
 }
 
-/* e1, e2, e3, e0 and their derivatives by log V, log Q, a and beta, as in averages.py; then the
-   loss and the norm. */
-INLINE void assemble(const Point *p, const double *sum, double y, double beta, double *out)
+/* The averages and their derivatives at one point, as in averages.py. */
+INLINE void assemble(const Point *p, const double *sum, double y, double beta, double *e, double *de)
 {
-    double V = p->V, sd = p->deviation, k = p->k, e1 = sum[E1];
-    double by_beta[4] = {y * (sum[GX] - k * sum[G1]), -2.0 * y * sd * sum[GH], -y * sd * sum[G1],
-                         -sd * e1};
-    double by_V[4] = {(sum[GHX] - k * sum[G1H]) / sd, -2.0 * sum[GHH], -sum[G1H], -y * sum[GH]};
-    double by_Q[4] = {sum[GXX] - e1 - k * sum[G1X], -2.0 * sd * sum[GHX], -sd * sum[G1X],
-                      -y * sd * sum[GX]};
-    double by_a[4] = {sum[G1X] - k * sum[G2], -2.0 * sd * sum[G1H], -sd * sum[G2],
-                      -y * sd * sum[G1]};
-    double e[4] = {e1, sum[E2], sum[E3], y * sum[E0]};
-    for (int i = 0; i < 4; i++) {
-        out[i] = e[i];
-        out[4 + 4 * i] = V * by_V[i];
-        out[5 + 4 * i] = 0.5 * by_Q[i] + 0.5 * beta * by_beta[i];
-        out[6 + 4 * i] = by_a[i];
-        out[7 + 4 * i] = by_beta[i];
+    double V = p->V, sd = p->deviation, slope = p->slope;
+    double of[AVERAGES] = {
+        [AVERAGE_e1] = sum[SUM_G],
+        [AVERAGE_e2] = sum[SUM_HH],
+        [AVERAGE_e3] = sum[SUM_H1],
+        [AVERAGE_e0] = y * sum[SUM_H],
+    };
+    double by_V[AVERAGES] = {
+        [AVERAGE_e1] = (sum[GHX] - slope * sum[G1H]) / sd,
+        [AVERAGE_e2] = -2.0 * sum[GHH],
+        [AVERAGE_e3] = -sum[G1H],
+        [AVERAGE_e0] = -y * sum[GH],
+    };
+    double by_Q[AVERAGES] = {
+        [AVERAGE_e1] = sum[GXX] - sum[SUM_G] - slope * sum[G1X],
+        [AVERAGE_e2] = -2.0 * sd * sum[GHX],
+        [AVERAGE_e3] = -sd * sum[G1X],
+        [AVERAGE_e0] = -y * sd * sum[GX],
+    };
+    double by_tilt[AVERAGES] = {
+        [AVERAGE_e1] = sum[G1X] - slope * sum[G2],
+        [AVERAGE_e2] = -2.0 * sd * sum[G1H],
+        [AVERAGE_e3] = -sd * sum[G2],
+        [AVERAGE_e0] = -y * sd * sum[G1],
+    };
+    double by_beta[AVERAGES] = {
+        [AVERAGE_e1] = y * (sum[GX] - slope * sum[G1]),
+        [AVERAGE_e2] = -2.0 * y * sd * sum[GH],
+        [AVERAGE_e3] = -y * sd * sum[G1],
+        [AVERAGE_e0] = -sd * sum[SUM_G],
+    };
+    for (int i = 0; i < AVERAGES; i++) {
+        double *by = de + i * UNKNOWNS;
+        e[i] = of[i];
+        by[BY_log_V] = V * by_V[i];
+        by[BY_log_Q] = 0.5 * by_Q[i] + 0.5 * beta * by_beta[i];
+        by[BY_tilt] = by_tilt[i];
+        by[BY_beta] = by_beta[i];
     }
-    out[20] = sum[LOSS];
-    out[21] = sum[NORM];
 }
 
 #endif

@@ -10,6 +10,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task, sampled
+from hiddenmanifold.compiled import CompiledLoss
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.roots import increasing_root
@@ -18,8 +19,6 @@ ROUNDING = np.finfo(float).eps
 """Relative accuracy to which a field is known."""
 STEP = 1e-4
 """Step of the differences that check derivatives, in units of the length over which they bend."""
-Compiled = tuple[Array, Array, Array, float, float, float]
-"""Knots (5, knots), the table and bins of `cells`, where the bins begin, how dense, and scale."""
 
 
 class Loss:
@@ -135,7 +134,7 @@ class Loss:
         return low, 0.0 if abs(high) < tolerance else high
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledLoss:
         """The loss as compiled code knows it."""
         try:
             hash(self)
@@ -196,13 +195,15 @@ class Loss:
 
 
 @lru_cache(maxsize=8)
-def compiled(loss: Loss) -> Compiled:
+def compiled(loss: Loss) -> CompiledLoss:
     """A loss as compiled code knows it: its knots, and polynomials on cells."""
     rest = next((end for end in loss.rest[::-1] if np.isfinite(end)), 0.0)
     functions = loss.derivative, loss.second_derivative, loss.value
     found = cells(functions, loss.kinks, loss.scale, rest)
     knots = np.array([*loss.knots, np.isin(loss.knots[0], loss.kinks)])
-    return knots, found.table, found.first, found.low, found.per_bin, loss.scale or 0.0
+    return CompiledLoss(
+        knots, found.table, found.first[:, 0], found.low, found.per_bin, loss.scale or 0.0
+    )
 
 
 def check_loss(loss: Loss) -> None:

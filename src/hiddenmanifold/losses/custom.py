@@ -9,8 +9,9 @@ from typing import Literal
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_kinks, check_scale
+from hiddenmanifold.compiled import CompiledLoss
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses.base import Compiled, Loss, check_loss, compiled
+from hiddenmanifold.losses.base import Loss, check_loss, compiled
 
 _SIGNS = {"margin": -1.0, "residual": 1.0}
 
@@ -70,7 +71,7 @@ class Custom(Loss):
         return f"{self.of} {self.sign * s + 0.0:.4g}"
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledLoss:
         return compiled.__wrapped__(self)  # the same functions may mean something else by now
 
     @property

@@ -26,6 +26,12 @@ def gauss_legendre(order: int, halvings: int) -> tuple[Array, Array]:
     return nodes, weights
 
 
+@lru_cache(maxsize=32)
+def stacked_rule(order: int, halvings: int) -> Array:
+    """The nodes and weights of `gauss_legendre`, as compiled code takes them: (2, nodes)."""
+    return np.array(gauss_legendre(order, halvings))
+
+
 def sum_by_row(panel_sums: Array, row: Integers, rows: int) -> Array:
     """Add up the last axis of per-panel sums into their rows (`row` ascending)."""
     total = np.zeros((*panel_sums.shape[:-1], rows))

@@ -6,11 +6,13 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 """
 
 from hiddenmanifold.teachers.base import (
+    CERTAIN,
     BinaryTeacher,
-    Compiled,
+    CompiledRows,
+    ConstantLaw,
+    LabelLaw,
     Law,
     Linear,
-    Probits,
     Teacher,
     binary,
     real,
@@ -20,15 +22,17 @@ from hiddenmanifold.teachers.mixture import Mixture
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
 
 __all__ = [
+    "CERTAIN",
     "BinaryTeacher",
-    "Compiled",
+    "CompiledRows",
+    "ConstantLaw",
     "Custom",
+    "LabelLaw",
     "Law",
     "Linear",
     "Logistic",
     "Mixture",
     "ProbitSum",
-    "Probits",
     "Sign",
     "Steps",
     "Teacher",

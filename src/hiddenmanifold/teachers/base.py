@@ -5,19 +5,54 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 
-from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import EXTREME, Task, check_number, check_scale
+from hiddenmanifold.compiled import CompiledLaw
 
 Law = tuple[Array, Array, Array]
-Probits = tuple[float, Array]
-"""Offset, and weights, thresholds along the label and variances (3, terms): a sum of probits."""
-Compiled = tuple[Integers | slice, compiled.Law]
+CompiledRows = tuple[Integers | slice, CompiledLaw]
 """Some points, and their label law as compiled code takes it."""
+
+
+class LabelLaw(Protocol):
+    r"""The weight :math:`Z_y(x)` of a label given the mean x of a field along it."""
+
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
+        """The law and its first two derivatives in `x`, at means and variances that broadcast."""
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        """Values of `x` where the law bends, shape (points, landmarks)."""
+
+    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
+        """The law at each variance, for compiled code; what is left out is left to NumPy."""
+
+
+@dataclass(frozen=True)
+class ConstantLaw:
+    """A law that is the same at any field, with derivatives that need not be its own."""
+
+    constant: tuple[float, float, float]
+
+    def label_law(self, y: int, x: Array, V0: Array) -> Law:
+        """The law and its first two derivatives."""
+        Z, Z1, Z2 = (np.full_like(x, value) for value in self.constant)
+        return Z, Z1, Z2
+
+    def landmarks(self, y: int, V0: Array) -> Array:
+        """Nowhere does it bend."""
+        return np.empty((len(V0), 0))
+
+    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
+        """The law, for compiled code."""
+        yield slice(None), CompiledLaw(self.constant)
+
+
+CERTAIN = ConstantLaw((1.0, 0.0, 0.0))
+"""The law of real labels, which are known by their residual: one, everywhere."""
 
 
 class Teacher:
@@ -83,8 +118,8 @@ class BinaryTeacher(Teacher):
     """Base of the rules with labels ±1."""
 
     task: ClassVar[Task] = Task.CLASSIFICATION
-    spared: int = 0
-    """How many halvings of panels to do without, because each value of the label law is costly."""
+    skipped_levels: int = 0
+    """How many of the finest quadratures to do without: each value of the label law is costly."""
 
     probability: Callable[[Array], Array]
 
@@ -124,14 +159,14 @@ class BinaryTeacher(Teacher):
         """
         raise NotImplementedError
 
-    def probits(self, y: int) -> Probits | None:
+    def probits(self, y: int) -> CompiledLaw | None:
         """The probability of a label as a sum of probits, or None if it is none."""
         return None
 
-    def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
+    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
         """The label law at each variance, for compiled code; what is left out is left to NumPy."""
         if (probits := self.probits(y)) is not None:
-            yield slice(None), compiled.Law(*probits)
+            yield slice(None), probits
 
     def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array | None:
         r"""Probability of the label and a standardised prediction below the cut along it.
@@ -150,7 +185,7 @@ class BinaryTeacher(Teacher):
         return 1.0
 
     @cached_property
-    def at_rest(self) -> tuple[float, float, float]:
+    def label_marginals(self) -> tuple[float, float, float]:
         """P(+), P(-) and the slope of P(+) in the field's mean, when nothing is known of it."""
         x, V0 = np.zeros(1), np.array([self.rho])
         (plus, slope, _), (minus, *_) = (self.label_law(y, x, V0) for y in (1, -1))

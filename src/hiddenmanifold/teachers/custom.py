@@ -13,7 +13,7 @@ from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import check_kinks, check_scale, sampled
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.numerics.panels import Panels, fanned, refine
-from hiddenmanifold.teachers.base import BinaryTeacher, Compiled, Law
+from hiddenmanifold.teachers.base import BinaryTeacher, CompiledRows, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
 from hiddenmanifold.teachers.tables import LawTable
 
@@ -98,7 +98,7 @@ class Custom(BinaryTeacher):
         return (len(self._cuts) + 1) * ORDER << self.halvings
 
     @property
-    def spared(self) -> int:  # type: ignore[override]
+    def skipped_levels(self) -> int:  # type: ignore[override]
         return (self._nodes // AFFORDABLE).bit_length()
 
     @property
@@ -162,10 +162,10 @@ class Custom(BinaryTeacher):
     @cached_property
     def _tables(self) -> dict[int, LawTable]:
         """The law of each label."""
-        shares = zip((1, -1), self.at_rest, strict=False)
+        shares = zip((1, -1), self.label_marginals, strict=False)
         return {y: LawTable(partial(self.label_law, y), self.rho, share) for y, share in shares}
 
-    def compiled(self, y: int, V0: Array) -> Iterator[Compiled]:
+    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
         return self._tables[y].at(V0) if self._nodes <= TABULATED else iter(())
 
     def _law(self, y: int, x: Array, V0: Array) -> Array:
@@ -199,11 +199,11 @@ class Custom(BinaryTeacher):
             total = panels.sum((p if y > 0 else 1.0 - p) * under)
             return total, 1e-11 * total
 
-        return refine(share, k.shape, range(FINEST - self.spared))
+        return refine(share, k.shape, range(FINEST - self.skipped_levels))
 
     @cached_property
-    def at_rest(self) -> tuple[float, float, float]:
-        plus, minus, slope = super().at_rest
+    def label_marginals(self) -> tuple[float, float, float]:
+        plus, minus, slope = super().label_marginals
         even = abs(slope) * np.sqrt(self.rho) <= 1e-14 * plus  # what is left of it is rounding
         return plus, minus, 0.0 if even else slope
 

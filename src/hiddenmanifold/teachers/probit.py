@@ -10,9 +10,10 @@ import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import EXTREME, check_kinks, check_number, check_scale
+from hiddenmanifold.compiled import CompiledLaw
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
-from hiddenmanifold.teachers.base import BinaryTeacher, Law, Probits
+from hiddenmanifold.teachers.base import BinaryTeacher, Law
 
 # Z is resolved by panels of 4.5 widths; a mixture of widths needs a longer, geometric ladder
 LADDER = np.array([-36.0, -18.0, -9.0, -4.5, 0.0, 4.5, 9.0, 18.0, 36.0])
@@ -47,24 +48,26 @@ class ProbitSum(BinaryTeacher):
         return bool(np.all(thresholds == 0) and np.isclose(2 * offset + weights.sum(), 1.0))
 
     @cached_property
-    def _probits(self) -> dict[int, Probits]:
+    def _probits(self) -> dict[int, CompiledLaw]:
         offset, weights, thresholds, variances = self._terms
         offsets = {1: offset, -1: 1.0 - offset - float(weights.sum())}
-        return {y: (offsets[y], np.array([weights, y * thresholds, variances])) for y in offsets}
+        return {
+            y: CompiledLaw((offset, 0.0, 0.0), np.array([weights, y * thresholds, variances]))
+            for y, offset in offsets.items()
+        }
 
-    def probits(self, y: int) -> Probits:
+    def probits(self, y: int) -> CompiledLaw:
         return self._probits[y]
 
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
-        offset, terms = self.probits(y)
-        laws = []
-        for weight, threshold, variance in terms.T:
+        probits, laws = self.probits(y), []
+        for weight, threshold, variance in probits.terms.T:
             inverse = 1.0 / np.sqrt(V0 + variance)
             t = (x - threshold) * inverse
             slope = (weight * inverse) * normal_density(t)
             laws.append((weight * scipy.special.ndtr(t), slope, -inverse * t * slope))
         Z, Z1, Z2 = (reduce(np.add, terms) for terms in zip(*laws, strict=True))
-        return Z + offset, Z1, Z2
+        return Z + probits.constant[0], Z1, Z2
 
     def error_without_bias(self, k: Array, V0: Array) -> Array | None:
         if not self.symmetric:

@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.compiled import CompiledLaw
 from hiddenmanifold.numerics.cells import POWERS
-from hiddenmanifold.teachers.base import Compiled, Law
+from hiddenmanifold.teachers.base import CompiledRows, Law
 
 VARIANCES = 24
 """Variances between which a level interpolates."""
@@ -57,7 +57,7 @@ class LawTable:
     def __reduce__(self) -> tuple[object, ...]:  # levels are soon made, and long to send
         return LawTable, (self.law, self.rho, self.share)
 
-    def at(self, V0: Array) -> Iterator[Compiled]:
+    def at(self, V0: Array) -> Iterator[CompiledRows]:
         """Some points, and the law at their variances; those that no level covers are left out."""
         with np.errstate(all="ignore"):
             depth = np.log(self.rho / V0) / np.log(RATIO)
@@ -69,7 +69,7 @@ class LawTable:
             rows = np.flatnonzero(levels == level)
             for some in np.split(rows, range(BLOCK, len(rows), BLOCK)):
                 shares = _interpolating(2.0 * (depth[some] - level) - 1.0)
-                yield some, compiled.Law(cells=cells, polynomials=shares @ nodal)
+                yield some, CompiledLaw(cells=cells, polynomials=shares @ nodal)
 
 
 @lru_cache

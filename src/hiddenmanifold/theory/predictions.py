@@ -8,15 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
-from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import Status
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.features_side import overlaps, spectral_arguments
-from hiddenmanifold.theory.labels_side.channel import BinaryChannel, Channel, LinearChannel
-from hiddenmanifold.theory.labels_side.square_loss import SquareBinaryChannel, SquareLinearChannel
-from hiddenmanifold.theory.labels_side.two_classes import MixtureChannel, SquareMixtureChannel
+from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.limits import parts
 from hiddenmanifold.theory.points import HUGE, Points
 from hiddenmanifold.theory.scores.distribution import CONSTANT, Observed, observe
@@ -32,14 +29,7 @@ DIGITS = 1e9
 
 def channel_of(model: Model) -> Channel:
     """The channel of a model: closed form for the square loss, panels otherwise."""
-    kind: type[Channel]
-    if model.task is Task.REGRESSION:
-        kind = SquareLinearChannel if model.loss.quadratic else LinearChannel
-    elif model.teacher.displaces:
-        kind = SquareMixtureChannel if model.loss.quadratic else MixtureChannel
-    else:
-        kind = SquareBinaryChannel if model.loss.quadratic else BinaryChannel
-    return kind.of(model.teacher, model.loss, model.free_intercept)
+    return Channel.of(model.teacher, model.loss, model.free_intercept)
 
 
 @dataclass(frozen=True)
@@ -150,7 +140,7 @@ def _quantities(solved: Solved, request: Request) -> Columns:
     problem = solved.problem
     points, channel, features = problem.points, problem.channel, problem.features
     with np.errstate(all="ignore"):
-        at = spectral_arguments(points, solved.e, channel.teacher.rho)
+        at = spectral_arguments(points, solved.e, channel.rho)
         o = overlaps(features, at)
         found = {
             **channel.errors(solved.x, o),

@@ -29,7 +29,7 @@ SETTLED = 1e-11
 
 def panel_cuts(teacher: BinaryTeacher, y: int, k: Array, V0: Array) -> Array:
     """Panel boundaries of each row along the label y, in deviations k of its field."""
-    fan = FAR if min(teacher.at_rest[:2]) < RARE else WIDE
+    fan = FAR if min(teacher.label_marginals[:2]) < RARE else WIDE
     with np.errstate(all="ignore"):
         return fanned(fan, teacher.landmarks(y, V0) / k[:, None])
 

@@ -20,7 +20,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.numerics.panels import Panels
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.theory.bayes.best_guess import BLOCK, least_error, panel_cuts, rounding
-from hiddenmanifold.theory.labels_side.channel import COLLAPSED
+from hiddenmanifold.theory.labels_side.labels import COLLAPSED
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 
 STEP = 0.25
@@ -192,7 +192,7 @@ class ClassLabels(Labels):
         return Information(np.log(V0), -q / self.rho, np.zeros_like(ell))
 
     def negentropy(self, ell: Array) -> Array:
-        plus, minus, _ = self.teacher.at_rest
+        plus, minus, _ = self.teacher.label_marginals
         entropy = float(special.entr(plus) + special.entr(minus))
         return self.moments(ell)[0] / 2 - entropy
 
@@ -211,7 +211,7 @@ class BinaryLabels(Labels):
 
     @property
     def at_rest(self) -> float:
-        plus, minus, slope = self.teacher.at_rest
+        plus, minus, slope = self.teacher.label_marginals
         return sum(slope**2 / Z for Z in (plus, minus) if Z > 0)
 
     def highest(self, log_ratio: Array) -> Array:

@@ -1,151 +1,173 @@
-r"""Gaussian averages along the proximal curve of one label, compiled or on arrays of nodes.
+r"""Gaussian averages along the proximal curve of one branch, compiled or on arrays of nodes.
 
-A row of the result is an average over the field with the weight :math:`Z` of the label, or with one
-of its derivatives :math:`Z', Z''`, of `h` and :math:`g = \partial_u h`, and powers of the
-standardised field :math:`\xi`.
+Each is an average over the standardised field :math:`\xi` with the weight :math:`Z` of the label,
+or with one of its derivatives :math:`Z', Z''`, of `h` and :math:`g = \partial_u h`, and powers of
+:math:`\xi`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.compiled import AVERAGES, UNKNOWNS
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import gauss_legendre, sum_by_row
+from hiddenmanifold.numerics.panels import stacked_rule, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import BinaryTeacher, Compiled, Law
-from hiddenmanifold.theory.labels_side.proximal_curve import REACH, RULES, Field, proximal_curve
+from hiddenmanifold.teachers import LabelLaw
+from hiddenmanifold.theory.labels_side.proximal_curve import (
+    COMPILED_SETTINGS,
+    REACH,
+    RULES,
+    Field,
+    proximal_curve,
+)
 
 BLOCK = 512
 """Points whose nodes are handled together, so that the arrays of nodes stay in the cache."""
 
 
 @dataclass(frozen=True)
-class Label:
-    """A label ``y`` of a rule; ``V0`` (rows,) is the variance left to the teacher's field."""
+class ChannelAverages:
+    """Averages over labels and fields at a batch of points.
 
-    teacher: BinaryTeacher
-    y: int
-    V0: Array
+    Attributes
+    ----------
+    e : array (points, 4)
+        :math:`e_1, e_2, e_3, e_0`.
+    de : array (points, 4, unknowns)
+        Their derivatives with respect to the unknowns.
+    data_loss : array (points,)
+        Mean loss of the training samples, without the penalty; NaN unless asked for.
+    norm : array (points,)
+        Sum of the probabilities of all labels and fields, on the same nodes: 1 if nothing is lost.
+    """
 
-    def __getitem__(self, rows: Integers | slice) -> Label:
-        return Label(self.teacher, self.y, self.V0[rows])
+    e: Array
+    de: Array
+    data_loss: Array
+    norm: Array
 
-    @property
-    def marks(self) -> Array:
-        """Where the law bends."""
-        return self.teacher.landmarks(self.y, self.V0)
+    @classmethod
+    def unknown(cls, points: int) -> ChannelAverages:
+        """Averages that are yet to be found: NaN."""
+        shapes = (len(AVERAGES),), (len(AVERAGES), len(UNKNOWNS)), (), ()
+        return cls(*(np.full((points, *shape), np.nan) for shape in shapes))
 
-    def compiled(self) -> Iterator[Compiled]:
-        """The law of some rows at a time, as compiled code takes it."""
-        return self.teacher.compiled(self.y, self.V0)
+    def put(self, rows: Integers | slice, found: ChannelAverages) -> None:
+        """Write the averages of some rows, in place."""
+        for mine, theirs in zip(vars(self).values(), vars(found).values(), strict=True):
+            mine[rows] = theirs
 
-    def law(self, t: Array, row: Integers) -> Law:
-        """The label law at fields t (panels, nodes) of some rows, and its derivatives."""
-        return self.teacher.label_law(self.y, t, self.V0[row, None])
-
-
-@dataclass(frozen=True)
-class RealLabel:
-    """What stands for the label if labels are real: Z = 1, everywhere."""
-
-    V0: Array
-    y: ClassVar[int] = 1
-
-    def __getitem__(self, rows: Integers | slice) -> RealLabel:
-        return RealLabel(self.V0[rows])
-
-    @property
-    def marks(self) -> Array:
-        """Where the law bends: nowhere."""
-        return np.empty((len(self.V0), 0))
-
-    def compiled(self) -> Iterator[Compiled]:
-        """One, for compiled code."""
-        yield slice(None), compiled.Law(1.0)
-
-    def law(self, t: Array, row: Integers) -> Law:
-        """One, and no derivatives."""
-        return np.ones_like(t), np.zeros_like(t), np.zeros_like(t)
-
-
-class ClassLabel(RealLabel):
-    """A class that displaces its samples: its law, exponential in the field, moves their mean."""
-
-    def law(self, t: Array, row: Integers) -> Law:
-        """One, in units of the law itself, which is its own derivative."""
-        return np.ones_like(t), np.ones_like(t), np.ones_like(t)
+    def add(self, others: Sequence[ChannelAverages]) -> ChannelAverages:
+        """Add further averages, in place."""
+        for other in others:
+            for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
+                np.add(mine, theirs, out=mine)
+        return self
 
 
 @dataclass(frozen=True)
 class Branch:
-    """One label of a channel at a batch of points: what its averages are made of.
+    r"""One label of a channel at a batch of rows, and the convex function that it is fitted by.
 
     Parameters
     ----------
     y : int
         The label.
     share : float
-        What the averages count.
-    field, label : Field, Label or RealLabel
-        Law of the shortfall, and of the label given the field.
+        How much its averages count.
+    law : LabelLaw
+        The weight :math:`Z` of the label along the field.
+    field : Field
+        Law of the shortfall, and of the field along which the label law runs.
     margin : array (rows,)
         The shortfall of a prediction that is the intercept alone.
-    slope, mean : arrays (rows,)
-        The teacher's field along the label is normal around slope (ξ + mean), of variance V0.
+    slope, displacement : arrays (rows,)
+        The teacher's field along the label is normal around slope (ξ + displacement), of variance
+        V0.
     """
 
     y: int
     share: float
+    law: LabelLaw
     field: Field
-    label: Label | RealLabel
     margin: Array
     slope: Array
-    mean: Array
+    displacement: Array
+
+    def __getitem__(self, rows: Integers) -> Branch:
+        return replace(
+            self,
+            field=self.field[rows],
+            margin=self.margin[rows],
+            slope=self.slope[rows],
+            displacement=self.displacement[rows],
+        )
+
+    @property
+    def breaks(self) -> Array:
+        """Cuts, in deviations of the shortfall, where the law bends more than the Gaussian."""
+        marks = self.law.landmarks(self.y, self.field.V0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            cuts = -marks / self.field.slope[:, None]
+        sharp = np.ptp(cuts, axis=1, keepdims=True) < REACH * 2 if cuts.size else True
+        cuts = np.where(sharp & np.isfinite(cuts), cuts, REACH)
+        return cuts[:, (np.abs(cuts) < REACH).any(0)]
+
+    def averages(self, loss: Loss, level: int, with_loss: bool) -> ChannelAverages:
+        """Averages of the branch, times its share, on a level of quadrature.
+
+        Columns are in the orders of `compiled`; the derivative by the tilt lacks its factor
+        V0/sqrt(rho).
+        """
+        found = None
+        if compiled.engine() == "compiled":
+            found = self._compiled(loss, level, with_loss)
+        if found is None:
+            found = ChannelAverages.unknown(len(self.field.V))
+        lost = np.flatnonzero(np.isnan(found.e[:, compiled.E1]))
+        if lost.size:  # the loss or the law is no polynomial there
+            lost = lost[self.field[lost].finite]
+            for first in range(0, len(lost), BLOCK):
+                rows = lost[first : first + BLOCK]
+                found.put(rows, on_nodes(loss, self[rows], level, with_loss))
+        return found
+
+    def _compiled(self, loss: Loss, level: int, with_loss: bool) -> ChannelAverages | None:
+        """The averages by compiled code, NaN where it has none; None if it has none anywhere."""
+        field, y = self.field, self.y
+        rule, marks = stacked_rule(*RULES[level]), self.law.landmarks(y, field.V0)
+        found = None
+        for some, law in self.law.compiled(y, field.V0):
+            part = ChannelAverages(
+                *compiled.averages(
+                    loss.compiled,
+                    law,
+                    {name: values[some] for name, values in vars(field).items()},
+                    COMPILED_SETTINGS,
+                    edges=marks[some],
+                    rule=rule,
+                    y=y,
+                    share=self.share,
+                    with_loss=with_loss,
+                )
+            )
+            if isinstance(some, slice):  # of all rows: nothing is moved
+                return part
+            found = found or ChannelAverages.unknown(len(field.V))
+            found.put(some, part)
+        return found
 
 
-def label_averages(
-    loss: Loss, field: Field, label: Label | RealLabel, level: int, with_loss: bool
-) -> Array:
-    """Averages (rows, 22) of one label on a level of quadrature.
-
-    These are e1, e2, e3 and e0, their derivatives (4, 4) by (log V, log Q, a, beta), of which that
-    by `a` is left without its factor V0/sqrt(rho), the data loss (NaN unless asked for) and the
-    norm.
-    """
-    law_of_u = np.array([field.V, field.mean, field.deviation, field.k, label.V0, field.beta])
-    parts: list[tuple[Integers | slice, Array]] = []
-    if compiled.engine() == "compiled":
-        rule, marks = np.array(gauss_legendre(*RULES[level])), label.marks
-        for some, law in label.compiled():
-            given = law_of_u[:, some], marks[some], law, rule, loss.compiled
-            parts.append((some, compiled.averages(*given, y=label.y, with_loss=with_loss)))
-    if len(parts) == 1 and isinstance(parts[0][0], slice):  # of all rows: nothing is moved
-        found = parts[0][1]
-    else:
-        found = np.full((len(field.V), compiled.AVERAGES), np.nan)
-        for some, part in parts:
-            found[some] = part
-    # where the loss or the law is no polynomial
-    lost = np.flatnonzero(np.isnan(found[:, 0]) & np.isfinite(law_of_u.sum(0)))
-    for first in range(0, len(lost), BLOCK):
-        rows = lost[first : first + BLOCK]
-        found[rows] = on_nodes(loss, field[rows], label[rows], level, with_loss)
-    if not with_loss:
-        found[:, 20] = np.nan
-    return found
-
-
-def on_nodes(
-    loss: Loss, field: Field, label: Label | RealLabel, level: int, with_loss: bool
-) -> Array:
-    """The averages of `label_averages` on arrays of nodes."""
-    curve = proximal_curve(loss, field, breaks(label.marks, field.k), level)
+def on_nodes(loss: Loss, branch: Branch, level: int, with_loss: bool) -> ChannelAverages:
+    """The averages of `Branch.averages` on arrays of nodes."""
+    y, field = branch.y, branch.field
+    curve = proximal_curve(loss, field, branch.breaks, level)
     row, h, xi = curve.row, curve.h, curve.xi
     density = normal_density(xi)
     mass, bend = curve.mass * density, curve.bend * density
@@ -154,7 +176,7 @@ def on_nodes(
         product: Array = np.einsum("ij,ij->i", left, right)
         return product
 
-    Z, Z1, Z2 = label.law(field.k[row, None] * xi, row)
+    Z, Z1, Z2 = branch.law.label_law(y, field.slope[row, None] * xi, field.V0[row, None])
     mass_Z, bend_Z, bend_Z1 = mass * Z, bend * Z, bend * Z1
     mass_Zh, bend_Zh, bend_Zx = mass_Z * h, bend_Z * h, bend_Z * xi
     sums = np.array(
@@ -176,22 +198,22 @@ def on_nodes(
             dot(bend_Z1, h),
         ]
     )
-    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = sum_by_row(
-        sums, row, len(field.V)
+    e1, e2, e0, data_loss, norm, gx, gxx, gh, ghx, ghh, e3, g1, g1x, g2, g1h = (
+        branch.share * sum_by_row(sums, row, len(field.V))
     )
-    y, V, sd, k = label.y, field.V, field.deviation, field.k
+    V, sd, k = field.V, field.deviation, field.slope
     to_V = V * np.array([(ghx - k * g1h) / sd, -2 * ghh, -g1h, -y * gh])
     to_Q = 0.5 * np.array([gxx - e1 - k * g1x, -2 * sd * ghx, -sd * g1x, -y * sd * gx])
-    to_a = np.array([g1x - k * g2, -2 * sd * g1h, -sd * g2, -y * sd * g1])
+    to_tilt = np.array([g1x - k * g2, -2 * sd * g1h, -sd * g2, -y * sd * g1])
     to_beta = y * np.array([gx - k * g1, -2 * sd * gh, -sd * g1, -y * sd * e1])
-    de = np.stack([to_V, to_Q + 0.5 * field.beta * to_beta, to_a, to_beta], axis=1)
-    return np.stack([e1, e2, e3, y * e0, *de.reshape(16, -1), data_loss, norm], axis=1)
-
-
-def breaks(marks: Array, k: Array) -> Array:
-    """Cuts, in deviations of the shortfall, where the label law bends more than the Gaussian."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        cuts = -marks / k[:, None]
-    sharp = np.ptp(cuts, axis=1, keepdims=True) < REACH * 2 if cuts.size else True
-    cuts = np.where(sharp & np.isfinite(cuts), cuts, REACH)
-    return cuts[:, (np.abs(cuts) < REACH).any(0)]
+    by_unknown = {
+        "log_V": to_V,
+        "log_Q": to_Q + 0.5 * field.beta * to_beta,
+        "tilt": to_tilt,
+        "beta": to_beta,
+    }
+    e = {"e1": e1, "e2": e2, "e3": e3, "e0": y * e0}
+    de = np.stack([by_unknown[name] for name in UNKNOWNS], axis=1)  # (averages, unknowns, rows)
+    return ChannelAverages(
+        np.stack([e[name] for name in AVERAGES], axis=1), np.moveaxis(de, -1, 0), data_loss, norm
+    )

@@ -13,7 +13,7 @@ def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
     """Constant prediction of least expected loss, the intercept at Q = 0."""
     from scipy import optimize  # slow to import, and few models need it
 
-    plus, minus, _ = teacher.at_rest
+    plus, minus, _ = teacher.label_marginals
     anchor = loss.anchor
 
     def slope(b: float, side: float) -> float:

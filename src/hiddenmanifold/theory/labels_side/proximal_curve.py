@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers, Rows
+from hiddenmanifold.arrays import Array, Booleans, Integers, Rows
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import gauss_legendre
+from hiddenmanifold.numerics.roots import CLOSE, PATIENCE
 
 RULES = ((8, 0), (12, 0), (15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
 """Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
@@ -37,21 +38,45 @@ SLENDER = 1e-9
 """Panels narrower than this, in standard deviations, are as wide as s says if it is more exact."""
 POINT = 1e-13
 """Kinks narrower than this, in standard deviations, are points that carry a mass."""
+COMPILED_SETTINGS = {
+    "fan": np.array([-REACH, *FAN, REACH]),
+    "reach": REACH,
+    "flat": FLAT,
+    "narrow": NARROW,
+    "aside": ASIDE,
+    "narrowest": NARROWEST,
+    "slender": SLENDER,
+    "point": POINT,
+    "patience": PATIENCE,
+    "close": CLOSE,
+}
+"""The constants above and those of the search for roots, under the names of compiled code."""
 
 
 @dataclass(frozen=True)
 class Field(Rows):
     r"""Law of the shortfall :math:`u = \text{mean} - \text{deviation}\,\xi` of one label.
 
-    ``V`` is the width of the proximal map, ``k`` the slope of the teacher's field in units of the
-    deviation, and ``beta`` the intercept in the same units; arrays (rows,).
+    ``V`` is the width of the proximal map. Given ξ the teacher's field has the mean ``slope`` ξ and
+    the variance ``V0``; ``beta`` is the intercept in units of the deviation. Arrays (rows,).
     """
 
     V: Array
     mean: Array
     deviation: Array
-    k: Array
+    slope: Array
+    V0: Array
     beta: Array
+
+    @property
+    def finite(self) -> Booleans:
+        """Rows in which every number is finite."""
+        total: Array = sum(vars(self).values())
+        return np.isfinite(total)
+
+    def around(self, mean: Array) -> Field:
+        """The same field with another mean of the shortfall."""
+        return Field(self.V, mean, self.deviation, self.slope, self.V0, self.beta)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 r"""What can be said of predictions beyond their errors: the law of scores and labels, observed.
 
 Along its label a new prediction is :math:`y f = y b + \sqrt Q\,\xi`, and the label has probability
-:math:`Z_y(k\xi)` (`teachers`). Every observable is an integral over that law, on panels that are
-halved until it settles; where it does not, it is NaN.
+:math:`Z_y(x)` (`teachers`) where the teacher's field is x = slope ξ on average. Every observable is
+an integral over that law, on panels that are halved until it settles; where it does not, it is NaN.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import Panels, fanned, refine, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import Teacher, binary
+from hiddenmanifold.teachers import CERTAIN, LabelLaw, Teacher, binary
 from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
 from hiddenmanifold.theory.points import HUGE
-from hiddenmanifold.theory.scores.errors_of_labels import FINEST, misclassified
+from hiddenmanifold.theory.scores.errors_of_labels import FINEST, Predictions, misclassified
 
 ORDER = 20
 """Gauss–Legendre nodes of a panel."""
@@ -31,7 +31,7 @@ FAR = (-38.0, -20.0, -REACH, *FAN, REACH, 20.0, 38.0)
 SETTLED = 1e-11
 """Relative change under halving at which an observable is known."""
 CONSTANT = 1e-48
-"""A prediction that varies less than this is constant (see `channel.COLLAPSED`)."""
+"""A prediction that varies less than this is constant (see `labels.COLLAPSED`)."""
 BLOCK = 256
 """Points whose nodes are handled together."""
 
@@ -44,7 +44,7 @@ class Scores:
     r"""Law of predictions and labels at each point, on new and on training samples.
 
     Real labels are known by their residual, :math:`y - f = -b - \sqrt Q\,\xi`, in which
-    `deviation` is its own and k plays no role.
+    `deviation` is its own and the slope plays no role.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class Scores:
         The loss whose proximal map, of width `V`, training samples obey: another in some limits.
     scale : float
         The predictions are this times those of the fitted loss.
-    V, deviation, intercept, k, V0 : arrays (points,)
-        Of the fitted loss; `k` and `V0` are slope and variance of the teacher's field given ξ.
+    V, deviation, intercept, slope, V0 : arrays (points,)
+        The `Predictions` of the fitted loss.
     """
 
     teacher: Teacher
@@ -65,18 +65,18 @@ class Scores:
     V: Array
     deviation: Array
     intercept: Array
-    k: Array
+    slope: Array
     V0: Array
 
     @classmethod
-    def of(cls, teacher: Teacher, loss: Loss, **law: Array) -> Scores:
+    def of(cls, teacher: Teacher, loss: Loss, at: Predictions) -> Scores:
         """The law of a loss's own predictions; one that is constant tells nothing of the field."""
-        constant = law["deviation"] < CONSTANT
-        k, V0 = np.where(constant, 0.0, law["k"]), np.where(constant, teacher.rho, law["V0"])
-        return cls(teacher, loss, loss, 1.0, **{**law, "k": k, "V0": V0})
+        constant = at.deviation < CONSTANT
+        slope, V0 = np.where(constant, 0.0, at.slope), np.where(constant, teacher.rho, at.V0)
+        return cls(teacher, loss, loss, 1.0, at.V, at.deviation, at.intercept, slope, V0)
 
     def __getitem__(self, some: slice | Integers | Booleans) -> Scores:
-        arrays = ("V", "deviation", "intercept", "k", "V0")
+        arrays = ("V", "deviation", "intercept", "slope", "V0")
         return replace(self, **{name: getattr(self, name)[some] for name in arrays})
 
     def __len__(self) -> int:
@@ -100,18 +100,19 @@ class Scores:
         alike = binary(self.teacher).symmetric and not np.any(self.intercept)
         return ((1, 2.0),) if alike else ((1, 1.0), (-1, 1.0))
 
+    @property
+    def label_law(self) -> LabelLaw:
+        """The law of a label given the teacher's field."""
+        return CERTAIN if self.teacher.task is Task.REGRESSION else binary(self.teacher)
+
     def marks(self, y: int) -> Array:
         """Values of ξ along the label y where its law bends."""
-        if self.teacher.task is Task.REGRESSION:
-            return np.empty((len(self), 0))
-        return binary(self.teacher).landmarks(y, self.V0) / self.k[:, None]
+        return self.label_law.landmarks(y, self.V0) / self.slope[:, None]
 
     def law(self, y: int, panels: Panels, sign: int = 1) -> Array:
         """Probability of the label y at the nodes, which run along it (against it if -1)."""
-        if self.teacher.task is Task.REGRESSION:
-            return np.ones_like(panels.nodes)
         at = panels.row[:, None]
-        return binary(self.teacher).label_law(y, sign * self.k[at] * panels.nodes, self.V0[at])[0]
+        return self.label_law.label_law(y, sign * self.slope[at] * panels.nodes, self.V0[at])[0]
 
     def averages(
         self, loss: Loss, halvings: int, *functions: Callable[[Array], Array]
@@ -221,4 +222,4 @@ class MarginLaw:
             short = np.array([np.nextafter(anchor - margin, -np.inf)])
             field -= scores.V * float(scores.fitted.derivative(short)[0])
         cuts = {y: (field - y * scores.intercept) / scores.deviation for y in (1, -1)}
-        return misclassified(binary(scores.teacher), scores.k, scores.V0, cuts)
+        return misclassified(binary(scores.teacher), scores.slope, scores.V0, cuts)

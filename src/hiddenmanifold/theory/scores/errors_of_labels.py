@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import Panels, fanned, gauss_legendre
+from hiddenmanifold.numerics.panels import Panels, fanned, stacked_rule
 from hiddenmanifold.teachers import BinaryTeacher
 from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
 
@@ -15,6 +17,28 @@ FINEST = 9
 """How often panels are halved, at most, until an integral over them settles."""
 ORDER = 20
 """Gauss–Legendre nodes of a panel."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The law of predictions at a batch of points, arrays (points,).
+
+    Attributes
+    ----------
+    V : array
+        Width of the proximal map that training samples obey.
+    deviation, intercept : arrays
+        Standard deviation of the prediction (of the residual, for real labels), and its mean.
+    slope, V0 : arrays
+        The teacher's field given the standardised prediction ξ has the mean slope ξ and the
+        variance V0.
+    """
+
+    V: Array
+    deviation: Array
+    intercept: Array
+    slope: Array
+    V0: Array
 
 
 def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array]) -> Array:
@@ -48,10 +72,9 @@ def _share(teacher: BinaryTeacher, y: int, cut: Array, k: Array, V0: Array) -> A
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0) / k[:, None])
     edges = np.clip(edges, low, high)
-    probits = teacher.probits(y)
-    if probits is not None and compiled.engine() == "compiled":
-        law, rule = compiled.Law(*probits), np.array(gauss_legendre(ORDER, 0))
-        return compiled.shares(np.array([k, V0]), edges, law, rule)
+    law = teacher.probits(y)
+    if law is not None and compiled.engine() == "compiled":
+        return compiled.shares(law, k, V0, edges, stacked_rule(ORDER, 0))
     panels = Panels.between(edges, (ORDER, 0))
     at = panels.row[:, None]
     return panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
@@ -68,24 +91,16 @@ def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array) -> Arra
     return misclassified(teacher, k, V0, {1: -bias, -1: bias})
 
 
-def training_error(
-    teacher: BinaryTeacher,
-    loss: Loss,
-    *,
-    V: Array,
-    deviation: Array,
-    k: Array,
-    V0: Array,
-    intercept: Array,
-) -> Array:
+def training_error(teacher: BinaryTeacher, loss: Loss, at: Predictions) -> Array:
     """Fraction of training samples with a proximal margin below zero, and half of those at it."""
     found = []
-    for slope in loss.slopes_at_zero:
-        push = V * float(slope)
-        if teacher.symmetric and not np.any(intercept):
-            found.append(2 * misclassified(teacher, k, V0, {1: -push / deviation}))
+    for steepness in loss.slopes_at_zero:
+        push = at.V * float(steepness)
+        if teacher.symmetric and not np.any(at.intercept):
+            cuts = {1: -push / at.deviation}
+            found.append(2 * misclassified(teacher, at.slope, at.V0, cuts))
         else:
-            cuts = {y: (-push - y * intercept) / deviation for y in (1, -1)}
-            found.append(misclassified(teacher, k, V0, cuts))
+            cuts = {y: (-push - y * at.intercept) / at.deviation for y in (1, -1)}
+            found.append(misclassified(teacher, at.slope, at.V0, cuts))
     share: Array = np.mean(found, axis=0)
     return share

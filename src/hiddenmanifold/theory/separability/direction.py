@@ -197,7 +197,7 @@ class _Average:
 
     def _edges(self, y: int, t0: Array, t: Array, k: Array, V0: Array) -> Array:
         """Panel boundaries: of the normal law, and where the label law or the average bends."""
-        far = min(self.teacher.at_rest[:2]) < RARE or self.teacher.displaces
+        far = min(self.teacher.label_marginals[:2]) < RARE or self.teacher.displaces
         reach = (26 if far else 6) * PANEL
         fan = np.arange(-reach, reach + 0.5 * PANEL, PANEL)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -211,7 +211,7 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
     points = len(average.chi)
     t0, t = np.zeros((2, points))
     if average.free:  # what balances the labels if nothing is seen
-        plus, minus, _ = average.teacher.at_rest
+        plus, minus, _ = average.teacher.label_marginals
         t0 += scipy.special.ndtri(minus) if plus > minus else -scipy.special.ndtri(plus)
     found, status = np.full((11, points), np.nan), np.full(points, int(Status.QUADRATURE))
 

@@ -35,7 +35,7 @@ from hiddenmanifold.numerics.newton import EPSILON, largest
 from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.theory.features_side import spectral_arguments
-from hiddenmanifold.theory.labels_side.averages import BLOCK, breaks
+from hiddenmanifold.theory.labels_side.averages import BLOCK
 from hiddenmanifold.theory.labels_side.proximal_curve import proximal_curve
 from hiddenmanifold.theory.points import Points
 
@@ -143,7 +143,7 @@ class Complements:
 
         Each is there as it is solved elsewhere and for what is left; at a solution all hold.
         """
-        rho, alpha, rank = self.channel.teacher.rho, self.points.alpha, self.rank
+        rho, alpha, rank = self.channel.rho, self.points.alpha, self.rank
         e1, e2, e3, e0, spread, field, along, _ = sums.T
         at = spectral_arguments(self.points, sums[:, :3], rho)
         s, V = self.features.sums(at.k, at.gamma), np.exp(x[:, 0])
@@ -161,7 +161,7 @@ class Complements:
             equation(alpha * spread + deficit, s.left + surplus, rank_size),
         ]
         if self.channel.overlap_unknowns == 2:
-            unseen = self.channel.teacher.noise + rho * s.T02
+            unseen = self.channel.labels.teacher.noise + rho * s.T02
             found += [
                 equation(np.exp(x[:, 1]), unseen + at.noise * s.D20),
                 equation(shrunk - along / e1, unseen, sizes[:, ALONG] / e1),
@@ -213,15 +213,15 @@ def _sums(channel: Channel, x: Array, level: int) -> tuple[Array, Array]:
 
 def _on_nodes(channel: Channel, branch: Branch, level: int) -> Array:
     """The averages of one label, and then the sums of their absolute terms (2 columns, rows)."""
-    field, label, loss = branch.field, branch.label, channel.loss
-    curve = proximal_curve(loss, field, breaks(label.marks, field.k), level, REACH)
+    field, loss = branch.field, channel.loss
+    curve = proximal_curve(loss, field, branch.breaks, level, REACH)
     row, h, xi = curve.row, curve.h, curve.xi
     density = normal_density(xi)
     mass, bend = curve.mass * density, curve.bend * density
-    margin, k, mean, V0 = (
-        a[row, None] for a in (branch.margin, branch.slope, branch.mean, label.V0)
+    margin, slope, displacement, V0 = (
+        a[row, None] for a in (branch.margin, branch.slope, branch.displacement, field.V0)
     )
-    Z, Z1, _ = label.law(field.k[row, None] * xi, row)
+    Z, Z1, _ = branch.law.label_law(branch.y, field.slope[row, None] * xi, V0)
     weight = mass * h
     terms = np.array(
         [
@@ -230,7 +230,7 @@ def _on_nodes(channel: Channel, branch: Branch, level: int) -> Array:
             weight * Z1,
             branch.y * weight * Z,
             mass * curve.slope * Z,
-            weight * (k * (xi + mean) * Z + V0 * Z1),
+            weight * (slope * (xi + displacement) * Z + V0 * Z1),
             weight * Z * (margin - curve.s),
             mass * Z * loss.value(curve.s),
         ]

@@ -9,7 +9,8 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.features import Features
 from hiddenmanifold.theory.features_side import Overlaps, overlaps, spectral_arguments
-from hiddenmanifold.theory.labels_side.channel import Channel, ChannelAverages
+from hiddenmanifold.theory.labels_side.averages import ChannelAverages
+from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.solver.settings import STANDARD, Effort, Tolerances
 
@@ -36,9 +37,7 @@ class SaddlePoint:
 
     def overlaps(self, e: Array, index: Integers | slice = slice(None)) -> Overlaps:
         """The overlaps that follow from channel averages of the points `index`."""
-        return overlaps(
-            self.features, spectral_arguments(self.points[index], e, self.channel.teacher.rho)
-        )
+        return overlaps(self.features, spectral_arguments(self.points[index], e, self.channel.rho))
 
     def turn(
         self, x: Array, index: Integers | slice, level: int = 0, with_loss: bool = False

@@ -9,7 +9,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.numerics.newton import EPSILON, Solution, largest, magnified, newton_step
-from hiddenmanifold.theory.labels_side.channel import COLLAPSED
+from hiddenmanifold.theory.labels_side.labels import COLLAPSED
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 from hiddenmanifold.theory.solver.certificate import Certificate, polish
 from hiddenmanifold.theory.solver.complements import Complements, Refined
@@ -91,7 +91,7 @@ def certified(problem: SaddlePoint, found: Solution, settled: Booleans | None = 
 
     good = solved.residual <= START_TOLERANCE
     above = np.zeros_like(good) if settled is None else good & settled
-    finest = max(3, len(RULES) - 1 - problem.channel.spared)
+    finest = max(3, len(RULES) - 1 - problem.channel.skipped_levels)
     first, second = np.flatnonzero(good & ~above), np.flatnonzero(above)
     polish(solved, first, turn, problem.tolerances, finest=finest, settled=second)
     _condition(solved)

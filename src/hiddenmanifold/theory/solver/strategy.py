@@ -159,7 +159,7 @@ def _continuation(problem: SaddlePoint) -> Solution:
 
     start = problem.at(points.standing_in(np.exp(easy)))
     found = _newton(start, _first_turn(start), FINER, 2 * most)
-    longest = problem.effort.longest_walk >> problem.channel.spared
+    longest = problem.effort.longest_walk // problem.channel.cost
     return followed(found, easy - goal, at, longest, START_TOLERANCE)
 
 
