@@ -11,6 +11,7 @@ from hiddenmanifold import plotting
 from hiddenmanifold.plotting import curves
 from hiddenmanifold.plotting.style import COLOURS, mathematical
 from hiddenmanifold.plotting.words import caption
+from hiddenmanifold.results.schema import model_attributes
 
 MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
 RATIO = [0.5, 0.8, 1.1, 1.4, 1.7, 2.0]  # enough for a line
@@ -309,9 +310,9 @@ def test_distributions_of_margins_have_linear_axes():
 def test_of_samples_needed_their_number_is_drawn():
     coordinates = {"p_over_d": RATIO, "target_error": [0.2, 0.1]}
     number = np.arange(12.0).reshape(6, 2) + 1
-    meaning = {"long_name": "fewest samples"}
-    ds = grid(np.ones((6, 2)), **coordinates).assign(n_over_d=(tuple(coordinates), number, meaning))
-    (axis,) = plotting.plot(ds).axes
+    role = {"role": "answer"}
+    ds = grid(np.ones((6, 2)), **coordinates).assign(n_over_d=(tuple(coordinates), number, role))
+    (axis,) = plotting.plot(ds.assign_attrs(kind="samples_needed")).axes
     np.testing.assert_array_equal(lines_of(axis)[1].get_ydata(), number[:, 1])
     assert axis.get_ylabel() == "needed, $n/d$"
     texts = [text.get_text() for text in axis.get_legend().get_texts()]
@@ -394,7 +395,7 @@ def test_a_dataset_is_left_as_it_was(prediction):
     ids=["parameters", "long"],
 )
 def test_a_model_is_told_in_few_words(model, words):
-    assert " ".join(caption({"model": repr(model)}).split()) == words
+    assert " ".join(caption(model_attributes(model)).split()) == words
 
 
 def test_a_dataset_that_does_not_know_its_model_is_drawn_without_it():

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
 from hiddenmanifold.api import compare
+from hiddenmanifold.api.predict import predicted
 from hiddenmanifold.errors import Status
 from hiddenmanifold.results.datasets import ACCEPTED
 from hiddenmanifold.simulation import experiment
@@ -344,15 +345,15 @@ RECOVERED = {"training_loss", "generalisation_error", "clean_error"}
 
 
 def test_compare_sees_differences_far_below_the_labels(monkeypatch):
-    def off(model, **arguments):
-        return hm.predict(model, **arguments).assign(training_loss=lambda ds: 0 * ds.q_w + 1e-9)
+    def off(*arguments):
+        return predicted(*arguments).assign(training_loss=lambda ds: 0 * ds.q_w + 1e-9)
 
     model = hm.Model(activation="tanh", projection="gaussian", teacher="linear", loss="square")
     arguments = {"n_over_d": 1.0, "p_over_d": 4.0, "regularisation": 1e-12, "d": 20, "seeds": 4}
     right = hm.compare(model, **arguments)
     assert float(right.training_loss) < 1e-11
     assert abs(float(right.training_loss_z)) < 5
-    monkeypatch.setattr(compare, "predict", off)
+    monkeypatch.setattr(compare, "predicted", off)
     assert float(hm.compare(model, **arguments).training_loss_z) < -100
     corner, one = model.with_loss("absolute"), xr.DataArray(1.0)  # rounding is not squared there
     assert 1e-14 < float(compare._rounding(corner, "training_loss", one)) < 1e-12
@@ -703,14 +704,14 @@ def test_compare_has_the_intercept_where_it_is_free():
 
 
 def test_compare_keeps_the_simulation_where_the_theory_fails(monkeypatch):
-    def failing(*args, **options):
-        theory = hm.predict(*args, **options)
+    def failing(*arguments):
+        theory = predicted(*arguments)
         theory["status"][..., 0] = Status.MAX_ITERATIONS
         for name in compare.COMPARED:
             theory[name][..., 0] = np.nan
         return theory
 
-    monkeypatch.setattr(compare, "predict", failing)
+    monkeypatch.setattr(compare, "predicted", failing)
     point = {**POINT, "regularisation": [0.1, 1.0]}
     out = hm.compare(LOGISTIC, **point, **SMALL)
     assert np.isfinite(out.q_w).all()

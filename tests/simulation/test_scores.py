@@ -1,5 +1,7 @@
 """What is measured of scores, against scikit-learn, scipy and frequencies."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -24,19 +26,19 @@ def drawn(rows=2000, seed=0, *, Q=2.5, M=0.9, mean=0.4, **more):
     nu, z = rng.standard_normal((2, rows))
     f = mean + M * nu + np.sqrt(Q - M**2) * z
     y = np.where(rng.random(rows) < expit(2.0 * (nu + 0.3)), 1.0, -1.0)
-    return Scored(model(**more), f, y, intercept=mean, Q=Q, M=M)
+    return Scored(model(**more), f, y, f, y, intercept=mean, Q=Q, M=M)
 
 
 def test_auc_is_that_of_sklearn_ties_included():
     scored = drawn()
     assert test_scores.auc(scored) == pytest.approx(roc_auc_score(scored.y, scored.f), rel=1e-13)
-    rounded = Scored(scored.model, scored.f.round(), scored.y, 0.4, 2.5, 0.9)
+    rounded = replace(scored, f=scored.f.round())
     assert test_scores.auc(rounded) == pytest.approx(
         roc_auc_score(scored.y, scored.f.round()), rel=1e-13
     )
-    constant = Scored(scored.model, np.ones_like(scored.f), scored.y, 1.0, 0.0, 0.0)
+    constant = replace(scored, f=np.ones_like(scored.f), intercept=1.0, Q=0.0, M=0.0)
     assert test_scores.auc(constant) == 0.5
-    alone = Scored(scored.model, scored.f, np.ones_like(scored.y), 0.4, 2.5, 0.9)
+    alone = replace(scored, y=np.ones_like(scored.y))
     assert np.isnan(test_scores.auc(alone))
 
 
@@ -47,7 +49,7 @@ def test_loss_is_that_of_sklearn():
     hinge = drawn(loss="hinge")
     expected = np.maximum(0.0, 1.0 - hinge.y * hinge.f).mean()
     assert test_scores.test_loss(hinge) == pytest.approx(expected, rel=1e-13)
-    linear = Scored(model("square", "linear"), scored.f, scored.y, 0.0, 1.0, 0.5)
+    linear = replace(scored, model=model("square", "linear"))
     expected = 0.5 * np.mean((scored.y - scored.f) ** 2)
     assert test_scores.test_loss(linear) == pytest.approx(expected, rel=1e-13)
 
@@ -64,9 +66,9 @@ def test_temperature_minimises_the_log_loss():
 
 def test_temperature_of_scores_that_mislead_or_separate():
     scored = drawn()
-    misled = Scored(scored.model, -scored.f, scored.y, -0.4, 2.5, -0.9)
+    misled = replace(scored, f=-scored.f, intercept=-0.4, M=-0.9)
     assert test_scores.best_temperature(misled) == np.inf
-    certain = Scored(scored.model, scored.y * np.abs(scored.f), scored.y, 0.4, 2.5, 0.9)
+    certain = replace(scored, f=scored.y * np.abs(scored.f))
     assert test_scores.best_temperature(certain) == 0.0
 
 
@@ -80,7 +82,8 @@ def test_calibration_error_is_the_distance_from_frequencies():
 
 
 def test_calibration_error_of_a_constant():
-    constant = Scored(model(), np.full(50, 0.7), np.ones(50), 0.7, 0.0, 0.0)
+    same = (np.full(50, 0.7), np.ones(50))
+    constant = Scored(model(), *same, *same, 0.7, 0.0, 0.0)
     plus = (drawn(rows=400_000).y > 0).mean()
     assert test_scores.calibration_error(constant) == pytest.approx(
         abs(expit(0.7) - plus), abs=0.003

@@ -287,10 +287,10 @@ def test_margins_of_training_samples_are_proximal_points(name, teacher):
     (loss, pull), teacher, V = PULL[name], TEACHERS[teacher], 0.8
     scores = scores_of(teacher, loss, V=V)
     for m in (-1.3, 0.0, 0.4, 1.0 - 1e-12, 1.0, 2.2):
-        new, trained = MarginLaw(m, training=False), MarginLaw(m, training=True)
+        new, trained = (MarginLaw((m, 9.0), training=t)(scores)[:, 0] for t in (False, True))
         for i, point in enumerate(POINTS):
             joint = Joint(teacher, *point)
-            for found, field in ((new(scores)[i], m), (trained(scores)[i], m - V * pull(m))):
+            for found, field in ((new[i], m), (trained[i], m - V * pull(m))):
                 expected = sum(
                     joint.weight @ (joint.law[y] * ndtr((field - y * joint.given) / joint.rest))
                     for y in (1, -1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
+from hiddenmanifold.api.grid import Grid
+from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Workers
+from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.bayes import fixed_points
 from hiddenmanifold.theory.solver.settings import STANDARD
 
@@ -18,25 +18,10 @@ SOURCE = {
     "method": "replica-symmetric posterior of the Gaussian-equivalent model, F and the rule known",
     "objective": "none: the least error of any predictor, for a teacher drawn from N(0, rho I)",
 }
-MEANINGS = {
-    "generalisation_error": "least test error against new labels drawn by the same noisy rule",
-    "clean_error": "least test error against the noiseless rule",
-    "residual": "change of log(q/(rho - q)), q the overlap, under one more turn of the equations",
-    "quadrature_error": "estimated relative error of q and rho - q left by the quadrature",
-    "conditioning_error": "estimated relative error of q and rho - q left by rounding",
-}
 
 
-@with_ratios
-def bayes_optimal(
-    model: Model,
-    *,
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
-) -> xr.Dataset:
+@with_options(Theory)
+def bayes_optimal(model: Model, **options: Unpack[Theory]) -> xr.Dataset:
     """The least error of any predictor on a model's Gaussian-equivalent data, as n, p, d → ∞.
 
     It is the error of someone who knows F, the label rule and the law N(0, ρI) of the teacher's
@@ -81,7 +66,7 @@ def bayes_optimal(
     >>> ds.generalisation_error.values.round(4)
     array([0.2285, 0.1299])
     """
-    pool, grid = Workers(workers, executor, progress), Grid.of(model, ratios, on_failure=on_failure)
-    points = grid.points
-    columns = fixed_points.bayes_optimal(model, points.alpha, points.gamma, pool)
-    return grid.answer(columns, {**SOURCE, "workers": pool.used, **STANDARD.attributes}, MEANINGS)
+    grid = Grid.of(model, options)
+    points = grid.points()
+    columns = fixed_points.bayes_optimal(model, points.alpha, points.gamma, grid.workers)
+    return grid.answer(Kind.BAYES_OPTIMAL, columns, {**SOURCE, **STANDARD.attributes})

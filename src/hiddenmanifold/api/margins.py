@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import Grid, Ratios, check_on_failure, checked, with_ratios
-from hiddenmanifold.api.predict import source
-from hiddenmanifold.checks import Task, finite_vector
-from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError
+from hiddenmanifold.api.grid import Grid
+from hiddenmanifold.api.predict import expected, source
+from hiddenmanifold.api.signatures import Theory, with_options
+from hiddenmanifold.errors import CERTIFICATES
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Workers
-from hiddenmanifold.results.datasets import with_margins
+from hiddenmanifold.results.observables import MARGIN_LAWS, margin_laws
+from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.predictions import asymptotics
-from hiddenmanifold.theory.scores.distribution import MarginLaw
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LAWS = {"test_cdf": False, "train_cdf": True}
-"""Each law, and whether it is that of training samples."""
 
-
-@with_ratios
+@with_options(Theory)
 def margins(
     model: Model,
     *,
     at: ArrayLike,
     regularisation: ArrayLike | xr.DataArray,
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
+    **options: Unpack[Theory],
 ) -> xr.Dataset:
     """How the margins y f of new and of training samples are distributed, as n, p, d → ∞.
 
@@ -48,7 +39,7 @@ def margins(
         What is learned; its labels are ±1.
     at : sequence of float
         The margins at which to evaluate.
-    regularisation, on_failure, workers, executor, progress, **ratios
+    regularisation, **options
         As in `predict`, but for an optimal regularisation.
 
     Returns
@@ -71,21 +62,8 @@ def margins(
     >>> ds.train_cdf.values.round(4)
     array([0.0027, 0.0235, 0.5589])
     """
-    check_on_failure(on_failure)
-    pool = Workers(workers, executor, progress)
-    grid = Grid.of(model, ratios, regularisation, on_failure="keep")
-    values = finite_vector("at", at)
-    if model.task is not Task.CLASSIFICATION:
-        raise InvalidArgumentError(
-            "model", model, "one whose labels are ±1: real labels have no margins"
-        )
-    laws = {
-        f"{name}_{number}": MarginLaw(float(value), training=training)
-        for name, training in LAWS.items()
-        for number, value in enumerate(values)
-    }
-    columns = asymptotics(model, grid.points, pool, observables=laws)
-    certificates = {name: columns[name] for name in CERTIFICATES}
-    ds = grid.answer(certificates, source(pool))
-    found = {name: [columns[f"{name}_{i}"] for i in range(len(values))] for name in LAWS}
-    return checked(with_margins(ds, grid.template, found, values.tolist()), on_failure)
+    grid = Grid.of(model, options, {"regularisation": regularisation})
+    laws = margin_laws(model, "at", at)
+    columns = asymptotics(model, grid.points(), grid.workers, observables=expected(laws))
+    kept = {name: columns[name] for name in (*CERTIFICATES, *MARGIN_LAWS)}
+    return grid.answer(Kind.MARGINS, kept, source(), laws)

@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import Grid, Optimal, Ratios, labelled, spanned, with_ratios
+from hiddenmanifold.api.grid import Grid
+from hiddenmanifold.api.optimal import Optimal
 from hiddenmanifold.api.predict import source
+from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.checks import check_number
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Workers
+from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.curves.fewest_features import fewest_features
 from hiddenmanifold.theory.curves.fewest_samples import ErrorBySamples, fewest_samples
 
 if TYPE_CHECKING:
     import xarray as xr
 
-MEANINGS = {
-    "p_over_n": "fewest features per sample; 0 if none are needed",
-    "generalisation_error": "error with so many, at optimal regularisation",
-    "kernel_limit": "error with infinitely many, at optimal regularisation",
-}
-OF_SAMPLES = {
-    "n_over_d": "fewest samples per latent dimension from which on the error stays at the target "
-    "or below; 0 if hardly any are needed, inf if there is no such number",
-    "first_n_over_d": "fewest samples per latent dimension at which the error is at the target or "
-    "below, though it may rise again; 0 if hardly any are needed, inf if it is not reachable",
-    "generalisation_error": "error with n_over_d samples per latent dimension",
-    "infinite_data_limit": "error with infinitely many samples, NaN if it could not be solved for",
-}
 
-
-@with_ratios
+@with_options(Theory)
 def features_needed(
     model: Model,
     *,
     within: float = 0.05,
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
+    **options: Unpack[Theory],
 ) -> xr.Dataset:
     """The fewest features per sample whose error comes close to that of infinitely many.
 
@@ -76,27 +58,22 @@ def features_needed(
     >>> float(hm.features_needed(model, n_over_d=3.0).p_over_n.round(2))
     29.14
     """
-    pool = Workers(workers, executor, progress)
-    grid = Grid.of(model, ratios, one_of=("n_over_d",), on_failure=on_failure)
+    grid = Grid.of(model, options, one_of=("n_over_d",))
     check_number("within", within, 0.0, open_low=True)
-    columns, missed = fewest_features(model, grid.ratio[1], within, pool)
+    columns, missed = fewest_features(model, grid.ratio[1], within, grid.workers)
     if not columns["kernel_limit"].all():
         raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    return grid.answer(columns, source(pool), MEANINGS)
+    return grid.answer(Kind.FEATURES_NEEDED, columns, source())
 
 
-@with_ratios
+@with_options(Theory)
 def samples_needed(
     model: Model,
     *,
     target_error: ArrayLike | xr.DataArray,
     regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"] = "optimal",
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
+    **options: Unpack[Theory],
 ) -> xr.Dataset:
     """The fewest samples that bring the test error down to a target, for good.
 
@@ -151,26 +128,28 @@ def samples_needed(
     >>> float(ds.infinite_data_limit[1].round(4))
     0.0674
     """
-    pool, optimal = Workers(workers, executor, progress), Optimal.asked_for(regularisation)
+    grid = Grid.of(
+        model,
+        options,
+        {"regularisation": regularisation, "target_error": target_error},
+        one_of=("p_over_d", "d_over_p"),
+        search=True,
+    )
+    optimal = grid.optimal
     if optimal is not None and optimal.minimise != "generalisation_error":
         raise InvalidArgumentError(
             "regularisation",
             optimal,
             "Optimal(minimise='generalisation_error'), since the target is one of that error",
         )
-    given = (regularisation,) if optimal is None else ()
-    held = ("p_over_d", "d_over_p")
-    grid = Grid.of(model, ratios, *given, one_of=held, on_failure=on_failure)
-    coordinates = {**grid.coordinates, "target_error": labelled("target_error", target_error)}
-    grid = replace(grid, coordinates=coordinates, template=spanned(coordinates))
     name, ratio = grid.ratio
     curve = ErrorBySamples(
         model,
         ratio if name == "d_over_p" else 1.0 / ratio,
-        grid.flat(coordinates["regularisation"]) if optimal is None else np.zeros_like(ratio),
+        grid.flat(grid.coordinates["regularisation"]) if optimal is None else np.zeros_like(ratio),
         None if optimal is None else optimal.bounds,
-        pool,
+        grid.workers,
     )
-    columns, missed = fewest_samples(curve, grid.flat(coordinates["target_error"]))
+    columns, missed = fewest_samples(curve, grid.flat(grid.coordinates["target_error"]))
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
-    return grid.answer(columns, source(pool), OF_SAMPLES)
+    return grid.answer(Kind.SAMPLES_NEEDED, columns, source())

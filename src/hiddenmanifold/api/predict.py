@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import BYTES, Grid, Optimal, Ratios, with_ratios
+from hiddenmanifold.api.grid import BYTES, Grid
 from hiddenmanifold.api.lazy import Chunks, chunked
+from hiddenmanifold.api.optimal import Optimal
+from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.compiled import engine
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
+from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import Observed
@@ -28,14 +29,9 @@ if TYPE_CHECKING:
 METHOD = "saddle-point equations of Gerace et al. 2020, for any rho and intercept"
 
 
-def source(pool: Workers) -> dict[str, object]:
+def source() -> dict[str, object]:
     """Where results of the theory come from, as attributes of a dataset."""
-    return {
-        "method": METHOD,
-        "engine": engine(),
-        "workers": pool.used,
-        **STANDARD.attributes,
-    }
+    return {"method": METHOD, "engine": engine(), **STANDARD.attributes}
 
 
 SECONDS = {False: 2e-4, True: 1e-5}
@@ -44,18 +40,14 @@ SEARCH = 20
 """Points solved in search of the optimal regularisation of one, roughly."""
 
 
-@with_ratios
+@with_options(Theory)
 def predict(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
     observables: str | Sequence[str] = (),
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
     chunks: Chunks | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
+    **options: Unpack[Theory],
 ) -> xr.Dataset:
     """Exact test and training errors of a model in the limit n, p, d → ∞.
 
@@ -73,6 +65,11 @@ def predict(
         area under the ROC curve, "calibration_error", the mean of `|σ(f) - P(y = +1 | f)|`
         with the logistic function σ whatever the loss, and "best_temperature", the T at which
         σ(f/T) has the least log-loss.
+    chunks : mapping or "auto", optional
+        How many points along each dimension are computed together, when they are asked for: the
+        dataset then holds dask arrays, for ``.compute()``, ``.to_zarr()`` and the like, on the
+        threads, processes or cluster that dask is told to use. Nothing but the first point is
+        computed before.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
     workers : int, optional
@@ -80,11 +77,6 @@ def predict(
         attribute `workers` of the result says how many took part. Results do not depend on it.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Where to compute instead: a ProcessPoolExecutor, or a cluster.
-    chunks : mapping or "auto", optional
-        How many points along each dimension are computed together, when they are asked for: the
-        dataset then holds dask arrays, for ``.compute()``, ``.to_zarr()`` and the like, on the
-        threads, processes or cluster that dask is told to use. Nothing but the first point is
-        computed before.
     progress : bool, optional
         Whether to show a progress bar; by default in a terminal and in a notebook.
     n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
@@ -119,61 +111,58 @@ def predict(
     >>> ds.generalisation_error.values.round(4)
     array([0.3345, 0.1949])
     """
-    pool, optimal = Workers(workers, executor, progress), Optimal.asked_for(regularisation)
-    if chunks is not None:
-        if executor is not None or workers is not None:
-            raise InvalidArgumentError.because(
-                "chunks",
-                "cannot be combined with workers or executor",
-                "leave these out: dask runs the chunks on its own workers",
-            )
-        given: dict[str, Any] = {"on_failure": on_failure, "workers": 1, "progress": False}
-        given["observables"] = tuple(o.name for o in chosen(model, observables))
-        numbers: tuple[Any, ...] = () if optimal else (regularisation,)
-        given |= {"regularisation": optimal} if optimal else {}
-        grid = Grid.of(model, ratios, *numbers, on_failure=on_failure, memory=False)
-        return chunked(partial(predict, model, **given), grid.coordinates, chunks)
+    axes, asked = {"regularisation": regularisation}, chosen(model, observables)
+    if chunks is None:
+        return predicted(Grid.of(model, options, axes, search=True), asked)
+    if options.get("executor") is not None or options.get("workers") is not None:
+        raise InvalidArgumentError.because(
+            "chunks",
+            "cannot be combined with workers or executor",
+            "leave these out: dask runs the chunks on its own workers",
+        )
+    grid = Grid.of(model, options, axes, search=True, memory=False)
+    given: dict[str, Any] = {"on_failure": grid.on_failure, "workers": 1, "progress": False}
+    given["observables"] = tuple(observable.name for observable in asked)
+    given |= {} if grid.optimal is None else {"regularisation": grid.optimal}
+    return chunked(partial(predict, model, **given), grid.coordinates, chunks)
+
+
+def predicted(grid: Grid, observables: Sequence[Observable] = ()) -> xr.Dataset:
+    """The prediction on a grid, at the regularisations given there or at the best ones."""
+    model, optimal, asked = grid.model, grid.optimal, expected(observables)
     if optimal is None:
-        grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)  # type: ignore[arg-type]
-        asked = _expected(chosen(model, observables))
-        _announce(pool, grid, 1)
-        columns = asymptotics(model, grid.points, pool, observables=asked)
+        _announce(grid, 1)
+        columns = asymptotics(model, grid.points(), grid.workers, observables=asked)
     else:
-        grid = Grid.of(model, ratios, on_failure=on_failure)
+        _announce(grid, SEARCH)
         target = optimal.minimise
-        least = _expected(chosen(model, [target] if target in REGISTRY else []))
-        asked = least | _expected(chosen(model, observables))
-        _announce(pool, grid, SEARCH)
-        errors = ErrorByLambda(model, grid.points, target, pool, least)
-        lam, columns = optimum(errors, *optimal.bounds, observables=asked)
+        least = expected(chosen(model, [target] if target in REGISTRY else []))
+        errors = ErrorByLambda(model, grid.points(), target, grid.workers, least)
+        lam, columns = optimum(errors, *optimal.bounds, observables=least | asked)
         columns = {"optimal_regularisation": lam, **columns}
-    return grid.answer(columns, source(pool))
+    return grid.answer(Kind.PREDICTION, columns, source(), observables)
 
 
-def _announce(pool: Workers, grid: Grid, times: int) -> None:
+def _announce(grid: Grid, times: int) -> None:
     """Say beforehand what a large grid will take, if each point is solved so many times."""
     size = grid.template.size
     work = size * times * SECONDS[grid.model.loss.quadratic]
     told = f"{size} points, about {BYTES * size / 1e9:.1g} GB"
-    pool.progress.announce(told, work / pool.at_once(size))
+    grid.workers.progress.announce(told, work / grid.workers.at_once(size))
 
 
-def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
+def expected(observables: Sequence[Observable]) -> dict[str, Observed]:
     """What the theory computes of each observable."""
     return {observable.name: observable.expected for observable in observables}
 
 
-@with_ratios
+@with_options(Theory)
 def sensitivity(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
     observables: str | Sequence[str] = (),
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
+    **options: Unpack[Theory],
 ) -> xr.Dataset:
     """How the errors, and observables, respond to more regularisation, samples or features.
 
@@ -183,7 +172,7 @@ def sensitivity(
 
     Parameters
     ----------
-    model, regularisation, observables, on_failure, workers, executor, progress, **ratios
+    model, regularisation, observables, **options
         As in `predict`.
 
     Returns
@@ -201,8 +190,9 @@ def sensitivity(
     >>> float(ds.generalisation_error_by_log_n.round(4))
     -0.067
     """
-    pool = Workers(workers, executor, progress)
-    grid = Grid.of(model, ratios, regularisation, on_failure=on_failure)
-    asked = _expected(chosen(model, observables))
-    columns = asymptotics(model, grid.points, pool, slopes=PARAMETERS, observables=asked)
-    return grid.answer(columns, source(pool))
+    grid = Grid.of(model, options, {"regularisation": regularisation})
+    asked = chosen(model, observables)
+    columns = asymptotics(
+        model, grid.points(), grid.workers, slopes=PARAMETERS, observables=expected(asked)
+    )
+    return grid.answer(Kind.SENSITIVITY, columns, source(), asked)

@@ -4,49 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
-from hiddenmanifold.api.counts import COUNTS
-from hiddenmanifold.checks import Task, check_count, finite_vector
+from hiddenmanifold.api.arguments import COUNTS
+from hiddenmanifold.api.grid import Grid
+from hiddenmanifold.api.signatures import DEFAULTS, Drawing, Finite, with_options
+from hiddenmanifold.checks import check_count
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Workers
-from hiddenmanifold.results.datasets import ACCEPTED, dataset, explained, with_margins
-from hiddenmanifold.results.observables import Observable, chosen
-from hiddenmanifold.simulation.experiment import LAWS, Trial, check_memory, law
+from hiddenmanifold.results.datasets import ACCEPTED, dataset
+from hiddenmanifold.results.observables import Observable, chosen, margin_laws
+from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.simulation.experiment import Trial, check_memory
 from hiddenmanifold.simulation.fit import ONLY_SQUARE
 from hiddenmanifold.simulation.samples import Sizes
-from hiddenmanifold.simulation.trial_cache import collect
+from hiddenmanifold.simulation.test_scores import Measurement
+from hiddenmanifold.simulation.trial_cache import Collected, collect
 from hiddenmanifold.storage import Store
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-@with_ratios
+@with_options(Finite)
 def simulate(
-    model: Model,
-    *,
-    regularisation: ArrayLike | xr.DataArray,
-    seeds: int = 30,
-    n_test: int = 4000,
-    data: Literal["original", "equivalent"] = "original",
-    observables: str | Sequence[str] = (),
-    margins: ArrayLike | None = None,
-    seed: int = 0,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    store: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
+    model: Model, *, regularisation: ArrayLike | xr.DataArray, **options: Unpack[Finite]
 ) -> xr.Dataset:
     """Fit a model exactly on drawn data, for many seeds, and measure it.
 
@@ -111,82 +99,144 @@ def simulate(
     StoreError
         If the store cannot be used; what it holds stays.
     """
-    plan = Plan.of(model, regularisation, ratios, seeds=seeds)
-    if str(data) not in ("original", "equivalent"):
-        raise InvalidArgumentError("data", data, "'original' or 'equivalent'")
-    pool = Workers(workers, executor, progress)
-    n_test, seed = check_count("n_test", n_test), check_count("seed", seed, low=0)
-    asked_for = chosen(model, observables)
-    at = () if margins is None else tuple(finite_vector("margins", margins).tolist())
-    if at and model.task is not Task.CLASSIFICATION:
-        raise InvalidArgumentError.because(
-            "margins", "need labels ±1, and those of this model are real", "leave margins out"
+    return Simulation.of(model, regularisation, options).run()
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What the arguments of `simulate` ask for.
+
+    Attributes
+    ----------
+    grid : Grid
+        The ratios and regularisations.
+    d : int
+        The latent dimension that goes with ratios.
+    seeds, seed, n_test : int
+        Number of draws, root of all randomness, number of fresh samples.
+    equivalent : bool
+        Whether the features are the Gaussian-equivalent ones.
+    observables : tuple of Observable
+        More to measure; laws of margins, too.
+    store : path, optional
+        The file in which fits are kept.
+    """
+
+    grid: Grid
+    d: int
+    seeds: int
+    seed: int
+    n_test: int
+    equivalent: bool
+    observables: tuple[Observable, ...]
+    store: str | os.PathLike[str] | None
+
+    @classmethod
+    def of(
+        cls, model: Model, regularisation: Any, options: Finite, *, search: bool = False
+    ) -> Simulation:
+        """Read the arguments of `simulate`; with `search` the regularisation may be sought."""
+        given: dict[str, Any] = dict(options)
+        drawn = {n: given.pop(n, DEFAULTS.get(n)) for n in Drawing.__annotations__}
+        if "on_failure" in given:
+            raise InvalidArgumentError.because(
+                "on_failure",
+                "cannot be given here",
+                "leave it out: a fit that falls short of its optimum is kept, with its optimality",
+            )
+        counted = any(given.get(name) is not None for name in ("n", "p"))
+        d = None if counted else given.pop("d", None)
+        axes = {"regularisation": regularisation}
+        grid = Grid.of(model, given, axes, limits=False, search=search)
+        if str(drawn["data"]) not in ("original", "equivalent"):
+            raise InvalidArgumentError("data", drawn["data"], "'original' or 'equivalent'")
+        observables = chosen(model, drawn["observables"])
+        if drawn["margins"] is not None:
+            observables += margin_laws(model, "margins", drawn["margins"])
+        return cls(
+            grid,
+            _dimension(model, d),
+            check_count("seeds", drawn["seeds"]),
+            check_count("seed", drawn["seed"], low=0),
+            check_count("n_test", drawn["n_test"]),
+            drawn["data"] == "equivalent",
+            observables,
+            drawn["store"],
         )
-    twin = data == "equivalent"
-    trials = plan.trials(seed, n_test, equivalent=twin, observables=asked_for, margins=at)
-    at_once = pool.at_once(len(trials))
-    check_memory(model, plan.sizes, n_test, at_once, len(plan.lams[0]) if asked_for else 0)
-    work = sum(trial.seconds for trial in trials)
-    largest = max(plan.sizes, key=lambda size: size.n * size.p)
-    sizes = f"n = {largest.n}, p = {largest.p}, d = {largest.d}"
-    pool.progress.announce(
-        f"{len(trials)} trials, up to {sizes}, {at_once} at once", work / at_once
-    )
-    kept = None if store is None else Store(store)
-    found, asked = collect(trials, pool, kept), len(trials)
-    source = {"method": "simulation", "data": data, "root_seed": seed, "n_test": n_test}
-    ended = {"interrupted": int(found.done < asked), "done": found.done, "asked": asked}
-    if kept is not None:
+
+    def run(self) -> xr.Dataset:
+        """Every seed of every point."""
+        plan, workers, model = Plan.of(self.grid, self.d), self.grid.workers, self.grid.model
+        trials = [self._trial(i, *point) for point in plan.points for i in range(self.seeds)]
+        at_once = workers.at_once(len(trials))
+        sizes, fits = [size for size, _ in plan.points], len(plan.points[0][1])
+        check_memory(model, sizes, self.n_test, at_once, fits if self.observables else 0)
+        work = sum(trial.seconds for trial in trials)
+        largest = max(sizes, key=lambda size: size.n * size.p)
+        told = f"n = {largest.n}, p = {largest.p}, d = {largest.d}"
+        workers.progress.announce(
+            f"{len(trials)} trials, up to {told}, {at_once} at once", work / at_once
+        )
+        kept = None if self.store is None else Store(self.store)
+        found = collect(trials, workers, kept)
+        return plan.dataset(self, found.columns, self._source(found, len(trials), kept))
+
+    def _trial(self, number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(number, size.n, size.p, size.d))
+        asked = tuple(
+            Measurement(o.name, o.measured, None if o.along is None else o.along.values)
+            for o in self.observables
+        )
+        model, n_test = self.grid.model, self.n_test
+        return Trial(model, size, lams, sequence, n_test, self.equivalent, asked)
+
+    def _source(self, found: Collected, asked: int, store: Store | None) -> dict[str, Any]:
+        """Where the numbers come from, as attributes; what a store knew is shown, too."""
+        source: dict[str, Any] = {
+            "method": "simulation",
+            "data": "equivalent" if self.equivalent else "original",
+            "root_seed": self.seed,
+            "n_test": self.n_test,
+            "workers": self.grid.workers.used,
+            "interrupted": int(found.done < asked),
+            "done": found.done,
+            "asked": asked,
+        }
+        if store is None:
+            return source
         failed = int((found.columns["optimality"] > ACCEPTED).sum())
         fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
-        ended |= fits
-        if pool.progress.visible:
+        if self.grid.workers.progress.visible:
             told = ", ".join(f"{count} {what}" for what, count in fits.items())
-            print(f"{kept.path}: {told}", file=sys.stderr)
-    return plan.dataset(found.columns, {**source, "workers": pool.used, **ended}, at)
+            print(f"{store.path}: {told}", file=sys.stderr)
+        return {**source, **fits}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a simulation draws and fits, and how its results are arranged.
+    """The points that a simulation draws, and how its results are arranged.
 
     Attributes
     ----------
-    coordinates : dict of DataArray
-        The ratios and the regularisation, as they were given.
-    points : DataArray
-        An array with the dimensions of the data; `path` are those along which only λ varies.
-    sizes, lams : list
+    points : list
         Of each point: whole numbers n, p and d, and the regularisations.
+    template : DataArray
+        An array with the dimensions of the points.
+    path : tuple
+        Further dimensions, along which only λ varies: all fits along it share their data.
     """
 
-    model: Model
-    coordinates: dict[str, xr.DataArray]
-    points: xr.DataArray
+    points: list[tuple[Sizes, tuple[float, ...]]]
+    template: xr.DataArray
     path: tuple[Hashable, ...]
-    sizes: list[Sizes]
-    lams: list[tuple[float, ...]]
-    seeds: int
 
     @classmethod
-    def of(
-        cls,
-        model: Model,
-        regularisation: ArrayLike | xr.DataArray,
-        ratios: Mapping[str, Any],
-        *,
-        seeds: int,
-    ) -> Plan:
-        """The plan that arguments of `simulate` ask for, if they make sense."""
+    def of(cls, grid: Grid, d: int) -> Plan:
+        """The plan of a grid, with the latent dimension that goes with ratios."""
         import xarray as xr
 
-        given = {name: value for name, value in ratios.items() if value is not None}
-        counted = sized(given)
-        d = None if counted else given.pop("d", None)
-        grid = Grid.of(model, given, regularisation, limits=False)
-        d, seeds = _dimension(model, d), check_count("seeds", seeds)
         coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
-        if not model.loss.quadratic and not lam.values.all():
+        if not grid.model.loss.quadratic and not lam.values.all():
             raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
         dimensions = {name for name, values in coordinates.items() if values.dims == (name,)}
         for name, values in coordinates.items():
@@ -196,72 +246,59 @@ class Plan:
                     f"has a dimension {own.pop()!r}",
                     "rename it, because a size or the seeds have this name",
                 )
-        columns = [coordinates[name] for name in COUNTS] if counted else grid.sizes()
-        columns = xr.broadcast(*columns)
+        counted = "n" in coordinates
+        given = (
+            [coordinates[name].variable for name in COUNTS] if counted else grid.labelled_ratios()
+        )
+        columns = list(xr.broadcast(*map(xr.DataArray, given)))
         shared = not set(lam.dims).intersection(columns[0].dims)
-        if shared:
-            lams = [tuple(lam.values.ravel().tolist())] * columns[0].size
-        else:  # λ varies with the point: one value per fit
-            *columns, lam = xr.broadcast(*columns, lam)
-            lams = [(value,) for value in lam.values.ravel().tolist()]
+        if not shared:  # λ varies with the point: one value per fit
+            *columns, lam = xr.broadcast(*columns, xr.DataArray(lam.variable))
         flat = [column.values.ravel().tolist() for column in columns]
-        sizes = list(map(Sizes, *flat) if counted else map(partial(Sizes.nearest, d=d), *flat))
-        return cls(model, coordinates, columns[0], lam.dims if shared else (), sizes, lams, seeds)
+        sizes = map(Sizes, *flat) if counted else map(partial(Sizes.nearest, d=d), *flat)
+        lams = lam.values.ravel().tolist()
+        rows = [tuple(lams)] * columns[0].size if shared else [(value,) for value in lams]
+        points = list(zip(sizes, rows, strict=True))
+        return cls(points, columns[0], lam.dims if shared else ())
 
-    def trials(
-        self,
-        seed: int,
-        n_test: int,
-        *,
-        equivalent: bool,
-        observables: Sequence[Observable] = (),
-        margins: tuple[float, ...] = (),
-    ) -> list[Trial]:
-        """All seeds of the first point, then of the next."""
-        measures = {observable.name: observable.measured for observable in observables}
-
-        def trial(number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
-            sequence = np.random.SeedSequence(seed, spawn_key=(number, size.n, size.p, size.d))
-            return Trial(self.model, size, lams, sequence, n_test, equivalent, measures, margins)
-
-        points = list(zip(self.sizes, self.lams, strict=True))
-        return [trial(i, size, lams) for size, lams in points for i in range(self.seeds)]
-
-    def dataset(
-        self,
-        columns: Mapping[str, NDArray[Any]],
-        source: Mapping[str, Any],
-        margins: tuple[float, ...] = (),
-    ) -> xr.Dataset:
-        """Columns of shape (trials, regularisations) under the names of their axes."""
+    def counts(self) -> dict[str, xr.DataArray]:
+        """The whole numbers n, p and d that are used."""
         import xarray as xr
 
-        lam, width = self.coordinates["regularisation"], len(self.lams[0])
-        shape = (*self.points.shape, *(lam.sizes[dim] for dim in self.path), self.seeds)
-        dims = (*self.points.dims, *self.path, "seed")
-        flat = {
-            name: values.reshape(-1, self.seeds, width).swapaxes(1, 2).ravel()
-            for name, values in columns.items()
-        }
-        template = xr.DataArray(np.empty(shape), {"seed": np.arange(self.seeds)}, dims)
-        laws = {which: [flat.pop(law(which, at)) for at in margins] for which in LAWS}
-        ds = dataset(self.model, self.coordinates, template, flat, source=source)
-        if margins:
-            ds = with_margins(ds, template, laws, margins)
-        points = self.points
-        used = {
+        shape, dims = self.template.shape, self.template.dims
+        return {
             name: xr.DataArray(
-                np.reshape([getattr(s, name) for s in self.sizes], points.shape), dims=points.dims
+                np.reshape([getattr(size, name) for size, _ in self.points], shape), dims=dims
             )
             for name in COUNTS
-            if name not in ds.coords
         }
-        return ds.assign_coords(explained(used))
 
+    def dataset(
+        self, simulation: Simulation, columns: Mapping[str, NDArray[Any]], source: Mapping[str, Any]
+    ) -> xr.Dataset:
+        """Columns of shape (trials, regularisations, ...) under the names of their axes."""
+        import xarray as xr
 
-def sized(arguments: Mapping[str, Any]) -> bool:
-    """Whether the sizes are given, not ratios and perhaps the latent dimension."""
-    return any(arguments.get(name) is not None for name in ("n", "p"))
+        grid, seeds, width = simulation.grid, simulation.seeds, len(self.points[0][1])
+        lam = grid.coordinates["regularisation"]
+        used = {n: counts for n, counts in self.counts().items() if n not in grid.coordinates}
+        shape = (*self.template.shape, *(lam.sizes[dim] for dim in self.path), seeds)
+        dims = (*self.template.dims, *self.path, "seed")
+        flat = {
+            name: values.reshape(-1, seeds, width, *values.shape[2:])
+            .swapaxes(1, 2)
+            .reshape(-1, *values.shape[2:])
+            for name, values in columns.items()
+        }
+        return dataset(
+            Kind.SIMULATION,
+            grid.model,
+            {**grid.coordinates, **used},
+            xr.DataArray(np.empty(shape), {"seed": np.arange(seeds)}, dims),
+            flat,
+            source=source,
+            observables=simulation.observables,
+        )
 
 
 def _dimension(model: Model, d: Any) -> int:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import Grid, Ratios, with_ratios
+from hiddenmanifold.api.grid import Grid
 from hiddenmanifold.api.predict import source
+from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import IncompatibleIngredientsError, Status
 from hiddenmanifold.model import Model
-from hiddenmanifold.parallel.workers import Workers
+from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.curves.peak import ErrorByFeatures, peaks
 from hiddenmanifold.theory.points import RATIOS
 from hiddenmanifold.theory.separability.line import Line, thresholds
@@ -22,26 +22,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SEPARABILITY = {"method": "separability of Gaussian-equivalent features, after Candès and Sur 2020"}
-MEANINGS = {
-    "p_over_n": "features per sample above which the training data are linearly separable",
-    "n_over_d": "samples per latent dimension above which the training data are linearly separable",
-}
-OF_PEAK = {
-    "p_over_n": "features per sample at the peak",
-    "generalisation_error": "height of the peak",
-}
 
 
-@with_ratios
-def separability_threshold(
-    model: Model,
-    *,
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
-) -> xr.Dataset:
+@with_options(Theory)
+def separability_threshold(model: Model, **options: Unpack[Theory]) -> xr.Dataset:
     """Where the training data become linearly separable, in the limit n, p, d → ∞.
 
     Beyond, some w gives every training sample its label: a logistic fit without penalty no longer
@@ -90,31 +74,26 @@ def separability_threshold(
     >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).p_over_n.values.round(4)
     array([0.4994, 0.3677])
     """
-    pool = Workers(workers, executor, progress)
-    grid = Grid.of(model, ratios, one_of=tuple(RATIOS), on_failure=on_failure)
+    grid = Grid.of(model, options, one_of=tuple(RATIOS))
     if model.task is not Task.CLASSIFICATION:
         raise IncompatibleIngredientsError(
             f"teacher {model.teacher} gives real labels: only labels ±1 can be separable"
         )
     name, ratio = grid.ratio
-    found, good = thresholds(Line.of(model), name, ratio, pool)
+    found, good = thresholds(Line.of(model), name, ratio, grid.workers)
     columns = {
         "p_over_n" if RATIOS[name][1] else "n_over_d": np.where(good, found, np.nan),
         "status": np.where(good, Status.CONVERGED, Status.SEARCH).astype(np.int8),
     }
-    return grid.answer(columns, {**SEPARABILITY, "workers": pool.used}, MEANINGS)
+    return grid.answer(Kind.THRESHOLD, columns, SEPARABILITY)
 
 
-@with_ratios
+@with_options(Theory)
 def interpolation_peak(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray,
-    on_failure: Literal["raise", "keep"] = "raise",
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-    **ratios: Unpack[Ratios],
+    **options: Unpack[Theory],
 ) -> xr.Dataset:
     """Place and height of the peak of the test error between too few and many features.
 
@@ -155,15 +134,14 @@ def interpolation_peak(
     >>> peak.p_over_n.values.round(4)
     array([0.3677, 0.3772])
     """
-    pool = Workers(workers, executor, progress)
     held = ("n_over_d", "d_over_p")
-    grid = Grid.of(model, ratios, regularisation, one_of=held, on_failure=on_failure)
+    grid = Grid.of(model, options, {"regularisation": regularisation}, one_of=held)
     name, ratio = grid.ratio
     lam = grid.flat(grid.coordinates["regularisation"])
-    place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, pool))
+    place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, grid.workers))
     columns = {
         "p_over_n": np.exp(place),
         "generalisation_error": height,
         "status": np.where(unsolved, Status.SEARCH, Status.CONVERGED).astype(np.int8),
     }
-    return grid.answer(columns, source(pool), OF_PEAK)
+    return grid.answer(Kind.PEAK, columns, source())

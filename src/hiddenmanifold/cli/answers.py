@@ -83,13 +83,16 @@ def features_needed_command(
     Both at their best regularisation. Give --n-over-d, e.g.:
     hiddenmanifold features-needed --n-over-d 1,3 --loss square --within 0.1
     """
-    from hiddenmanifold.api.needed import MEANINGS, features_needed
+    from hiddenmanifold.api.needed import features_needed
+    from hiddenmanifold.results.schema import OF_KIND, Kind
 
     call = partial(
         features_needed, model.model(), within=within, on_failure="keep", **workers.given()
     )
     # a single point takes seconds, and its quantities are known
-    compute("needed", call, ratios, output, names=lambda: (*MEANINGS, "status"))
+    compute(
+        "needed", call, ratios, output, names=lambda: (*OF_KIND[Kind.FEATURES_NEEDED], "status")
+    )
 
 
 @command("samples-needed")
@@ -111,13 +114,15 @@ def samples_needed_command(
     Give one ratio, e.g.:
     hiddenmanifold samples-needed --p-over-d 3 --target 0.2,0.1 --loss square
     """
-    from hiddenmanifold.api.needed import OF_SAMPLES, samples_needed
+    from hiddenmanifold.api.needed import samples_needed
     from hiddenmanifold.cli.values import values
+    from hiddenmanifold.results.schema import OF_KIND, Kind
 
     lam = search.regularisation(regularisation)
     call = partial(samples_needed, model.model(), on_failure="keep", **workers.given())
     goal = {"target_error": values("--target", target), "regularisation": lam}
-    compute("needed", call, ratios, output, names=lambda: (*OF_SAMPLES, "status"), **goal)
+    names = (*OF_KIND[Kind.SAMPLES_NEEDED], "status")
+    compute("needed", call, ratios, output, names=lambda: names, **goal)
 
 
 @command()

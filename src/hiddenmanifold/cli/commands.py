@@ -238,7 +238,7 @@ def compare(
 def _finer(model: Model, grid: dict[str, Any], x: str | None, ds: xr.Dataset) -> xr.Dataset:
     """The prediction on a finer grid along the horizontal axis of a plot."""
     from hiddenmanifold import plotting
-    from hiddenmanifold.api.counts import COUNTS
+    from hiddenmanifold.api.arguments import COUNTS
     from hiddenmanifold.api.predict import predict
 
     x, _ = plotting.axes_of({str(dim): n for dim, n in ds.sizes.items()}, x)

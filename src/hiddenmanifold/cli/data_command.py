@@ -213,17 +213,17 @@ def data(
 
 def _with_measured(ds: xr.Dataset, held: xr.Dataset | None) -> xr.Dataset:
     """The curve with what was measured: by leave-one-out, and of fewer on rows held out."""
+    from hiddenmanifold.results.schema import Kind, with_schema
+
     name = "generalisation_error"
-    kind = str(ds[name].attrs["long_name"])
     for end in ("", "_stderr"):
         found = ds[f"{name}_leave_one_out{end}"].where(ds.n == ds.attrs["N"])
         if held is not None:
             fewer = held[f"{name}{end}"].reindex(n=ds.n)
             single = "regularisation" not in ds.dims
             found = found.fillna(fewer.isel(regularisation=0, drop=True) if single else fewer)
-        meaning = f"standard error of the measured {kind}" if end else f"{kind}, measured"
-        ds[f"{name}_measured{end}"] = found.assign_attrs(long_name=meaning)
-    return ds
+        ds[f"{name}_measured{end}"] = found.drop_attrs()
+    return with_schema(ds, Kind.LEARNING_CURVE)
 
 
 def _drawn(

@@ -14,7 +14,7 @@ from hiddenmanifold.checks import INGREDIENT_KINDS
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from hiddenmanifold.api.arguments import Optimal
+    from hiddenmanifold.api.optimal import Optimal
     from hiddenmanifold.arrays import Array
     from hiddenmanifold.model import Model
 
@@ -209,7 +209,7 @@ class SearchOptions:
 
     def regularisation(self, text: str) -> float | Array | Optimal:
         """The λ that a text stands for: numbers, or this search."""
-        from hiddenmanifold.api.arguments import Optimal
+        from hiddenmanifold.api.optimal import Optimal
         from hiddenmanifold.cli.values import bounds, regularisation
 
         lam = regularisation("--regularisation", text)

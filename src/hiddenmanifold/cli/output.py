@@ -15,7 +15,7 @@ from hiddenmanifold.cli import output_files, printed_tables
 from hiddenmanifold.cli.exit_codes import Code, OutputError, stop
 from hiddenmanifold.cli.options import OutputOptions
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.plotting.real_data import of_data
+from hiddenmanifold.results.schema import Role, is_real_data, of_role
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -130,10 +130,10 @@ def failures(ds: xr.Dataset) -> str:
     """What went wrong with some points or fits; empty if nothing did."""
     from hiddenmanifold.errors import Status
 
-    if of_data(ds.attrs):  # whose status says what a prediction stands on
+    if is_real_data(ds):  # whose status says what a prediction rests on
         return ""
     sentences = []
-    for name in (name for name in output_files.STATUSES if name in ds):
+    for name in of_role(ds, Role.STATUS):
         for status in (status for status in Status if status is not Status.CONVERGED):
             if count := int((ds[name] == int(status)).sum()):
                 sentences.append(f"{count} of {ds[name].size} points failed: {status.sentence}")

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.results.schema import Role
+
 if TYPE_CHECKING:
     import xarray as xr
 
 STANDARD_OUTPUT = Path("-")
-STATUSES = ("status", "theory_status")
-"""Quantities whose numbers stand for words."""
 
 
 def columns(ds: xr.Dataset) -> dict[str, NDArray[Any]]:
@@ -76,7 +76,7 @@ def words(status: xr.DataArray, values: NDArray[Any]) -> list[str]:
 
 
 def _plain(array: xr.DataArray, values: NDArray[Any]) -> list[Any]:
-    if array.name in STATUSES:
+    if array.attrs.get("role") == Role.STATUS:
         return words(array, values)
     plain: list[Any] = values.tolist()
     return plain

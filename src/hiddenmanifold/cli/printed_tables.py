@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.cli.ascii_symbols import legible
-from hiddenmanifold.cli.output_files import STATUSES, columns, words
-from hiddenmanifold.plotting.real_data import of_data
-from hiddenmanifold.plotting.style import role
+from hiddenmanifold.cli.output_files import columns, words
+from hiddenmanifold.plotting.style import ordinate, sought
 from hiddenmanifold.results.observables import OBSERVABLES
+from hiddenmanifold.results.schema import Kind, Role, is_real_data, of_role
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def groups(ds: xr.Dataset, quantities: Sequence[str] = ()) -> list[list[Column]]
     flat = columns(ds)
     wanted = quantities or default_quantities(ds)
     shown = [_columns_of(name, ds, flat) for name in wanted]
-    for name in STATUSES:
-        if name in flat and flat[name].any() and name not in wanted:
+    for name in of_role(ds, Role.STATUS):
+        if flat[name].any() and name not in wanted:
             shown.append(_columns_of(name, ds, flat))
     for name in ("seeds", "dropped"):
         if name in flat and (name == "seeds" or flat[name].any()) and name not in wanted:
@@ -140,18 +140,18 @@ def groups(ds: xr.Dataset, quantities: Sequence[str] = ()) -> list[list[Column]]
 def below(ds: xr.Dataset) -> Iterator[str]:
     """What does not vary: ratios, the model, and what is minimised."""
     fixed = [(str(name), values) for name, values in ds.coords.items() if values.ndim == 0]
-    if any(role(_meaning(a)) == "peak" and a.isnull().any() for a in ds.data_vars.values()):
+    if ds.attrs.get("kind") == Kind.PEAK and ds["p_over_n"].isnull().any():
         yield "—: the curve has no peak"
     if fixed:
         yield ", ".join(f"{heading(name)} = {digits(float(values))}" for name, values in fixed)
-    yield str(ds.attrs["data" if of_data(ds.attrs) else "model"])
+    yield str(ds.attrs["data" if is_real_data(ds) else "model"])
     if "training_loss" in ds:  # else nothing was minimised
         yield str(ds.attrs["objective"])
 
 
 def default_quantities(ds: xr.Dataset) -> tuple[str, ...]:
     """What is shown of a dataset unless something else is asked for."""
-    if of_data(ds.attrs):
+    if is_real_data(ds):
         return ("generalisation_error",)
     names: tuple[str, ...] = SHORT if "generalisation_error_theory" in ds else FIRST
     asked = tuple(name for name in OBSERVED if name in ds)
@@ -182,8 +182,8 @@ def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> lis
     if "\n" not in title:
         title = "\n".join(title.rsplit(" ", 1))
     if name in RATIOS:
-        title = f"{role(_meaning(ds[name]))}\n{title}".lstrip()
-    if name in STATUSES:
+        title = f"{sought(ds, name)}\n{title}".lstrip()
+    if ds[name].attrs.get("role") == Role.STATUS:
         return [(title, words(ds[name], flat[name]))]
     if f"{name}_low" in flat:
         return _extrapolated(name, ds, flat)
@@ -200,7 +200,7 @@ def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> lis
 
 def _extrapolated(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> list[Column]:
     """The columns of a prediction for real data: what was measured, its value, its interval."""
-    title = _meaning(ds[name]) if name == "generalisation_error" else heading(name)
+    title = ordinate(ds, name) if name == "generalisation_error" else heading(name)
     shown = [("predicted", [f"{value:.4g}" for value in flat[name]])]
     ends = zip(flat[f"{name}_low"], flat[f"{name}_high"], strict=True)
     shown.append(("± one deviation", [f"{low:.4g} to {high:.4g}" for low, high in ends]))
@@ -208,10 +208,6 @@ def _extrapolated(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> l
         pairs = zip(flat[f"{name}_measured"], flat[f"{name}_measured_stderr"], strict=True)
         shown.insert(0, ("measured", [with_error(value, error) for value, error in pairs]))
     return [(f"{title}\n{shown[0][0]}", shown[0][1]), *shown[1:]]
-
-
-def _meaning(array: xr.DataArray) -> str:
-    return str(array.attrs.get("long_name", ""))
 
 
 def digits(value: float) -> str:

@@ -16,7 +16,14 @@ from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.threads import one_thread
+from hiddenmanifold.results.schema import (
+    ERROR_MEASURES,
+    Kind,
+    ingredient_attributes,
+    with_schema,
+)
 from hiddenmanifold.simulation.fit import fit_path
+from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -82,32 +89,32 @@ def backtest(
     error = measured.std(0, ddof=1) / np.sqrt(seeds)
     spread = np.hypot(error, predicted.std(0, ddof=1) / np.sqrt(seeds))
     off = np.abs(measured - predicted)
-    kind = "mean square error" if data.task is Task.REGRESSION else "part misclassified"
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (measured.mean(0) - predicted.mean(0)) / spread
     columns = {
-        "generalisation_error": (measured.mean(0), f"{kind}, measured"),
-        "generalisation_error_stderr": (error, "standard error over cuts of the same"),
-        "generalisation_error_theory": (predicted.mean(0), f"{kind}, predicted"),
-        "generalisation_error_z": (z, "(measured - predicted)/error"),
-        "deviation": (deviation.mean(0), "predicted standard deviation"),
-        "inside_1": ((off <= deviation).mean(0), "part of cuts within one deviation"),
-        "inside_2": ((off <= 2 * deviation).mean(0), "part of cuts within two deviations"),
+        "generalisation_error": measured.mean(0),
+        "generalisation_error_stderr": error,
+        "generalisation_error_theory": predicted.mean(0),
+        "generalisation_error_z": z,
+        "deviation": deviation.mean(0),
+        "inside_1": (off <= deviation).mean(0),
+        "inside_2": (off <= 2 * deviation).mean(0),
     }
-    return xr.Dataset(
-        {
-            name: (("n", "regularisation"), values, {"long_name": meaning})
-            for name, (values, meaning) in columns.items()
-        },
+    ds = xr.Dataset(
+        {name: (("n", "regularisation"), values) for name, values in columns.items()},
         coords={"n": ns, "regularisation": lams},
         attrs={
-            "data": repr(data),
-            "loss": repr(loss),
+            "data": data.description,
+            **ingredient_attributes("loss", loss),
+            "task": str(data.task),
             "rows": rows,
             "seeds": seeds,
             "root_seed": seed,
+            "hiddenmanifold_version": version("hiddenmanifold"),
         },
     )
+    ds["generalisation_error"].attrs["long_name"] = f"{ERROR_MEASURES[data.task]}, measured"
+    return with_schema(ds, Kind.BACKTEST)
 
 
 def _sizes(data: Data, asked: Any, rows: int) -> Array:

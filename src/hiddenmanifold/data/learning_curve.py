@@ -17,7 +17,13 @@ from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.losses import REGISTRY, Loss, check_loss
 from hiddenmanifold.model import OBJECTIVE
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.results.datasets import MEANINGS
+from hiddenmanifold.results.schema import (
+    ERROR_MEASURES,
+    Kind,
+    flags,
+    ingredient_attributes,
+    with_schema,
+)
 from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:
@@ -133,7 +139,10 @@ def learning_curve(
         coords={**template.coords, **coordinates},
         attrs=_provenance(data, loss),
     )
-    return _explained(ds.assign(_measured(data, coordinates["regularisation"], loss)), data)
+    ds = ds.assign(_measured(data, coordinates["regularisation"], loss))
+    ds["generalisation_error"].attrs["long_name"] = ERROR_MEASURES[data.task]
+    ds["status"].attrs = flags(Footing)
+    return with_schema(ds, Kind.LEARNING_CURVE)
 
 
 def accepted(data: Data, loss: str | Loss) -> Loss:
@@ -207,8 +216,8 @@ def _measured(data: Data, lam: xr.DataArray, loss: Loss) -> dict[str, Any]:
 
 def _provenance(data: Data, loss: Loss) -> dict[str, Any]:
     return {
-        "data": repr(data),
-        "loss": repr(loss),
+        "data": data.description,
+        **ingredient_attributes("loss", loss),
         "task": str(data.task),
         "objective": OBJECTIVE,
         "method": "extrapolation of a sample",
@@ -216,32 +225,3 @@ def _provenance(data: Data, loss: Loss) -> dict[str, Any]:
         "usable": int(data.usable),
         "hiddenmanifold_version": version("hiddenmanifold"),
     }
-
-
-def _explained(ds: xr.Dataset, data: Data) -> xr.Dataset:
-    """The dataset with the meanings of its names."""
-    regression = data.task is Task.REGRESSION
-    meanings = {
-        **MEANINGS,
-        "generalisation_error": "mean square error" if regression else "part misclassified",
-        "test_loss": "mean loss of new samples",
-        "resolved": "whether what counts shows in the sample",
-        "status": "what the prediction stands on",
-        "kappa": "the argument of the spectral measures that the prediction depends on",
-    }
-    ends = {
-        "_low": "one standard deviation below {}",
-        "_high": "one standard deviation above {}",
-        "_leave_one_out": "{}, as leave-one-out measures it at n = N",
-        "_leave_one_out_stderr": "standard error of the same",
-    }
-    for name in ds.data_vars:
-        base = next((q for q in QUANTITIES if str(name).startswith(q)), str(name))
-        text = ends.get(str(name).removeprefix(base), "{}")
-        ds[name].attrs["long_name"] = text.format(meanings[base])
-    ds["status"].attrs.update(
-        flag_values=[int(f) for f in Footing],
-        flag_meanings=" ".join(f.name.lower() for f in Footing),
-        sentences="; ".join(f"{int(f)}: {f.sentence}" for f in Footing),
-    )
-    return ds

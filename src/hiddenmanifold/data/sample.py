@@ -162,11 +162,16 @@ class Data:
         for name, value in (known | {"cost": cost, "_centre": centre, "_unit": unit}).items():
             object.__setattr__(self, name, value)
 
-    def __repr__(self) -> str:
+    @property
+    def description(self) -> str:
+        """Numbers of samples and features, and the task, in a few words."""
         guessed = " (guessed from y)" if self.guessed else ""
         classes = f", classes {self.classes[0]!r} and {self.classes[1]!r}" if self.classes else ""
         kind = "random features" if self.random_features else "features"
-        return f"Data({self.N} samples of {self.p} {kind}, {self.task}{guessed}{classes})"
+        return f"{self.N} samples of {self.p} {kind}, {self.task}{guessed}{classes}"
+
+    def __repr__(self) -> str:
+        return f"Data({self.description})"
 
     @property
     def N(self) -> int:

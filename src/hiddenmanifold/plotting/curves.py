@@ -111,14 +111,17 @@ def members(dataset: xr.Dataset, x: str, family: str | None) -> Iterator[tuple[x
             yield ordered.isel({**rest, family: k}), colour
 
 
-def draw(axis: Axes, curves: Sequence[Curve], x: str, name: str) -> list[Any]:
-    """Draw all curves of one quantity, on axes that suit them; return what explains triangles."""
+def draw(axis: Axes, curves: Sequence[Curve], x: str, *, bounded: bool = False) -> list[Any]:
+    """Draw all curves of one quantity, on axes that suit them; return what explains triangles.
+
+    One that is `bounded`, as a distribution function, is not drawn by its logarithm.
+    """
     y = np.concatenate([curve.y for curve in curves])
     floor = top = -np.inf
     extrapolated = any(curve.band is not None for curve in curves)
     if extrapolated or is_logarithmic(np.concatenate([curve.x for curve in curves])):
         axis.set_xscale("log")
-    if (extrapolated or spans_decades(y)) and not name.endswith("_cdf"):
+    if (extrapolated or spans_decades(y)) and not bounded:
         axis.set_yscale("log")
         top = np.max(y[np.isfinite(y)])
         floor = top * 10.0**-DECADES

@@ -29,6 +29,7 @@ from hiddenmanifold.plotting.style import (
 from hiddenmanifold.plotting.words import caption, fixed
 from hiddenmanifold.results.datasets import summary
 from hiddenmanifold.results.observables import OBSERVABLES
+from hiddenmanifold.results.schema import Role, is_real_data, of_role
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,16 +125,14 @@ def plot(
         figure = Figure(figsize=(4.8, 1.0 + 2.3 * len(names)), layout="constrained")
         axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
         drawn = zip(axes, panels, names, strict=True)
-        keys = [draw(axis, curves, x, name) for axis, curves, name in drawn]
-        real = real_data.of_data(dataset.attrs)
+        laws = of_role(dataset, Role.DISTRIBUTION)
+        keys = [draw(axis, curves, x, bounded=name in laws) for axis, curves, name in drawn]
+        real = is_real_data(dataset)
         kinds = real_data.kinds(family, panels, predictions) if real else _kinds(family, panels)
         keys[0] = [*_members(axes, family, dataset, panels), *kinds, *keys[0]]
         told: set[str] = set()
         for axis, name, key in zip(axes, names, keys, strict=True):
-            meaning = dataset[name].attrs.get("long_name", "")
-            counted = real and name == "generalisation_error"  # squares, or misclassifications
-            words = meaning.removesuffix(", measured") if counted else ordinate(name, meaning)
-            axis.set_ylabel(words)
+            axis.set_ylabel(ordinate(dataset, name))
             if new := [entry for entry in key if entry.get_label() not in told]:
                 axis.legend(handles=new, ncols=_columns([entry.get_label() for entry in new]))
             told.update(entry.get_label() for entry in new)
@@ -229,7 +228,7 @@ def _quantities(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) -> t
     """Names of what is drawn, which varies along the horizontal axis."""
     known = [str(name) for name, values in dataset.data_vars.items() if x in values.dims]
     if y is None:
-        if real_data.of_data(dataset.attrs):
+        if is_real_data(dataset):
             return ("generalisation_error",)
         first = next((names for names in PANELS if set(names) <= set(known)), (known[0],))
         return (*first, *(o.name for o in OBSERVABLES if o.name in known))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +20,6 @@ FOOTINGS = {
     2: "the diagnosis speaks against it",
 }
 """What a doubtful part of a line rests on, by its status."""
-
-
-def of_data(attributes: Mapping[Any, Any]) -> bool:
-    """Whether a dataset is about real data: these have no model."""
-    return "data" in attributes and "model" not in attributes
 
 
 def left_out(dataset: xr.Dataset, name: str, x: str, family: str | None) -> Iterator[Curve]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.counts import COUNTS
+from hiddenmanifold.api.arguments import COUNTS
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
+from hiddenmanifold.results.schema import ERROR_MEASURES, Kind, Role, is_real_data
 from hiddenmanifold.theory.points import RATIOS
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 LABELS = {
     "n_over_d": "samples per latent dimension, $n/d$",
@@ -50,13 +55,15 @@ LABELS = {
         for parameter, of in (("regularisation", r"\lambda"), ("n", "n"), ("p", "p"))
     },
 }
-ROLES = {
-    "peak": "peak",
-    "fewest": "needed",
-    "separable": "threshold",
-    "least test error": "Bayes-optimal",
+SOUGHT: dict[tuple[str | None, str | None], str] = {
+    (Kind.PEAK, Role.ANSWER): "peak",
+    (Kind.PEAK, Role.ERROR): "peak",
+    (Kind.FEATURES_NEEDED, Role.ANSWER): "needed",
+    (Kind.SAMPLES_NEEDED, Role.ANSWER): "needed",
+    (Kind.THRESHOLD, Role.ANSWER): "threshold",
+    (Kind.BAYES_OPTIMAL, Role.ERROR): "Bayes-optimal",
 }
-"""What was sought, by words of its meaning."""
+"""The word for what was sought, by the kind of a dataset and the role of a variable."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#000000")
 """Told apart by readers of any colour vision (Okabe and Ito 2008)."""
 NUMBERS = "iuf"
@@ -84,16 +91,18 @@ def label(name: str) -> str:
     return LABELS.get(name, name.replace("_", " "))
 
 
-def role(meaning: str) -> str:
-    """What a ratio or an error is that was sought, by its meaning; empty if it was not."""
-    return next((role for words, role in ROLES.items() if words in meaning), "")
+def sought(dataset: xr.Dataset, name: str) -> str:
+    """The word for a ratio or an error that was sought; empty if it was not."""
+    return SOUGHT.get((dataset.attrs.get("kind"), dataset[name].attrs.get("role")), "")
 
 
-def ordinate(name: str, meaning: str = "") -> str:
+def ordinate(dataset: xr.Dataset, name: str) -> str:
     """What is written along a vertical axis, where a ratio is the answer to a question."""
+    if is_real_data(dataset) and name == "generalisation_error":
+        return ERROR_MEASURES[Task(dataset.attrs["task"])]
     if name in RATIOS:
-        return ", ".join(filter(None, (role(meaning), f"${symbol(name)}$")))
-    return f"{role(meaning)} {label(name)}".lstrip()
+        return ", ".join(filter(None, (sought(dataset, name), f"${symbol(name)}$")))
+    return f"{sought(dataset, name)} {label(name)}".lstrip()
 
 
 def symbol(name: str) -> str:

@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold import losses, teachers
-from hiddenmanifold.api.counts import COUNTS
-from hiddenmanifold.features import activations, projections
+from hiddenmanifold.api.arguments import COUNTS
+from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import equation
+from hiddenmanifold.results.schema import REAL_DATA, UNFITTED, ingredient_attributes
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
     import xarray as xr
 
-REGISTRIES: Mapping[str, Mapping[str, type]] = {
-    "activation": activations.REGISTRY,
-    "projection": projections.REGISTRY,
-    "teacher": teachers.REGISTRY,
-    "loss": losses.REGISTRY,
-}
 LONGEST = 48
 """Most letters that the parameters of one ingredient may take."""
-UNFITTED = ("none", "separability")
-"""How the objective or the method begins where the loss plays no role."""
 WIDTH = 90
 """Letters in a line across the figure."""
 
 
-def caption(attributes: Mapping[Any, Any]) -> str:
+def caption(attributes: Mapping[str, Any]) -> str:
     """The model of a dataset in few words, without what has its default value; or its data."""
-    if "model" not in attributes:
-        data = str(attributes.get("data", "")).removeprefix("Data(").removesuffix(")")
-        return textwrap.fill(data, WIDTH)
-    kinds = _arguments(str(attributes.get("model", "")))
-    if any(str(attributes.get(name, "")).startswith(UNFITTED) for name in ("objective", "method")):
-        kinds = {kind: text for kind, text in kinds.items() if kind not in ("loss", "intercept")}
-    with_intercept = kinds.pop("intercept", "False") == "True"
-    words = [_in_words(kind, printed) for kind, printed in kinds.items()]
+    kind = attributes.get("kind")
+    if kind in REAL_DATA:
+        return textwrap.fill(str(attributes.get("data", "")), WIDTH)
+    of_inputs = ("features", "activation", "projection", "teacher")
+    of_fit = () if kind in UNFITTED else ("loss",)
+    words = [
+        _in_words(ingredient, attributes)
+        for ingredient in (*of_inputs, *of_fit)
+        if ingredient in attributes
+    ]
+    with_intercept = kind not in UNFITTED and bool(attributes.get("intercept"))
     return textwrap.fill(" · ".join([*words, *["intercept"] * with_intercept]), WIDTH)
 
 
@@ -59,29 +53,17 @@ def fixed(dataset: xr.Dataset) -> str:
     )
 
 
-def _in_words(kind: str, printed: str) -> str:
-    """An ingredient by its registered name and the parameters that are not the usual ones."""
-    usual = {cls.__name__.lower(): (name, cls) for name, cls in REGISTRIES.get(kind, {}).items()}
-    name = printed.partition("(")[0].lower()
-    default: Mapping[str, str] = {}
-    if name in usual:
-        name, cls = usual[name]
-        default = _arguments(repr(cls()))
-    given = [f"{k}={v}" for k, v in _arguments(printed).items() if default.get(k) != v]
-    parameters = re.sub(r" at 0x\w+", "", ", ".join(given))
+def _in_words(kind: str, attributes: Mapping[str, Any]) -> str:
+    """An ingredient by its name and the parameters that are not the usual ones."""
+    name = str(attributes[kind])
+    registered = REGISTRIES.get(kind, {}).get(name)
+    usual = ingredient_attributes(kind, registered()) if registered else {}
+    given = {
+        attribute.removeprefix(f"{kind}_"): value
+        for attribute, value in attributes.items()
+        if attribute.startswith(f"{kind}_") and usual.get(attribute) != value
+    }
+    parameters = ", ".join(f"{parameter}={value}" for parameter, value in given.items())
     if parameters:
         name += f"({parameters if len(parameters) <= LONGEST else '…'})"
     return f"{name} {kind}"
-
-
-def _arguments(printed: str) -> dict[str, str]:
-    """The arguments of a printed object; commas inside of their brackets belong to them."""
-    depth, pieces = 0, [""]
-    for letter in printed.partition("(")[2].removesuffix(")"):
-        depth += (letter in "([{<") - (letter in ")]}>")
-        if letter == "," and depth == 0:
-            pieces.append("")
-        else:
-            pieces[-1] += letter
-    pairs = (piece.strip().partition("=") for piece in pieces if "=" in piece)
-    return {name: value for name, _, value in pairs}

@@ -1,11 +1,14 @@
-"""What can be asked of a classifier or a regression beside its errors, in theory and simulation."""
+"""Quantities beside the errors, each with its value in the theory and in a simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from hiddenmanifold.checks import Task, did_you_mean
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.checks import Task, did_you_mean, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.simulation import test_scores
@@ -14,22 +17,32 @@ from hiddenmanifold.theory.scores import calibration, distribution
 TWO_CLASSES = frozenset({Task.CLASSIFICATION})
 
 
+class Along(NamedTuple):
+    """The last dimension of a quantity that has many values at each point, and where these are."""
+
+    dimension: str
+    values: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Observable:
-    """A quantity that follows from the scores and labels of new samples.
+    """A quantity that follows from the scores and labels of samples.
 
     Attributes
     ----------
     name, long_name : str
         What it is called in a dataset, and what it means.
     expected : callable
-        Its value in the limit, from the law of the scores.
+        Its value in the limit, from the law of the scores: an array (points,), or (points, values)
+        if that is a vector.
     measured : callable
-        Its value at finite size, from the scores of a fit on fresh samples.
+        Its value at finite size, from the scores of a fit: a number, or an array (values,).
     tasks : frozenset of Task
         The kinds of labels for which it makes sense.
     less_is_better : bool
         Whether a regularisation can be chosen that makes it least.
+    along : Along, optional
+        The last dimension of a value that is a vector.
     """
 
     name: str
@@ -38,6 +51,7 @@ class Observable:
     measured: test_scores.Measure
     tasks: frozenset[Task] = TWO_CLASSES
     less_is_better: bool = False
+    along: Along | None = None
 
 
 OBSERVABLES = (
@@ -72,6 +86,39 @@ OBSERVABLES = (
     ),
 )
 REGISTRY = {observable.name: observable for observable in OBSERVABLES}
+"""The observables that a name alone stands for."""
+
+
+MARGIN_LAWS = {
+    "test_cdf": ("fraction of new samples whose margin y f is at most the value", False),
+    "train_cdf": ("fraction of training samples whose margin y f is at most the value", True),
+}
+"""The laws of margins: what each means, and whether it is that of training samples."""
+
+
+def margin_laws(model: Model, argument: str, at: ArrayLike) -> tuple[Observable, ...]:
+    """The distribution functions of the margins of new and of training samples, at some values.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the values of the `argument` are not numbers, or the model has real labels.
+    """
+    values = tuple(finite_vector(argument, at).tolist())
+    if model.task is not Task.CLASSIFICATION:
+        raise InvalidArgumentError(
+            "model", model, "one whose labels are ±1: real labels have no margins"
+        )
+    return tuple(
+        Observable(
+            name,
+            meaning,
+            distribution.MarginLaw(values, training=training),
+            test_scores.MarginFractions(values, training=training),
+            along=Along("y_f", values),
+        )
+        for name, (meaning, training) in MARGIN_LAWS.items()
+    )
 
 
 def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:

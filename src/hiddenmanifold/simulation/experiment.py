@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
 from hiddenmanifold.simulation.problem import Fit
 from hiddenmanifold.simulation.samples import BLOCK, Sample, Sizes, World
-from hiddenmanifold.simulation.test_scores import Measure, Scored
+from hiddenmanifold.simulation.test_scores import Measurement, Scored
 
 SPEED = 8e9
 """Operations per second of one core, as dense matrices are multiplied."""
@@ -34,13 +33,11 @@ class Trial:
     seed: np.random.SeedSequence
     n_test: int
     equivalent: bool
-    observables: Mapping[str, Measure] = field(default_factory=dict)
-    margins: tuple[float, ...] = ()
-    """Where the fractions of training and of new samples with at most this margin are counted."""
+    observables: tuple[Measurement, ...] = ()
 
     @one_thread
     def run(self) -> dict[str, Array]:
-        """Every quantity of `names`, arrays over the regularisations.
+        """Every quantity of `shapes`, arrays over the regularisations.
 
         All NaN, and infinitely far from an optimum, if the samples drawn leave the objective
         without a minimum. Linear algebra has one thread, so that results are the same to the bit
@@ -57,17 +54,14 @@ class Trial:
         world = World.draw(self.model, self.sizes, world_rng, equivalent=self.equivalent)
         train = world.sample(self.sizes.n, train_rng)
         model, lams = self.model, np.array(self.lams)
-        found = {name: np.full(len(lams), np.nan) for name in self.names}
+        found = {n: np.full((len(lams), *shape), np.nan) for n, shape in self.shapes.items()}
         found["optimality"][:] = np.inf
         if has_minimum(model.loss, model.task, train.y, intercept=model.intercept):
             with_b = model.intercept
             fits = fit_path(model.loss, model.task, train.X, train.y, lams, intercept=with_b)
-            columns = [
-                {**_overlaps(world, fit), **_on_training(model, train, fit, self.margins)}
-                for fit in fits
-            ]
+            columns = [{**_overlaps(world, fit), **_on_training(model, train, fit)} for fit in fits]
             found.update({name: np.array([c[name] for c in columns]) for name in columns[0]})
-            found.update(_on_test(self, world, fits, test_rng))
+            found.update(_on_test(self, world, train, fits, test_rng))
         found["seconds"][:] = (time.perf_counter() - start) / len(lams)
         return found
 
@@ -77,19 +71,10 @@ class Trial:
         return seconds_needed(self.sizes, self.n_test, len(self.lams))
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all that is measured."""
-        laws = [law(which, at) for which in LAWS for at in self.margins]
-        return (*measured(self.model), *self.observables, *laws)
-
-
-LAWS = ("test_cdf", "train_cdf")
-"""Laws of margins, of new and of training samples."""
-
-
-def law(which: str, at: float) -> str:
-    """Name of the value of a law of margins."""
-    return f"{which} at {at!r}"
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of everything that is measured of one fit, by name."""
+        always = dict.fromkeys(measured(self.model), ())
+        return {**always, **{m.name: m.shape for m in self.observables}}
 
 
 def measured(model: Model) -> tuple[str, ...]:
@@ -164,19 +149,20 @@ def _wrong(f: Array, y: Array) -> Array:
     return wrong
 
 
-def _on_training(
-    model: Model, train: Sample, fit: Fit, margins: tuple[float, ...]
-) -> dict[str, float]:
+def _predictions(sample: Sample, fit: Fit) -> Array:
+    f: Array = sample.X @ fit.w / np.sqrt(sample.X.shape[1]) + fit.b
+    return f
+
+
+def _on_training(model: Model, train: Sample, fit: Fit) -> dict[str, float]:
     out = {"training_loss": fit.objective / len(train.y)}
     if model.task is Task.CLASSIFICATION:
-        f = train.X @ fit.w / np.sqrt(train.X.shape[1]) + fit.b
-        out["training_error"] = float(_wrong(f, train.y).mean())
-        out |= {law("train_cdf", at): float((train.y * f <= at).mean()) for at in margins}
+        out["training_error"] = float(_wrong(_predictions(train, fit), train.y).mean())
     return out
 
 
 def _on_test(
-    trial: Trial, world: World, fits: list[Fit], rng: np.random.Generator
+    trial: Trial, world: World, train: Sample, fits: list[Fit], rng: np.random.Generator
 ) -> dict[str, Array]:
     """Errors on fresh samples, with the standard error that their finite number leaves.
 
@@ -187,17 +173,14 @@ def _on_test(
     b = np.array([fit.b for fit in fits])
     sums = {name: np.zeros((2, len(fits))) for name in ("generalisation_error", "clean_error")}
     kept: list[tuple[Array, Array]] = []
-    below = {at: np.zeros(len(fits)) for at in trial.margins}
     for block in world.blocks(n_test, rng):
         f = block.X @ W + b
         kept += [(f, block.y)] if observables else []
-        for at in below:
-            below[at] += (block.y[:, None] * f <= at).sum(0)
         for name, y in (("generalisation_error", block.y), ("clean_error", block.clean)):
             classes = world.model.task is Task.CLASSIFICATION
             cost = _wrong(f, y[:, None]) if classes else (f - y[:, None]) ** 2
             sums[name] += np.array([cost.sum(0), (cost * cost).sum(0)])
-    found = {law("test_cdf", at): count / n_test for at, count in below.items()}
+    found = {}
     for name, (first, second) in sums.items():
         mean = first / n_test
         found[name] = mean
@@ -206,12 +189,12 @@ def _on_test(
         found[f"{name}_test_stderr"] = np.sqrt(spread / (n_test - 1 or np.nan))
     if observables:
         scores, y = (np.concatenate(part) for part in zip(*kept, strict=True))
-        scored = [_scored(world, fit, f, y) for fit, f in zip(fits, scores.T, strict=True)]
-        found |= {name: np.array([of(s) for s in scored]) for name, of in observables.items()}
+        scored = [_scored(world, train, fit, f, y) for fit, f in zip(fits, scores.T, strict=True)]
+        found |= {m.name: np.array([m.measure(s) for s in scored]) for m in observables}
     return found
 
 
-def _scored(world: World, fit: Fit, f: Array, y: Array) -> Scored:
+def _scored(world: World, train: Sample, fit: Fit, f: Array, y: Array) -> Scored:
     """The scores of one fit, with its overlaps."""
-    known = _overlaps(world, fit)
-    return Scored(world.model, f, y, **{name: known[name] for name in ("intercept", "Q", "M")})
+    known = {name: _overlaps(world, fit)[name] for name in ("intercept", "Q", "M")}
+    return Scored(world.model, f, y, _predictions(train, fit), train.y, **known)

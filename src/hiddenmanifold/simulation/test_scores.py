@@ -16,7 +16,7 @@ from hiddenmanifold.teachers import binary
 
 @dataclass(frozen=True)
 class Scored:
-    """Scores f and labels y of fresh samples, and what is known of the fit that gave them.
+    """Scores f and labels y of fresh and of training samples, and what is known of their fit.
 
     `intercept` is the mean of f, `Q` its variance and `M` its covariance with the teacher's field,
     of the Gaussian-equivalent features.
@@ -25,13 +25,29 @@ class Scored:
     model: Model
     f: Array
     y: Array
+    f_train: Array
+    y_train: Array
     intercept: float
     Q: float
     M: float
 
 
-Measure = Callable[[Scored], float]
-"""From the scores of a fit to the value of an observable."""
+Measure = Callable[[Scored], float | Array]
+"""From the scores of a fit to the value of an observable, a number or a vector."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """An observable that a trial measures; one whose value is a vector says `at` which values."""
+
+    name: str
+    measure: Measure
+    at: tuple[float, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its value."""
+        return () if self.at is None else (len(self.at),)
 
 
 def test_loss(scored: Scored) -> float:
@@ -85,3 +101,15 @@ def best_temperature(scored: Scored) -> float:
     while slope(high) < 0:
         high += 1.0
     return float(np.exp(-optimize.brentq(slope, low, high, xtol=1e-13)))
+
+
+@dataclass(frozen=True)
+class MarginFractions:
+    """Fractions of new samples, or of training samples, whose margin y f is at most each value."""
+
+    at: tuple[float, ...]
+    training: bool
+
+    def __call__(self, scored: Scored) -> Array:
+        f, y = (scored.f_train, scored.y_train) if self.training else (scored.f, scored.y)
+        return np.array([float((y * f <= value).mean()) for value in self.at])

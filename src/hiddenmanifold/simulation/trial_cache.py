@@ -37,7 +37,7 @@ class Memory:
 
     trials: Sequence[Trial]
     keys: list[tuple[str, ...]]
-    known: dict[str, Mapping[str, float]]
+    known: dict[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, trials: Sequence[Trial], store: Store | None) -> Memory:
@@ -72,21 +72,22 @@ class Memory:
     ) -> Iterator[Row]:
         """Take in what was left of a trial; its rows are those to be written."""
         for i, (key, content) in enumerate(zip(keys, contents(trial), strict=True)):
-            self.known[key] = {name: float(values[i]) for name, values in result.items()}
+            self.known[key] = {name: values[i].tolist() for name, values in result.items()}
             described = {"model": repr(trial.model), **content}
             yield Row(key, "fit", described, self.known[key], computing_sources())
 
     @property
     def columns(self) -> dict[str, Array]:
-        """Every quantity, of shape (trials, regularisations); NaN where it is not known."""
+        """Every quantity, of shape (trials, regularisations, ...); NaN where it is not known."""
 
-        def column(name: str) -> Array:
+        def column(name: str, shape: tuple[int, ...]) -> Array:
+            missing = np.full(shape, np.nan).tolist()
             found = (
-                self.known.get(key, {}).get(name, np.nan) for some in self.keys for key in some
+                self.known.get(key, {}).get(name, missing) for some in self.keys for key in some
             )
-            return np.array([*found]).reshape(len(self.keys), -1)
+            return np.array([*found]).reshape(len(self.keys), -1, *shape)
 
-        return {name: column(name) for name in self.trials[0].names}
+        return {name: column(name, shape) for name, shape in self.trials[0].shapes.items()}
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ def computing_sources() -> str:
 
 def contents(trial: Trial) -> Iterator[dict[str, Any]]:
     """What determines each of a trial's fits, apart from the model and the sources."""
+    asked = trial.observables
+    at = {m.name: list(m.at) for m in asked if m.at is not None}
     for lam in trial.lams:
         yield {
             "n": trial.sizes.n,
@@ -150,8 +153,8 @@ def contents(trial: Trial) -> Iterator[dict[str, Any]]:
             "n_test": trial.n_test,
             "root_seed": str(trial.seed.entropy),
             "seed": trial.seed.spawn_key[0],
-            **({"observables": sorted(trial.observables)} if trial.observables else {}),
-            **({"margins": list(trial.margins)} if trial.margins else {}),
+            **({"observables": sorted(m.name for m in asked)} if asked else {}),
+            **({"at": at} if at else {}),
         }
 
 

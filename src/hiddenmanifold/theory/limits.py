@@ -93,9 +93,10 @@ class Part:
         for name in set(found).difference(CERTIFICATES):
             found[name][failed] = np.nan
             if low.any():
-                size = np.abs(found[name])
-                found[name][size < low] = 0.0
-                found[name][size * high > 1.0] *= np.inf
+                values = found[name].T  # points come last, also of an observable that is a vector
+                size = np.abs(values)
+                values[size < low] = 0.0
+                values[size * high > 1.0] *= np.inf
         return found
 
     @property

@@ -103,7 +103,8 @@ def asymptotics(
         )
         found = part.finished(_predicted(problem, request, near, workers or Workers()))
         for name, values in found.items():
-            columns.setdefault(name, np.zeros(len(points), values.dtype))[part.index] = values
+            shape = (len(points), *values.shape[1:])
+            columns.setdefault(name, np.zeros(shape, values.dtype))[part.index] = values
     return columns
 
 
@@ -156,7 +157,7 @@ def _quantities(solved: Solved, request: Request) -> Columns:
             **(observed := request.observed(channel, solved.x)),
         }
     integrals = (found["generalisation_error"], *observed.values())
-    unsettled = np.isnan(integrals).any(0) & (solved.status == Status.CONVERGED)
+    unsettled = np.isnan(np.column_stack(integrals)).any(1) & (solved.status == Status.CONVERGED)
     low, high = channel.loss.rest
     if channel.overlap_unknowns == 2 and low == high != 0 and np.isfinite(low):
         # residuals gather around a value that is not zero, and rounding of it is magnified by V

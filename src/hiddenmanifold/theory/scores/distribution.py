@@ -36,7 +36,7 @@ BLOCK = 256
 """Points whose nodes are handled together."""
 
 Observed = Callable[["Scores"], Array]
-"""From the law of scores at each point to the value of an observable."""
+"""From the law of scores at each point to the value of an observable, a number or a vector."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def settled(function: Callable[[Scores, int], tuple[Array, Array]], scores: Scor
 def test_loss(scores: Scores) -> Array:
     """Mean loss of new samples."""
     if scores.scale >= HUGE:  # without bound in the scores, and so in the loss where they err
-        error = MarginLaw(0.0, training=False)(scores)
+        error = MarginLaw((0.0,), training=False)(scores)[:, 0]
         return np.where(error > 0, np.inf, error)
 
     def mean(some: Scores, halvings: int) -> tuple[Array, Array]:
@@ -209,13 +209,19 @@ def auc(scores: Scores) -> Array:
 
 @dataclass(frozen=True)
 class MarginLaw:
-    """Probability that the margin y f of a new sample, or a training one, is at most a value."""
+    """Probability that the margin y f of a new sample, or a training one, is at most each value.
 
-    most: float
+    It is an array (points, values).
+    """
+
+    at: tuple[float, ...]
     training: bool
 
     def __call__(self, scores: Scores) -> Array:
-        margin = np.nextafter(self.most / scores.scale, np.inf)  # a mass at the value is counted
+        return np.stack([self._below(scores, value) for value in self.at], axis=-1)
+
+    def _below(self, scores: Scores, most: float) -> Array:
+        margin = np.nextafter(most / scores.scale, np.inf)  # a mass at the value is counted
         field = np.full(len(scores), margin)
         if self.training:
             anchor = scores.fitted.anchor

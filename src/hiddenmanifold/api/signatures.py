@@ -1,0 +1,98 @@
+"""The arguments that public functions share, and how help and completion show them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Answer = TypeVar("Answer", bound=Callable[..., Any])
+
+
+class Ratios(TypedDict, total=False):
+    """Ratios of the numbers of samples n, features p and latent dimensions d, or these numbers."""
+
+    n_over_d: ArrayLike | xr.DataArray
+    d_over_n: ArrayLike | xr.DataArray
+    p_over_n: ArrayLike | xr.DataArray
+    n_over_p: ArrayLike | xr.DataArray
+    p_over_d: ArrayLike | xr.DataArray
+    d_over_p: ArrayLike | xr.DataArray
+    n: ArrayLike | xr.DataArray
+    p: ArrayLike | xr.DataArray
+    d: ArrayLike | xr.DataArray
+
+
+class Execution(TypedDict, total=False):
+    """Where to compute, and whether to show the progress."""
+
+    workers: int | None
+    executor: Executor | None
+    progress: bool | None
+
+
+class OnFailure(TypedDict, total=False):
+    """Whether a point that fails raises, or is kept with its status."""
+
+    on_failure: Literal["raise", "keep"]
+
+
+class Theory(OnFailure, Execution, Ratios, total=False):
+    """What every function of the theory takes."""
+
+
+class Drawing(TypedDict, total=False):
+    """What is drawn and measured in a simulation."""
+
+    seeds: int
+    n_test: int
+    data: Literal["original", "equivalent"]
+    observables: str | Sequence[str]
+    margins: ArrayLike | None
+    seed: int
+    store: str | os.PathLike[str] | None
+
+
+class Finite(Drawing, Execution, Ratios, total=False):
+    """What every simulation takes."""
+
+
+DEFAULTS: Mapping[str, Any] = {
+    "on_failure": "raise",
+    "seeds": 30,
+    "n_test": 4000,
+    "data": "original",
+    "observables": (),
+    "seed": 0,
+}
+"""The values of arguments that are left out; None for all others."""
+
+
+def with_options(options: type) -> Callable[[Answer], Answer]:
+    """Spell out in the signature that help and completion show what ``**options`` stands for."""
+
+    def spelled_out(function: Answer) -> Answer:
+        signature = inspect.signature(function)
+        own = {p.name: p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD}
+        shared = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=DEFAULTS.get(name),
+                annotation=getattr(annotation, "__forward_arg__", annotation),
+            )
+            for name, annotation in options.__annotations__.items()
+            if name not in own
+        ]
+        parameters = [*own.values(), *shared]
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return spelled_out

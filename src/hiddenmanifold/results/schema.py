@@ -1,0 +1,351 @@
+"""The schema of every dataset: its kind, and the name, meaning and role of each variable.
+
+A dataset says in its attribute ``kind`` which question it answers, and in attributes such as
+``teacher`` and ``teacher_noise`` for which model. Every variable has a ``long_name``, its meaning
+for people, and a ``role``, its meaning for programs: plots, tables and the explorer read kinds and
+roles, never sentences. `with_schema` writes them, for all functions that return datasets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hiddenmanifold.checks import Task
+from hiddenmanifold.errors import Status
+from hiddenmanifold.model import Model, name_of
+from hiddenmanifold.results.observables import MARGIN_LAWS, OBSERVABLES
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Kind(StrEnum):
+    """The question that a dataset answers."""
+
+    PREDICTION = "prediction"
+    SENSITIVITY = "sensitivity"
+    MARGINS = "margins"
+    SIMULATION = "simulation"
+    SUMMARY = "summary"
+    COMPARISON = "comparison"
+    THRESHOLD = "threshold"
+    PEAK = "peak"
+    FEATURES_NEEDED = "features_needed"
+    SAMPLES_NEEDED = "samples_needed"
+    BAYES_OPTIMAL = "bayes_optimal"
+    LEARNING_CURVE = "learning_curve"
+    BACKTEST = "backtest"
+
+
+REAL_DATA = frozenset({Kind.LEARNING_CURVE, Kind.BACKTEST})
+"""Datasets about a sample of real data instead of a model."""
+UNFITTED = frozenset({Kind.THRESHOLD, Kind.BAYES_OPTIMAL})
+"""Datasets in which the loss and the intercept of the model play no role."""
+ERROR_MEASURES = {
+    Task.REGRESSION: "mean square error",
+    Task.CLASSIFICATION: "part misclassified",
+}
+"""What the generalisation error is, by the attribute ``task``."""
+
+
+class Role(StrEnum):
+    """What a variable is to a program."""
+
+    COORDINATE = "coordinate"
+    ANSWER = "answer"
+    """The ratio or regularisation that was sought."""
+    ERROR = "error"
+    LOSS = "loss"
+    OBSERVABLE = "observable"
+    DISTRIBUTION = "distribution"
+    OVERLAP = "overlap"
+    """An order parameter of the theory, and what follows from these alone."""
+    DERIVATIVE = "derivative"
+    THEORY = "theory"
+    """A prediction beside its simulation or measurement."""
+    MEASUREMENT = "measurement"
+    """A measurement beside its prediction."""
+    STANDARD_ERROR = "standard_error"
+    LOWER_BOUND = "lower_bound"
+    UPPER_BOUND = "upper_bound"
+    Z_SCORE = "z_score"
+    STATUS = "status"
+    """Integers that stand for words, which are the attribute ``flag_meanings``."""
+    CERTIFICATE = "certificate"
+    """How exact a number is, or what it rests on."""
+    COUNT = "count"
+    TIME = "time"
+
+
+class Variable(NamedTuple):
+    """What the schema says of a variable."""
+
+    meaning: str
+    role: Role
+
+
+COUNTED = {"n": "samples", "p": "features", "d": "latent dimensions"}
+VARIABLES: Mapping[str, Variable] = {
+    **{
+        f"{a}_over_{b}": Variable(f"{COUNTED[a]} per {COUNTED[b][:-1]}", Role.COORDINATE)
+        for a, b in permutations(COUNTED, 2)
+    },
+    **{
+        name: Variable(f"number of {counted}", Role.COORDINATE) for name, counted in COUNTED.items()
+    },
+    "regularisation": Variable(
+        "regularisation λ of the objective; 0 and inf mean the limits", Role.COORDINATE
+    ),
+    "target_error": Variable("generalisation error to reach", Role.COORDINATE),
+    "seed": Variable("number of the draw of features, teacher and samples", Role.COORDINATE),
+    "y_f": Variable("margin y f of a sample", Role.COORDINATE),
+    "optimal_regularisation": Variable(
+        "the regularisation of least error; 0 and inf mean the limits", Role.ANSWER
+    ),
+    "generalisation_error": Variable(
+        "test error against new labels drawn by the same noisy rule", Role.ERROR
+    ),
+    "clean_error": Variable("test error against the noiseless rule", Role.ERROR),
+    "training_error": Variable("fraction of training samples that are misclassified", Role.ERROR),
+    "training_loss": Variable(
+        "(sum of losses + regularisation/2 |w|²)/n at the minimum", Role.LOSS
+    ),
+    **{o.name: Variable(o.long_name, Role.OBSERVABLE) for o in OBSERVABLES},
+    **{name: Variable(text, Role.DISTRIBUTION) for name, (text, _) in MARGIN_LAWS.items()},
+    "V": Variable("κ1² V_s + κ⋆² V_w", Role.OVERLAP),
+    "Q": Variable("variance of the prediction, κ1² q_s + κ⋆² q_w", Role.OVERLAP),
+    "M": Variable("covariance of the prediction with the teacher's field, κ1 m_s", Role.OVERLAP),
+    "alignment": Variable(
+        "correlation of the prediction with the teacher's field, M/√(ρQ); NaN, not a failure, if "
+        "the prediction is constant",
+        Role.OVERLAP,
+    ),
+    "overlap": Variable(
+        "variance of the posterior mean of the teacher's field; rho if all is learned", Role.OVERLAP
+    ),
+    "margin": Variable(
+        "smallest distance y f √p/|w| of a training sample, NaN if they are not all fitted",
+        Role.OVERLAP,
+    ),
+    "q_s": Variable("|F w/√p|²/d", Role.OVERLAP),
+    "q_w": Variable("|w|²/p", Role.OVERLAP),
+    "m_s": Variable("(F w/√p)·θ/d", Role.OVERLAP),
+    "V_s": Variable("response of F w/√p", Role.OVERLAP),
+    "V_w": Variable("response of w", Role.OVERLAP),
+    "intercept": Variable("the intercept b of the prediction", Role.OVERLAP),
+    **{
+        f"{name}_normalised": Variable(
+            f"{formula}, finite where w grows without bound", Role.OVERLAP
+        )
+        for name, formula in (
+            ("Q", "Q/q_w"),
+            ("M", "M/√q_w"),
+            ("q_s", "q_s/q_w"),
+            ("m_s", "m_s/√q_w"),
+            ("intercept", "b/√q_w"),
+        )
+    },
+    "status": Variable("how the solve of the point ended", Role.STATUS),
+    "theory_status": Variable("how the solve of the theory's point ended", Role.STATUS),
+    "residual": Variable(
+        "largest relative change under one more undamped turn of the equations", Role.CERTIFICATE
+    ),
+    "quadrature_error": Variable(
+        "estimated relative error of (V, Q, M) left by the quadrature", Role.CERTIFICATE
+    ),
+    "conditioning_error": Variable(
+        "estimated relative error of (V, Q, M) left by magnified rounding", Role.CERTIFICATE
+    ),
+    "iterations": Variable("evaluations of the equations", Role.CERTIFICATE),
+    "optimality": Variable(
+        "bound on the fit's relative distance from its minimum", Role.CERTIFICATE
+    ),
+    "seconds": Variable("time spent on the fit, its data and its test", Role.TIME),
+    "seeds": Variable("number of seeds in the mean", Role.COUNT),
+    "dropped": Variable("number of seeds left out, whose fit is not at its optimum", Role.COUNT),
+}
+"""Names that mean the same in every dataset."""
+OF_KIND: Mapping[Kind, Mapping[str, Variable]] = {
+    Kind.THRESHOLD: {
+        "p_over_n": Variable(
+            "features per sample above which the training data are linearly separable", Role.ANSWER
+        ),
+        "n_over_d": Variable(
+            "samples per latent dimension above which the training data are linearly separable",
+            Role.ANSWER,
+        ),
+    },
+    Kind.PEAK: {
+        "p_over_n": Variable("features per sample at the peak", Role.ANSWER),
+        "generalisation_error": Variable("height of the peak", Role.ERROR),
+    },
+    Kind.FEATURES_NEEDED: {
+        "p_over_n": Variable("fewest features per sample; 0 if none are needed", Role.ANSWER),
+        "generalisation_error": Variable(
+            "error with so many, at optimal regularisation", Role.ERROR
+        ),
+        "kernel_limit": Variable(
+            "error with infinitely many, at optimal regularisation", Role.ERROR
+        ),
+    },
+    Kind.SAMPLES_NEEDED: {
+        "n_over_d": Variable(
+            "fewest samples per latent dimension from which on the error stays at the target or "
+            "below; 0 if hardly any are needed, inf if there is no such number",
+            Role.ANSWER,
+        ),
+        "first_n_over_d": Variable(
+            "fewest samples per latent dimension at which the error is at the target or below, "
+            "though it may rise again; 0 if hardly any are needed, inf if it is not reachable",
+            Role.ANSWER,
+        ),
+        "generalisation_error": Variable(
+            "error with n_over_d samples per latent dimension", Role.ERROR
+        ),
+        "infinite_data_limit": Variable(
+            "error with infinitely many samples, NaN if it could not be solved for", Role.ERROR
+        ),
+    },
+    Kind.BAYES_OPTIMAL: {
+        "generalisation_error": Variable(
+            "least test error against new labels drawn by the same noisy rule", Role.ERROR
+        ),
+        "clean_error": Variable("least test error against the noiseless rule", Role.ERROR),
+        "residual": Variable(
+            "change of log(q/(rho - q)), q the overlap, under one more turn of the equations",
+            Role.CERTIFICATE,
+        ),
+        "quadrature_error": Variable(
+            "estimated relative error of q and rho - q left by the quadrature", Role.CERTIFICATE
+        ),
+        "conditioning_error": Variable(
+            "estimated relative error of q and rho - q left by rounding", Role.CERTIFICATE
+        ),
+    },
+    Kind.LEARNING_CURVE: {
+        "status": Variable("what the prediction rests on", Role.STATUS),
+        "resolved": Variable("whether the sample resolves what counts", Role.CERTIFICATE),
+        "kappa": Variable(
+            "the argument of the spectral measures that the prediction depends on", Role.CERTIFICATE
+        ),
+    },
+    Kind.BACKTEST: {
+        "deviation": Variable("predicted standard deviation", Role.CERTIFICATE),
+        "inside_1": Variable("part of cuts within one deviation", Role.CERTIFICATE),
+        "inside_2": Variable("part of cuts within two deviations", Role.CERTIFICATE),
+    },
+}
+"""Names of one kind of dataset, and those that mean something else there."""
+SUFFIXES: Mapping[str, Variable] = {
+    "_by_log_regularisation": Variable("derivative of {} by log λ", Role.DERIVATIVE),
+    "_by_log_n": Variable("derivative of {} by log n", Role.DERIVATIVE),
+    "_by_log_p": Variable("derivative of {} by log p", Role.DERIVATIVE),
+    "_leave_one_out": Variable("{}, as leave-one-out measures it at n = N", Role.MEASUREMENT),
+    "_measured": Variable("{}, measured", Role.MEASUREMENT),
+    "_theory": Variable("{}, as the theory predicts it", Role.THEORY),
+    "_z": Variable("({0} - {0}_theory)/{0}_stderr", Role.Z_SCORE),
+    "_test_stderr": Variable(
+        "standard error of {} left by the finite number of test samples", Role.STANDARD_ERROR
+    ),
+    "_stderr": Variable("standard error of the mean of {}", Role.STANDARD_ERROR),
+    "_low": Variable("one standard deviation below {}", Role.LOWER_BOUND),
+    "_high": Variable("one standard deviation above {}", Role.UPPER_BOUND),
+}
+"""Names that belong to another variable, which takes the place of the braces."""
+
+
+@cache
+def described(name: str, kind: Kind) -> Variable:
+    """What the schema says of a variable of a kind of dataset.
+
+    Raises
+    ------
+    KeyError
+        If it is not part of the schema.
+    """
+    if (own := OF_KIND.get(kind, {}).get(name) or VARIABLES.get(name)) is not None:
+        return own
+    suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), None)
+    if suffix is None:
+        raise KeyError(name)
+    base = name.removesuffix(suffix)
+    described(base, kind)
+    return SUFFIXES[suffix]._replace(meaning=SUFFIXES[suffix].meaning.format(base))
+
+
+def is_result(name: str) -> bool:
+    """Whether a name stands for a result, so that no dimension of a user's may have it."""
+    try:
+        return described(name, Kind.PREDICTION).role is not Role.COORDINATE
+    except KeyError:
+        return False
+
+
+def with_schema(ds: xr.Dataset, kind: Kind) -> xr.Dataset:
+    """The dataset with its kind, and with meaning and role of every variable.
+
+    A meaning that a variable has already stays: its coordinates may be a user's own, and have
+    other names.
+    """
+    ds.attrs = {**ds.attrs, "kind": str(kind)}
+    for name, variable in ds.variables.items():
+        try:
+            meaning, role = described(str(name), kind)
+        except KeyError:
+            if name not in ds.coords:
+                raise
+            meaning, role = "", Role.COORDINATE
+        if name in ds.coords:
+            role = Role.COORDINATE
+        own = {"long_name": meaning} if meaning else {}
+        own |= flags(Status) if role is Role.STATUS else {}
+        variable.attrs = {**own, **variable.attrs, "role": str(role)}
+    return ds
+
+
+def flags(statuses: Iterable[Any]) -> dict[str, Any]:
+    """The attributes that say in words what the integers of a status stand for."""
+    return {
+        "flag_values": [int(status) for status in statuses],
+        "flag_meanings": " ".join(status.name.lower() for status in statuses),
+        "sentences": "; ".join(f"{int(status)}: {status.sentence}" for status in statuses),
+    }
+
+
+def model_attributes(model: Model) -> dict[str, str | int | float]:
+    """A model as attributes that every file format can hold: names and parameters of ingredients.
+
+    A parameter that is not a number is given as it is printed.
+    """
+    out: dict[str, str | int | float] = {"model": repr(model), "task": str(model.task)}
+    for kind, ingredient in model.ingredients.items():
+        out |= ingredient_attributes(kind, ingredient)
+    return {**out, "intercept": int(model.intercept)}
+
+
+def ingredient_attributes(kind: str, ingredient: object) -> dict[str, str | int | float]:
+    """Name and parameters of an ingredient, as ``loss`` and ``loss_delta``."""
+    out: dict[str, str | int | float] = {kind: name_of(kind, ingredient)}
+    for field in fields(ingredient) if is_dataclass(ingredient) else ():
+        if field.init:
+            value = getattr(ingredient, field.name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            printed = re.sub(r" at 0x\w+", "", repr(value))
+            out[f"{kind}_{field.name}"] = value if number else printed
+    return out
+
+
+def is_real_data(ds: xr.Dataset) -> bool:
+    """Whether a dataset is about a sample of real data."""
+    return ds.attrs.get("kind") in REAL_DATA
+
+
+def of_role(ds: xr.Dataset, role: Role) -> tuple[str, ...]:
+    """Names of the variables that have a role."""
+    return tuple(str(name) for name, array in ds.items() if array.attrs.get("role") == role)
