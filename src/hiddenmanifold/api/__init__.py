@@ -1,7 +1,9 @@
 """One module for each question users ask; every answer is a labelled dataset with its status.
 
-Read `predict` first: it reads the arguments (`arguments`, `counts`), asks ``theory`` and hands the
-columns to ``results``. The others follow the same path:
+Read `predict` first: `grid` reads its arguments into labelled points, ``theory`` computes columns
+there, and the grid makes them a dataset of ``results``. `signatures` states the arguments that the
+functions share, `arguments` turns values into labelled arrays, `optimal` is the search for λ as an
+argument. The others follow the same path:
 
 - `predict`: errors, overlaps and derivatives (`sensitivity`) in the limit; `lazy` for huge grids;
 - `simulate`: fits at finite size; `compare`: both at the same points, as z-scores;
