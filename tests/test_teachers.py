@@ -12,7 +12,17 @@ from scipy.stats import norm
 
 from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.checks import Task
-from hiddenmanifold.teachers import REGISTRY, Custom, Linear, Logistic, Sign, Steps
+from hiddenmanifold.numerics.panels import Panels, fanned
+from hiddenmanifold.teachers import (
+    REGISTRY,
+    Custom,
+    Linear,
+    Logistic,
+    Mixture,
+    Sign,
+    Steps,
+    averaging,
+)
 
 PROPERTY = settings(max_examples=100)
 
@@ -450,3 +460,35 @@ def test_many_changes_of_label_are_averaged_exactly():
 def test_a_rule_that_would_cost_minutes_for_one_point_is_refused():
     with pytest.raises(InvalidArgumentError, match="few changes of the more probable label"):
         Custom(wave(300.0))
+
+
+# --- averages over the normal law of predictions ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        Sign(noise=0.3, threshold=0.4),
+        Sign(threshold=8.0),
+        Logistic(3.0, rho=2.0),
+        Mixture(0.3, 9.0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("learned", [0.3, 0.9, 1.0 - 1e-6])
+def test_averages_of_a_label_law_are_the_probability_of_the_label(teacher, learned):
+    """However much of the field is known, and however rare the label: to relative accuracy."""
+    slope, V0 = np.array([np.sqrt(teacher.rho * learned)]), np.array([teacher.rho * (1 - learned)])
+    for y, share in zip((1, -1), teacher.label_marginals, strict=False):
+        edges = averaging.edges_along(teacher, y, slope, V0, averaging.fan_of(teacher))
+        panels, (Z, *_) = averaging.law_on_panels(teacher, y, slope, V0, edges, rule=(20, 3))
+        np.testing.assert_allclose(panels.sum(Z), share, rtol=1e-12)
+
+
+def test_the_part_of_a_label_below_a_cut_is_known_to_relative_accuracy():
+    cut = np.array([-100.0, -36.0, -20.0, -3.0, 0.0, 2.0, 50.0])
+    edges = np.clip(fanned(averaging.DOWNWARDS, np.empty((7, 0))), *averaging.below_cut(cut))
+    panels = Panels.between(edges, (20, 4))
+    found = panels.sum(np.ones_like(panels.nodes))
+    np.testing.assert_allclose(found[1:], ndtr(cut[1:]), rtol=1e-12)
+    assert 0.0 < found[0] < 1e-298

@@ -11,6 +11,13 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.numerics.special import normal_density
 
+REACH = 9.0
+"""Where the normal law is cut, in standard deviations (density 1e-18)."""
+FAN = (-4.5, -1.5, 0.0, 1.5, 4.5)
+"""Panel boundaries within it: a panel is resolved by 15 nodes."""
+NEAR = (-REACH, *FAN, REACH)
+FAR = (-38.0, -20.0, *NEAR, 20.0, 38.0)
+"""Panel boundaries that miss nothing a double can hold: rare labels and steep losses live there."""
 Function = Callable[[Integers, int], tuple[Array, Array | float]]
 """From some points and a level of fineness to their values, and the change that is accepted."""
 

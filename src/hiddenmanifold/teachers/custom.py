@@ -12,7 +12,9 @@ import scipy
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import check_kinks, check_scale, sampled
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.numerics.panels import Panels, fanned, refine
+from hiddenmanifold.numerics.panels import REACH, Panels, fanned, refine
+from hiddenmanifold.teachers.averaging import DOWNWARDS, FINEST, SETTLED, below_cut
+from hiddenmanifold.teachers.averaging import ORDER as SHARE_ORDER
 from hiddenmanifold.teachers.base import BinaryTeacher, CompiledRows, Law
 from hiddenmanifold.teachers.probit import LADDER, Steps
 from hiddenmanifold.teachers.tables import LawTable
@@ -23,8 +25,6 @@ ORDER, MOST_NODES = 12, 100_000
 """Gauss–Legendre order of a panel, and how many nodes all panels of an average may have."""
 AFFORDABLE = 2000
 """Nodes of an average that leave time for the finest quadrature over it."""
-FAN, SHARE_ORDER, FINEST = (-43.0, -4.5, -1.5, 0.0, 1.5, 4.5, 9.0), 20, 10
-"""Edges, in deviations, order and most halvings of panels for the part of a label below a cut."""
 TABULATED = 4000
 """Nodes of an average that leave time for a table of thousands of them."""
 
@@ -171,7 +171,7 @@ class Custom(BinaryTeacher):
     def _law(self, y: int, x: Array, V0: Array) -> Array:
         """The law and its derivatives, (3, rows), at columns x and V0."""
         deviation = np.sqrt(V0)
-        edges = fanned((-9.0, 9.0), (y * self._cuts - x) / deviation)
+        edges = fanned((-REACH, REACH), (y * self._cuts - x) / deviation)
         panels = Panels.between(edges, (ORDER, self.halvings))
         row, z = panels.row, panels.nodes
         p = self.probability((y * x)[row] + (y * deviation)[row] * z)
@@ -181,7 +181,8 @@ class Custom(BinaryTeacher):
 
     def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array:
         # over the field, given which the prediction is normal too: no average is needed at a node
-        unit, cut = np.sqrt(self.rho), np.clip(cut, -37.0, 9.0)
+        unit, (low, high) = np.sqrt(self.rho), below_cut(cut)
+        cut = high[:, 0]
         with np.errstate(all="ignore"):  # what is not finite cuts nothing
             step, peak = unit * cut / k, k * cut / unit
             marks = [
@@ -189,17 +190,16 @@ class Custom(BinaryTeacher):
                 step[:, None] + (np.sqrt(V0) / k)[:, None] * LADDER[2:-2],
                 peak[:, None] + (np.sqrt(V0) / unit)[:, None] * LADDER[2:-2],
             ]
-        low = np.minimum(-9.0, cut - 6.0)[:, None]
-        edges = np.maximum(fanned(FAN, np.concatenate(marks, axis=1)), low)
+        edges = np.maximum(fanned(DOWNWARDS, np.concatenate(marks, axis=1)), low)
 
         def share(some: Integers, halvings: int) -> tuple[Array, Array]:
             panels = Panels.between(edges[some], (SHARE_ORDER, halvings))
             at, p = some[panels.row, None], self.probability(y * unit * panels.nodes)
             under = scipy.special.ndtr((unit * cut[at] - k[at] * panels.nodes) / np.sqrt(V0[at]))
             total = panels.sum((p if y > 0 else 1.0 - p) * under)
-            return total, 1e-11 * total
+            return total, SETTLED * total
 
-        return refine(share, k.shape, range(FINEST - self.skipped_levels))
+        return refine(share, k.shape, range(FINEST + 1 - self.skipped_levels))
 
     @cached_property
     def label_marginals(self) -> tuple[float, float, float]:

@@ -5,33 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.numerics.panels import Panels, fanned, refine
+from hiddenmanifold.numerics.panels import Panels, refine
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
+from hiddenmanifold.teachers.averaging import FINEST, ORDER, SETTLED, edges_along, fan_of
 from hiddenmanifold.theory.scores.errors_of_labels import test_error
 
 BLOCK = 512
 """Points whose nodes are handled together."""
-WIDE = (-REACH, *FAN, REACH)
-"""Panel boundaries of the normal law, in standard deviations."""
-FAR = (-38.0, -26.0, -18.0, -13.0, *WIDE, 13.0, 18.0, 26.0, 38.0)
-"""The same for rules with a rare label, whose mass lies far out."""
-RARE = 1e-8
-"""A label less probable than this needs the far tail of the normal law."""
-FINEST = 7
-"""How often the panels of an error are halved at most."""
 LEVEL = 1e-9
 """Difference of two probabilities that makes the labels as good as equally probable."""
-SETTLED = 1e-11
-"""Relative change under halved panels, but for rounding, at which an error is settled."""
-
-
-def panel_cuts(teacher: BinaryTeacher, y: int, k: Array, V0: Array) -> Array:
-    """Panel boundaries of each row along the label y, in deviations k of its field."""
-    fan = FAR if min(teacher.label_marginals[:2]) < RARE else WIDE
-    with np.errstate(all="ignore"):
-        return fanned(fan, teacher.landmarks(y, V0) / k[:, None])
 
 
 def rounding(teacher: BinaryTeacher, V0: Array) -> Array:
@@ -44,14 +27,14 @@ def rounding(teacher: BinaryTeacher, V0: Array) -> Array:
     return relative
 
 
-def least_error(teacher: BinaryTeacher, k: Array, V0: Array) -> Array:
+def least_error(teacher: BinaryTeacher, slope: Array, V0: Array) -> Array:
     r"""Error :math:`E_\omega \min(Z_+, Z_-)` of predicting the more probable label.
 
     Parameters
     ----------
     teacher : BinaryTeacher
         The rule of the labels.
-    k, V0 : arrays (points,)
+    slope, V0 : arrays (points,)
         Deviation of the posterior's mean, and the posterior's variance.
 
     Returns
@@ -61,43 +44,43 @@ def least_error(teacher: BinaryTeacher, k: Array, V0: Array) -> Array:
     """
     if teacher.pivot is not None:  # the side of it decides
         with np.errstate(divide="ignore"):
-            bias = -teacher.pivot / k if teacher.pivot else np.zeros_like(k)
-        return test_error(teacher, k, V0, bias)
+            bias = -teacher.pivot / slope if teacher.pivot else np.zeros_like(slope)
+        return test_error(teacher, slope, V0, bias)
 
     def error(some: Integers, halvings: int) -> tuple[Array, Array]:
         parts = np.array_split(some, -(-len(some) // BLOCK))
-        found = np.concatenate([_least_error(teacher, k[i], V0[i], halvings) for i in parts])
+        found = np.concatenate([_least_error(teacher, slope[i], V0[i], halvings) for i in parts])
         return found, SETTLED * found + np.finfo(float).eps
 
-    return refine(error, k.shape, range(FINEST + 1))
+    return refine(error, slope.shape, range(FINEST + 1))
 
 
-def _least_error(teacher: BinaryTeacher, k: Array, V0: Array, halvings: int) -> Array:
+def _least_error(teacher: BinaryTeacher, slope: Array, V0: Array, halvings: int) -> Array:
     """The same on panels that are halved, and cut where the more probable label changes."""
 
     def both(xi: Array, row: Integers) -> tuple[Array, Array, Array]:
         """Z of both labels, and the slope of their difference in the deviation xi."""
         (plus, up, _), (minus, down, _) = (
-            teacher.label_law(y, y * k[row, None] * xi, V0[row, None]) for y in (1, -1)
+            teacher.label_law(y, y * slope[row, None] * xi, V0[row, None]) for y in (1, -1)
         )
-        return plus, minus, k[row, None] * (up + down)
+        return plus, minus, slope[row, None] * (up + down)
 
-    cuts = panel_cuts(teacher, 1, k, V0)
+    cuts = edges_along(teacher, 1, slope, V0, fan_of(teacher))
     inner = np.linspace(0.0, 1.0, 2**halvings, endpoint=False)
     split = cuts[:, :-1, None] + np.diff(cuts)[..., None] * inner
-    cuts = np.concatenate([split.reshape(len(k), -1), cuts[:, -1:]], axis=1)
-    plus, minus, _ = both(cuts, np.arange(len(k)))
+    cuts = np.concatenate([split.reshape(len(slope), -1), cuts[:, -1:]], axis=1)
+    plus, minus, _ = both(cuts, np.arange(len(slope)))
     ahead = np.sign(plus - minus)
     row, column = np.nonzero(ahead[:, :-1] * ahead[:, 1:] < 0)
     direction = ahead[row, column + 1]
 
     def lead(xi: Array, i: Integers) -> tuple[Array, Array]:
-        plus, minus, slope = (law[:, 0] for law in both(xi[:, None], row[i]))
-        return direction[i] * (plus - minus), direction[i] * slope
+        plus, minus, rise = (law[:, 0] for law in both(xi[:, None], row[i]))
+        return direction[i] * (plus - minus), direction[i] * rise
 
     bracket = cuts[row, column], cuts[row, column + 1]
     changes = cuts[:, :-1].copy()  # the same cuts again, where the label does not change
     changes[row, column] = increasing_root(lead, bracket, LEVEL)
-    panels = Panels.between(np.sort(np.concatenate([cuts, changes], axis=1)), (20, 0))
+    panels = Panels.between(np.sort(np.concatenate([cuts, changes], axis=1)), (ORDER, 0))
     plus, minus, _ = both(panels.nodes, panels.row)
     return panels.sum(np.minimum(plus, minus))

@@ -19,7 +19,8 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.numerics.panels import Panels
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
-from hiddenmanifold.theory.bayes.best_guess import BLOCK, least_error, panel_cuts, rounding
+from hiddenmanifold.teachers.averaging import edges_along, fan_of, law_on_panels
+from hiddenmanifold.theory.bayes.best_guess import BLOCK, least_error, rounding
 from hiddenmanifold.theory.labels_side.labels import COLLAPSED
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 
@@ -267,11 +268,10 @@ class BinaryLabels(Labels):
             total += panels.sum(special.xlogy(Z, Z))
         return total
 
-    def _law(self, y: int, k: Array, V0: Array, level: int) -> tuple[Panels, Law]:
-        """Panels of the posterior's mean, in deviations k, and the label law on them."""
-        panels = Panels.between(panel_cuts(self.teacher, y, k, V0), RULES[level])
-        row = panels.row
-        return panels, self.teacher.label_law(y, k[row, None] * panels.nodes, V0[row, None])
+    def _law(self, y: int, slope: Array, V0: Array, level: int) -> tuple[Panels, Law]:
+        """Panels of the posterior's mean, in its deviation, and the label law on them."""
+        edges = edges_along(self.teacher, y, slope, V0, fan_of(self.teacher))
+        return law_on_panels(self.teacher, y, slope, V0, edges, rule=RULES[level])
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         q, V0 = self.moments(ell)

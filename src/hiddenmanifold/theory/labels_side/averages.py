@@ -16,12 +16,11 @@ from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.compiled import AVERAGES, UNKNOWNS
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import stacked_rule, sum_by_row
+from hiddenmanifold.numerics.panels import REACH, stacked_rule, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import LabelLaw
 from hiddenmanifold.theory.labels_side.proximal_curve import (
     COMPILED_SETTINGS,
-    REACH,
     RULES,
     Field,
     proximal_curve,

@@ -14,15 +14,11 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers, Rows
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import gauss_legendre
+from hiddenmanifold.numerics.panels import FAN, NEAR, REACH, gauss_legendre
 from hiddenmanifold.numerics.roots import CLOSE, PATIENCE
 
 RULES = ((8, 0), (12, 0), (15, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5), (20, 6))
 """Gauss–Legendre order, and how often panels are halved, on each level of fineness."""
-REACH = 9.0
-"""Where the Gaussian law is cut, in standard deviations (density 1e-18)."""
-FAN = (-4.5, -1.5, 0.0, 1.5, 4.5)
-"""Panel boundaries of the Gaussian law, in standard deviations."""
 FLAT = 1e-16
 """Where (1 + V) rho'' is below this the loss counts as straight, and needs no cut.
 
@@ -39,7 +35,7 @@ SLENDER = 1e-9
 POINT = 1e-13
 """Kinks narrower than this, in standard deviations, are points that carry a mass."""
 COMPILED_SETTINGS = {
-    "fan": np.array([-REACH, *FAN, REACH]),
+    "fan": np.array(NEAR),
     "reach": REACH,
     "flat": FLAT,
     "narrow": NARROW,

@@ -14,11 +14,11 @@ import scipy
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import Logistic
-from hiddenmanifold.numerics.panels import Panels, fanned, refine
+from hiddenmanifold.numerics.panels import Panels, refine
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.teachers import binary
-from hiddenmanifold.theory.scores.distribution import FAR, ORDER, SETTLED, Scores, settled
-from hiddenmanifold.theory.scores.errors_of_labels import FINEST
+from hiddenmanifold.teachers.averaging import FINEST, ORDER, SETTLED
+from hiddenmanifold.theory.scores.distribution import Scores, settled
 
 ROUNDING = 1e-14
 """Difference of two probabilities whose sign is not trusted."""
@@ -32,7 +32,6 @@ def calibration_error(scores: Scores) -> Array:
 
     def mean(some: Scores, halvings: int) -> tuple[Array, Array]:
         bends = (LOG_LOSS.knots[0] - some.centre[:, None]) / some.spread[:, None]
-        marks = np.concatenate([bends, some.marks(1)], axis=1)
 
         def excess(nodes: Array, row: Integers) -> Array:
             f = some.centre[row, None] + some.spread[row, None] * nodes
@@ -41,9 +40,9 @@ def calibration_error(scores: Scores) -> Array:
             known, total = teacher.label_law(1, x, V0)[0], teacher.evidence(x, V0)
             return np.asarray(scipy.special.expit(f) * total - known)
 
-        rough = Panels.between(fanned(FAR, marks), (ORDER, halvings))
+        rough = Panels.between(some.edges(1, bends), (ORDER, halvings))
         roots = _sign_changes(excess, rough)
-        panels = Panels.between(fanned(FAR, np.hstack([marks, roots])), (ORDER, halvings))
+        panels = Panels.between(some.edges(1, bends, roots), (ORDER, halvings))
         value = panels.sum(np.abs(excess(panels.nodes, panels.row)))
         return value, SETTLED * value + 10.0 * ROUNDING
 

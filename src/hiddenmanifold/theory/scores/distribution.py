@@ -17,19 +17,13 @@ from numpy.polynomial import legendre
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import Panels, fanned, refine, sum_by_row
+from hiddenmanifold.numerics.panels import FAR, Panels, refine, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import CERTAIN, LabelLaw, Teacher, binary
-from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
+from hiddenmanifold.teachers.averaging import FINEST, ORDER, SETTLED, edges_along
 from hiddenmanifold.theory.points import HUGE
-from hiddenmanifold.theory.scores.errors_of_labels import FINEST, Predictions, misclassified
+from hiddenmanifold.theory.scores.errors_of_labels import Predictions, misclassified
 
-ORDER = 20
-"""Gauss–Legendre nodes of a panel."""
-FAR = (-38.0, -20.0, -REACH, *FAN, REACH, 20.0, 38.0)
-"""Panel boundaries that miss nothing a double can hold: rare labels and steep losses live there."""
-SETTLED = 1e-11
-"""Relative change under halving at which an observable is known."""
 CONSTANT = 1e-48
 """A prediction that varies less than this is constant (see `labels.COLLAPSED`)."""
 BLOCK = 256
@@ -105,9 +99,9 @@ class Scores:
         """The law of a label given the teacher's field."""
         return CERTAIN if self.teacher.task is Task.REGRESSION else binary(self.teacher)
 
-    def marks(self, y: int) -> Array:
-        """Values of ξ along the label y where its law bends."""
-        return self.label_law.landmarks(y, self.V0) / self.slope[:, None]
+    def edges(self, y: int, *marks: Array) -> Array:
+        """Panel boundaries in ξ along the label y: where its law bends, and further marks."""
+        return edges_along(self.label_law, y, self.slope, self.V0, FAR, *marks)
 
     def law(self, y: int, panels: Panels, sign: int = 1) -> Array:
         """Probability of the label y at the nodes, which run along it (against it if -1)."""
@@ -127,8 +121,7 @@ class Scores:
             anchor = loss.anchor if self.teacher.task is Task.CLASSIFICATION else 0.0
             mean = anchor - y * self.centre
             cuts = (mean[:, None] - loss.knots[0]) / self.spread[:, None]
-            edges = fanned(FAR, np.concatenate([cuts, self.marks(y)], axis=1))
-            panels = Panels.between(edges, (ORDER, halvings))
+            panels = Panels.between(self.edges(y, cuts), (ORDER, halvings))
             row, law = panels.row, share * self.law(y, panels)
             first, last = (np.searchsorted(row, np.arange(len(self)), s) for s in ("left", "right"))
             s = mean[row, None] - self.spread[row, None] * panels.nodes
@@ -185,8 +178,8 @@ def auc(scores: Scores) -> Array:
     """Probability that a random positive scores above a random negative; ties count one half."""
 
     def area(some: Scores, halvings: int) -> tuple[Array, Array]:
-        marks = np.concatenate([some.marks(1), -some.marks(-1)], axis=1)
-        panels = Panels.between(fanned(FAR, marks), (ORDER, halvings))
+        edges = np.sort(np.concatenate([some.edges(1), -some.edges(-1)], axis=1), axis=1)
+        panels = Panels.between(edges, (ORDER, halvings))
 
         def by_row(values: Array) -> Array:
             return sum_by_row(values, panels.row, panels.rows)

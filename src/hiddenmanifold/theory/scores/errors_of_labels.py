@@ -1,4 +1,4 @@
-"""What people ask for: test and training errors, from the solution of the saddle point."""
+"""Test and training errors of labels ±1, from the law of predictions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.numerics.panels import Panels, fanned, stacked_rule
+from hiddenmanifold.numerics.panels import stacked_rule
 from hiddenmanifold.teachers import BinaryTeacher
-from hiddenmanifold.theory.labels_side.proximal_curve import FAN, REACH
-
-FINEST = 9
-"""How often panels are halved, at most, until an integral over them settles."""
-ORDER = 20
-"""Gauss–Legendre nodes of a panel."""
+from hiddenmanifold.teachers.averaging import (
+    DOWNWARDS,
+    ORDER,
+    below_cut,
+    edges_along,
+    law_on_panels,
+)
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,15 @@ class Predictions:
     V0: Array
 
 
-def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, Array]) -> Array:
-    r"""Probability :math:`\sum_y E_\xi[1(\xi < \text{cut}_y) Z_y(k\xi)]` of the wrong side.
+def misclassified(teacher: BinaryTeacher, slope: Array, V0: Array, cuts: dict[int, Array]) -> Array:
+    r"""Probability :math:`\sum_y E_\xi[1(\xi < \text{cut}_y) Z_y(x)]` of the wrong side.
 
     Parameters
     ----------
     teacher : BinaryTeacher
         The rule of the labels.
-    k, V0 : arrays (points,)
-        Slope and remaining variance of the teacher's field given the prediction.
+    slope, V0 : arrays (points,)
+        Slope and remaining variance of the teacher's field given the prediction: x = slope ξ.
     cuts : dict
         For each label, the standardised field along it below which a sample counts as wrong.
 
@@ -58,37 +59,32 @@ def misclassified(teacher: BinaryTeacher, k: Array, V0: Array, cuts: dict[int, A
     array (points,)
         NaN where the integral did not settle.
     """
-    total = np.zeros(len(k))
+    total = np.zeros(len(slope))
     for y, cut in cuts.items():
-        share = teacher.below(y, cut, k, V0)
-        total += _share(teacher, y, cut, k, V0) if share is None else share
+        share = teacher.below(y, cut, slope, V0)
+        total += _share(teacher, y, cut, slope, V0) if share is None else share
     return total
 
 
-def _share(teacher: BinaryTeacher, y: int, cut: Array, k: Array, V0: Array) -> Array:
+def _share(teacher: BinaryTeacher, y: int, cut: Array, slope: Array, V0: Array) -> Array:
     """The part of a label, on panels of the prediction."""
-    high = np.clip(cut, -37.0, REACH)[:, None]
-    low = np.minimum(-REACH, high - 6.0)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        edges = fanned((-43.0, *FAN, REACH), teacher.landmarks(y, V0) / k[:, None])
-    edges = np.clip(edges, low, high)
+    edges = np.clip(edges_along(teacher, y, slope, V0, DOWNWARDS), *below_cut(cut))
     law = teacher.probits(y)
     if law is not None and compiled.engine() == "compiled":
-        return compiled.shares(law, k, V0, edges, stacked_rule(ORDER, 0))
-    panels = Panels.between(edges, (ORDER, 0))
-    at = panels.row[:, None]
-    return panels.sum(teacher.label_law(y, k[at] * panels.nodes, V0[at])[0])
+        return compiled.shares(law, slope, V0, edges, stacked_rule(ORDER, 0))
+    panels, (Z, *_) = law_on_panels(teacher, y, slope, V0, edges, rule=(ORDER, 0))
+    return panels.sum(Z)
 
 
-def test_error(teacher: BinaryTeacher, k: Array, V0: Array, bias: Array) -> Array:
+def test_error(teacher: BinaryTeacher, slope: Array, V0: Array, bias: Array) -> Array:
     """Probability that the sign of the prediction differs from a fresh label.
 
     `bias` is the intercept in units of the prediction's deviation.
     """
-    closed = teacher.error_without_bias(k, V0) if not np.any(bias) else None
+    closed = teacher.error_without_bias(slope, V0) if not np.any(bias) else None
     if closed is not None:
         return closed
-    return misclassified(teacher, k, V0, {1: -bias, -1: bias})
+    return misclassified(teacher, slope, V0, {1: -bias, -1: bias})
 
 
 def training_error(teacher: BinaryTeacher, loss: Loss, at: Predictions) -> Array:

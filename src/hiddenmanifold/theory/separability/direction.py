@@ -22,21 +22,18 @@ import scipy
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
-from hiddenmanifold.numerics.panels import Panels, fanned, refine
+from hiddenmanifold.numerics.panels import refine
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import BinaryTeacher
+from hiddenmanifold.teachers.averaging import edges_along, fan_of, law_on_panels
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 
 ROUGHEST = 2
 """Level of fineness to begin with."""
-PANEL = 1.5
-"""Width of the panels of the normal law, in standard deviations."""
 BENDS = np.array([-39.0, -18.0, -9.0, -4.5, -1.5, 0.0, 1.5, 4.5, 9.0])
 """Where :math:`E(a+Z)_+^2` bends, in values of a; beyond, it is zero or a polynomial."""
 DEPTH = 48
 """Terms of the continued fraction of the tail."""
-RARE = 1e-5
-"""A label less probable than this needs the far tail of the normal law."""
 BLOCK, MAX_ITERATIONS, SMALLEST_DAMPING = 256, 200, 2.0**-20
 """Points handled together; Newton steps on each level, and the least part of one to try."""
 ACCURATE = 1e-12
@@ -169,20 +166,22 @@ class _Average:
         mix. This keeps the digits when only X near one value matters.
         """
         teacher, rows = self.teacher, len(t)
-        k, V0 = np.sqrt(teacher.rho * chi), teacher.rho * hidden
+        slope, V0 = np.sqrt(teacher.rho * chi), teacher.rho * hidden
         both = not teacher.symmetric  # else one label stands for both
         totals, on_s, nodes = np.zeros((3, rows)), np.zeros((2, 2, rows)), []
         for y in (1, -1) if both else (1,):
-            panels = Panels.between(self._edges(y, t0, t, k, V0), RULES[level])
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                bends = (BENDS - y * t0[:, None]) / t[:, None]
+            edges = edges_along(teacher, y, slope, V0, fan_of(teacher), bends)
+            panels, (Z, Z1, _) = law_on_panels(teacher, y, slope, V0, edges, rule=RULES[level])
             row, u = panels.row, panels.nodes  # X along the label
-            Z, Z1, _ = teacher.label_law(y, k[row, None] * u, V0[row, None])
             G, G1, G2 = rectified(t[row, None] * u + y * t0[row, None])
             tilt, bend = Z * G1, Z * G2
             found = panels.sum(np.array([Z * G, Z1 * G1, y * bend * u, tilt, bend]))
             totals += found[:3]
             on_s[:, (1 - y) // 2] = found[3:]
             nodes.append((panels, y * u, y * tilt, bend))
-        value, by_k, first = totals
+        value, by_slope, first = totals
         centre = first / on_s[1].sum(0) if self.free else np.zeros(rows)
         on_t = np.zeros((2, 2, rows))
         for panels, X, tilt, bend in nodes:
@@ -191,19 +190,10 @@ class _Average:
             up = pull > 0
             parts = np.array([pull * up, -pull * ~up, stiffness * up, stiffness * ~up])
             on_t += panels.sum(parts).reshape(on_t.shape)
-        by_odds = -0.5 * hidden * k * t * by_k  # by r = √χ, an average of both changes as E[∂∂]
+        # by r = √χ, an average of both changes as E[∂∂]
+        by_odds = -0.5 * hidden * slope * t * by_slope
         extensive = [value, by_odds, *on_s.reshape(4, rows), *on_t.reshape(4, rows)]
         return np.array([centre, *np.multiply(1.0 if both else 2.0, extensive)])
-
-    def _edges(self, y: int, t0: Array, t: Array, k: Array, V0: Array) -> Array:
-        """Panel boundaries: of the normal law, and where the label law or the average bends."""
-        far = min(self.teacher.label_marginals[:2]) < RARE or self.teacher.displaces
-        reach = (26 if far else 6) * PANEL
-        fan = np.arange(-reach, reach + 0.5 * PANEL, PANEL)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            law = self.teacher.landmarks(y, V0) / k[:, None]
-            bends = (BENDS - y * t0[:, None]) / t[:, None]
-        return fanned(fan, np.concatenate([law, bends], axis=1))
 
 
 def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
