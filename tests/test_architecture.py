@@ -88,6 +88,7 @@ def test_every_folder_says_what_it_is_for():
 def test_the_page_computes_by_public_names_alone():
     tables = {"checks", "model", "results"}  # of ingredients, kinds and roles
     allowed = {"arrays", "plotting", "explorer", "theory", *tables}  # types, how plots look, ratios
+    allowed.add("parallel")  # its processes
     for path in (SOURCE / "explorer").glob("*.py"):
         rooms = re.findall(rf"from {PACKAGE}\.(\w+)", path.read_text(encoding="utf-8"))
         assert set(rooms) <= allowed, path

@@ -63,7 +63,7 @@ def test_chunks_are_counted_while_they_come(address):
     status, said = chunked(address, "/_dash-update-component", 21)
     assert (status, said[:15]) == (413, "More than 2 MB:")
     status, said = chunked(address, LEARN + "a.npy", 1, end=True)
-    assert (status, "this is none" in said) == (400, True)  # of what is allowed all is read
+    assert (status, "holds no numbers" in said) == (400, True)  # of what is allowed all is read
     assert post(address, "/curve", bytes(guard.LONGEST_REQUEST + 1))[0] == 413
 
 
@@ -133,7 +133,7 @@ def test_of_many_files_few_are_held_at_a_time(address, monkeypatch):
             server._free.release()
     assert (status, said[:20]) == (503, "4 files are being re")
     for _ in range(server.AT_ONCE + 1):
-        assert "at least 50 rows" in post(address, LEARN + "a.csv", b"a,y\n1,2\n")[2]
+        assert "at least 50 are needed" in post(address, LEARN + "a.csv", b"a,y\n1,2\n")[2]
 
 
 def test_numbers_told_by_the_browser_stay_few_and_numbers(address):

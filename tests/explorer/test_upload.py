@@ -161,7 +161,7 @@ def test_a_rare_class_is_measured_if_half_of_the_rows_show_enough_of_it(rows, ra
 
 def test_few_whole_numbers_need_a_task_which_is_in_the_program(table):
     content = as_csv(table.assign(y=table.y.round().clip(-2, 2)))
-    with pytest.raises(hm.InvalidArgumentError, match="task = None .* whole numbers"):
+    with pytest.raises(hm.InvalidArgumentError, match="task cannot be guessed .* whole numbers"):
         upload.sample("a.csv", content).data()
     told = upload.sample("a.csv", content, "y", "regression")
     assert told.data().task == "regression"
@@ -179,7 +179,7 @@ def test_an_upload_is_answered_in_lines():
         lines = client.post("/learn", query_string=query, data=content).text.splitlines()
         return json.loads([line for line in lines if line][-1])
 
-    assert "at least 50 rows" in answer(b"a,y\n1,2\n3,4\n")["error"]
+    assert "at least 50 are needed" in answer(b"a,y\n1,2\n3,4\n")["error"]
     assert "less than 100 %" in answer(b"", gain="nan")["error"]
     large = client.post("/learn", data=bytes(upload.MOST_BYTES + 1))
     assert (large.status_code, large.text[:15]) == (413, "More than 20 MB")

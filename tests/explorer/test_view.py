@@ -28,6 +28,7 @@ from hiddenmanifold.explorer.layout import layout
 from hiddenmanifold.explorer.parse import read
 from hiddenmanifold.explorer.presets import PRESETS
 from hiddenmanifold.explorer.view import holds, texts_of
+from hiddenmanifold.parallel.processes import DeadlineError
 
 
 def view(query=""):
@@ -220,7 +221,9 @@ def test_program_and_commands_reproduce_what_is_drawn(query, tmp_path, monkeypat
         np.testing.assert_allclose(names["ds_1"][quantity], shown[1]["y"], rtol=1e-9)
     lines = {line["name"]: line["y"] for line in plots.references(own)["data"]}
     if own.quantity == "peak":
-        np.testing.assert_allclose(names["threshold"], lines["data become separable"], rtol=1e-9)
+        np.testing.assert_allclose(
+            names["threshold"].p_over_n, lines["data become separable"], rtol=1e-9
+        )
     for variable, name in (("kernel_limit", "p → ∞"), ("bayes", "Bayes-optimal")):
         assert (variable in names) == (name in lines)
         if variable in names:
@@ -277,15 +280,30 @@ def test_a_closed_stream_stops_and_budgets_are_told():
         events.close()
 
 
-def test_work_that_nobody_waits_for_is_ended():
-    lines = worker_pool.elsewhere(time.sleep, 60)
-    assert next(lines) is None  # a sign of life
-    (pid,) = [worker.process.pid for worker in worker_pool._all if worker not in worker_pool._free]
+def test_work_that_takes_too_long_is_ended():
+    with pytest.raises(DeadlineError, match="ended after 0.5 seconds"):
+        list(worker_pool.elsewhere(time.sleep, 600, seconds=0.5))
+    assert worker_pool.busy() == 0
+    worker_pool.dismiss()
+
+
+def test_work_that_nobody_waits_for_is_ended(tmp_path):
+    path = tmp_path / "pid"
+
+    def asleep():
+        path.write_text(str(os.getpid()))
+        time.sleep(600)
+
+    lines = worker_pool.elsewhere(asleep)
+    while not (path.exists() and path.read_text()):
+        assert next(lines) is None  # a sign of life
     lines.close()
     assert worker_pool.busy() == 0
     with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+        os.kill(int(path.read_text()), 0)
     assert worker_pool.waited(abs, -3) == 3  # another takes its place
+    with pytest.raises(TypeError, match="bad operand"):
+        worker_pool.waited(abs, "x")
     with pytest.raises(hm.LostWorkerError, match="has died"):
         worker_pool.waited(os._exit, 1)
     worker_pool.dismiss()

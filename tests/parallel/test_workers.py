@@ -507,9 +507,11 @@ def test_an_interrupt_does_not_wait_for_threads(tmp_path):
 
 def test_work_goes_on_in_processes_once_it_has_proved_long(monkeypatch):
     monkeypatch.setattr(workers, "LONG", 0.0)
-    found = Workers(2).run([Where()] * 8)
+    two = Workers(2)
+    found = two.run([Where()] * 8)
     assert set(found[:4]) == {os.getpid()}  # two per worker are tried here
     assert os.getpid() not in found[4:]
+    assert two.used == 2
 
 
 class Where:

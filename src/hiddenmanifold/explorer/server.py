@@ -127,10 +127,7 @@ def listening(
 
 @contextmanager
 def served(port: int = 0) -> Iterator[str]:
-    """The address of the page while it is served in the background; port 0 is a free one.
-
-    A script that calls this needs a main guard: the workers import it.
-    """
+    """The address of the page while it is served in the background; port 0 is a free one."""
     server = listening("127.0.0.1", port)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -1,142 +1,131 @@
-"""Work that takes long, in processes of its own: sliders do not wait for it.
+"""Processes for what takes long, so that sliders need not wait for it.
 
-Whoever asks is given a sign of life again and again until the result is there. Who stops asking
-ends the work, and the process that does it.
+Each computation has a process to itself. The process is killed when nobody waits for the result any
+longer or when the time is up, and another one that is already warm takes its place.
 """
 
 from __future__ import annotations
 
-import multiprocessing as mp
 import os
-import signal
 from collections.abc import Callable, Generator
-from contextlib import suppress
-from multiprocessing.connection import Connection
+from concurrent.futures import Executor
+from importlib import import_module
 from threading import Condition
 from typing import Any, TypeVar
 
 import hiddenmanifold as hm
+from hiddenmanifold.parallel.processes import PULSE, awaited, kill, start
 
 WORKERS = 2
-PULSE = 0.25
-"""Seconds between signs of life."""
-KNOWN = ["xarray", "pandas", "scipy.optimize", "hiddenmanifold.explorer.stream"]
-"""What a new process knows from birth, so that ending one is cheap."""
+"""Computations that run at once."""
+DEADLINE = 600.0
+"""Seconds after which a computation is ended; the largest simulated point takes some ten."""
+IMPORTED = ("xarray", "pandas", "scipy.optimize", "hiddenmanifold.explorer.stream")
+"""What a new process imports before it has anything to do."""
 R = TypeVar("R")
 
-
-class _Worker:
-    """A process that does one thing after another."""
-
-    def __init__(self) -> None:
-        # beside the threads of a server no process can be forked safely, but of a quiet one it can
-        quiet = "forkserver" in mp.get_all_start_methods()
-        context: Any = mp.get_context("forkserver" if quiet else "spawn")
-        prepare()
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self.process.start()
-        theirs.close()
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
-
-
-_free: list[_Worker] = []
-_all: list[_Worker] = []
+_idle: list[Executor] = []
+_busy: list[Executor] = []
 _change = Condition()
 
 
 def prepare() -> None:
-    """Begin to load what workers need, so that the first has not to wait for it."""
-    if "forkserver" in mp.get_all_start_methods():
-        from multiprocessing import forkserver
+    """Have a process ready for the next computation, unless there is one."""
+    with _change:
+        if not _idle:
+            _idle.append(start(1))
+            _idle[0].submit(_warm_up)
 
-        forkserver.set_forkserver_preload(KNOWN)
-        forkserver.ensure_running()
 
+def elsewhere(
+    work: Callable[..., R], *given: Any, seconds: float = DEADLINE
+) -> Generator[R | None, None, None]:
+    """Call a function in another process: None every `PULSE` seconds, and at last the result.
 
-def elsewhere(work: Callable[..., R], *given: Any) -> Generator[R | None]:
-    """Do some work in another process: None again and again, and at last the result.
+    Closing the generator ends the process.
 
     Raises
     ------
     LostWorkerError
-        If the worker dies.
+        If the process dies.
+    DeadlineError
+        If there is no result after so many seconds.
     """
-    while (worker := _hired()) is None:
+    while (executor := _hired()) is None:
         yield None
-    sound = False
+    outcome = None
     try:
-        worker.pipe.send((work, given))
-        while not worker.pipe.poll(PULSE):
-            yield None
-        good, result = worker.pipe.recv()
-        sound = True
-    except (EOFError, OSError):
+        for outcome in awaited(executor, _attempt, work, given, seconds=seconds):
+            if outcome is None:
+                yield None
+    except RuntimeError:  # of the executor: an error of the function is part of its outcome
         raise hm.LostWorkerError("the process that computed this has died") from None
     finally:
-        _return(worker, sound)
+        _returned(executor, sound=outcome is not None)
+    good, result = outcome  # type: ignore[misc]
     if not good:
         raise result
     yield result
 
 
 def waited(work: Callable[..., R], *given: Any) -> R:
-    """The result of some work, done in another process."""
+    """The result of a function that is called in another process."""
     *_, result = elsewhere(work, *given)
     return result  # type: ignore[return-value]
 
 
 def busy() -> int:
-    """Number of workers at work."""
+    """Number of computations under way."""
     with _change:
-        return len(_all) - len(_free)
+        return len(_busy)
 
 
 def dismiss() -> None:
-    """End the workers."""
+    """End all processes."""
     with _change:
-        for worker in _all:
-            worker.end()
-        _all.clear()
-        _free.clear()
+        for executor in (*_idle, *_busy):
+            kill(executor)
+        _idle.clear()
+        _busy.clear()
 
 
-def _hired() -> _Worker | None:
-    """A worker, unless all are at work for as long as a pulse."""
+def _hired() -> Executor | None:
+    """A process, unless all that may run at once are at work for as long as a pulse."""
     with _change:
-        if not _free and len(_all) < WORKERS:
-            _free.append(_Worker())
-            _all.append(_free[-1])
-        if not _free:
+        if len(_busy) == WORKERS:
             _change.wait(PULSE)
-        return _free.pop() if _free else None
+        if len(_busy) == WORKERS:
+            return None
+        prepare()
+        executor = _idle.pop()
+        _busy.append(executor)
+    prepare()  # a spare, for when this one is ended
+    return executor
 
 
-def _return(worker: _Worker, sound: bool) -> None:
-    """Have a worker free for others, or end one whose work nobody waits for."""
+def _returned(executor: Executor, sound: bool) -> None:
+    """Keep a process for the next computation, or end one whose computation was not finished."""
     with _change:
-        if worker in _all and sound:
-            _free.append(worker)
-        elif worker in _all:
-            _all.remove(worker)
-            worker.end()
+        if executor not in _busy:  # all were dismissed
+            return
+        _busy.remove(executor)
         _change.notify()
+        if sound and len(_idle) < WORKERS:
+            _idle.append(executor)
+            return
+    kill(executor)
 
 
-def _serve(pipe: Connection) -> None:
-    """Do what is sent, until the server is gone; Ctrl-C is the server's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _attempt(work: Callable[..., Any], given: tuple[Any, ...]) -> tuple[bool, Any]:
+    """Whether a function succeeds, and its result or error."""
+    try:
+        return True, work(*given)
+    except Exception as error:
+        return False, error
+
+
+def _warm_up() -> None:
     if hasattr(os, "nice"):
         os.nice(5)  # sliders go first
-    with suppress(EOFError, OSError):  # the server is gone
-        while True:
-            work, given = pipe.recv()
-            try:
-                answer = True, work(*given)
-            except Exception as error:
-                answer = False, error
-            pipe.send(answer)
+    for name in IMPORTED:
+        import_module(name)

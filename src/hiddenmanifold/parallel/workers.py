@@ -27,12 +27,12 @@ from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
 from hiddenmanifold.parallel.processes import allowed, processes
 from hiddenmanifold.parallel.progress import Progress
 
-LONG = 5.0
+LONG = 3.0
 """Seconds of work, on one core, that are worth starting processes for.
 
-They start in half a second, and gain over threads the time for which jobs hold the interpreter's
-lock, a sixth (logistic loss) to two fifths (square loss) of it. With 2.5 or 10 s nobody would see
-the difference."""
+Processes start in half a second. Measured on two cores, two of them then do theory 1.95 times as
+fast as one and two threads 1.8 times, but simulations only 1.15 times, which allocate large
+arrays. With 1.5 or 6 s one of the two kinds would lose half a second."""
 SAMPLE = 2
 """Jobs per worker, run in threads, from whose time that of the others is estimated."""
 AHEAD = 3
@@ -107,15 +107,16 @@ class Workers:
         `seconds` are estimates of how long each job takes, if they are known. They decide where
         the jobs run, and how much of the work is done after some of them.
         """
-        places = set()
+        places, at_once = set(), self.at_once(len(jobs))
+        most = at_once if self.executor is None else len(jobs)
         shares = [1.0] * len(jobs) if seconds is None else seconds
         with (
-            self.progress.of(shares, self.at_once(len(jobs)), in_seconds=seconds is not None),
+            self.progress.of(shares, at_once, in_seconds=seconds is not None),
             closing(self._outcomes(jobs, seconds)) as outcomes,
         ):
             for number, outcome in outcomes:
                 places.add(outcome.place)
-                self.used = max(self.used, len(places))
+                self.used = max(self.used, min(len(places), most))
                 if outcome.error is not None:
                     raise outcome.error
                 self.progress.advance(shares[number], outcome.seconds)
