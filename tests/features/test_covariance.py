@@ -315,9 +315,9 @@ def test_teachers_are_drawn_with_the_weights_as_mean_squares():
     p = 200
     features = power_law(p, hidden=0.3, drawn_teacher=True)
     rng = np.random.default_rng(8)
-    theta = np.array([features.draw(p, p, 1.0, rng).theta for _ in range(2000)])
-    g, weights = p * np.array(features.eigenvalues) * theta, np.array(features.teacher_weights)
-    ratio = (g**2).mean(0) / p / weights
+    drawn = (features.draw(p, p, 1.0, rng).inputs for _ in range(2000))
+    g = np.array([inputs.field_covariance for inputs in drawn])
+    ratio = (g**2).mean(0) / p / np.array(features.teacher_weights)
     np.testing.assert_allclose(ratio.mean(), 1.0, rtol=0.01)
     assert np.abs(ratio - 1.0).max() < 0.2
 

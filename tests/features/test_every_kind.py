@@ -265,7 +265,7 @@ def test_features_stand_in_the_model_as_they_were_given(features):
     ids=["activation", "projection", "both"],
 )
 def test_features_and_their_parts_are_not_given_both(features, also):
-    with pytest.raises(InvalidArgumentError, match="left out where") as caught:
+    with pytest.raises(InvalidArgumentError, match="cannot be combined with") as caught:
         hm.Model(features=features, **also, teacher="sign", loss="logistic")
     assert caught.value.argument == "features"
 
