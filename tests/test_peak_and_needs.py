@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
 from hiddenmanifold.numerics.minima import Samples
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.teachers import Linear, Logistic, Sign
-from hiddenmanifold.theory.best_lambda.search import optimum
-from hiddenmanifold.theory.curves import fewest_features
+from hiddenmanifold.theory.curves.error_curve import END, ErrorCurve
+from hiddenmanifold.theory.curves.fewest_features import fewest_features
 from hiddenmanifold.theory.curves.peak import stand_out
 
 
@@ -151,18 +152,37 @@ def test_features_needed_are_just_enough(loss):
     assert np.all(needed["orthogonal"] < needed["gaussian"])
 
 
-def test_features_needed_take_few_searches_for_the_best_regularisation(monkeypatch):
-    """One for the scan with its limit, and two or three for the crossing."""
-    searches = []
+class Recorded(ErrorCurve):
+    """The error at the best λ along p/n, which remembers where it was asked for."""
 
-    def counted(errors, *bounds, **options):
-        searches.append(len(errors.points))
-        return optimum(errors, *bounds, **options)
+    asked = ()
 
-    monkeypatch.setattr(fewest_features, "optimum", counted)
-    hm.features_needed(model(loss="square"), n_over_d=3.0, workers=1)
-    assert searches[0] > 2
-    assert len(searches) <= 4
+    def __call__(self, point, t):
+        object.__setattr__(self, "asked", (*self.asked, t))
+        return super().__call__(point, t)
+
+
+class WithoutLimit(ErrorCurve):
+    """The same, without a solution at infinitely many features."""
+
+    def __call__(self, point, t):
+        value, slope = super().__call__(point, t)
+        return np.where(t == END, np.nan, value), slope
+
+
+def best_error(kind, n_over_d):
+    held = np.array([n_over_d])
+    return kind(model(loss="square"), "p", held, np.zeros(1), Workers(1), (0.0, np.inf))
+
+
+def test_features_needed_are_found_by_few_errors():
+    """Those of the scan with its limit at once, and two or three for the crossing."""
+    curve = best_error(Recorded, 3.0)
+    columns, missed = fewest_features(curve, 0.05)
+    assert not missed.any()
+    assert_allclose(columns["p_over_n"], 29.14, atol=0.005)
+    assert len(curve.asked) <= 4
+    assert all(len(t) == 1 for t in curve.asked[1:])
 
 
 def test_features_needed_beyond_the_scan():
@@ -180,17 +200,10 @@ def test_features_needed_beyond_the_scan():
     assert never.status == hm.Status.SEARCH
 
 
-def test_a_kernel_limit_that_cannot_be_solved_is_a_failed_search(monkeypatch):
-    def unsolved(errors, *bounds, **options):
-        lam, found = optimum(errors, *bounds, **options)
-        found["generalisation_error"][errors.points.alpha < 1e-30] = np.nan
-        return lam, found
-
-    monkeypatch.setattr(fewest_features, "optimum", unsolved)
-    with pytest.raises(hm.ConvergenceError, match="could not be solved") as caught:
-        hm.features_needed(model(loss="square"), n_over_d=3.0, workers=1)
-    assert caught.value.partial.status == hm.Status.SEARCH
-    assert np.isnan(caught.value.partial.p_over_n)
+def test_a_kernel_limit_that_cannot_be_solved_is_a_failed_search():
+    columns, missed = fewest_features(best_error(WithoutLimit, 3.0), 0.05)
+    assert missed.all()
+    assert np.isnan(columns["p_over_n"]).all()
 
 
 def test_features_needed_for_an_error_that_vanishes_are_refused():

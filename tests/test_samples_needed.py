@@ -1,5 +1,9 @@
 """How many samples are enough, for good and for the first time."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -8,9 +12,10 @@ import hiddenmanifold as hm
 from given import Given, power_law
 from hiddenmanifold.features import RandomFeatures
 from hiddenmanifold.features.projections import Gaussian
+from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.teachers import Linear, Sign
-from hiddenmanifold.theory.curves import fewest_samples
-from hiddenmanifold.theory.predictions import asymptotics
+from hiddenmanifold.theory.curves.error_curve import ErrorCurve
+from hiddenmanifold.theory.curves.fewest_samples import fewest_samples
 
 
 def model(**ingredients):
@@ -108,61 +113,73 @@ def test_features_that_fix_their_ratio_need_none_given():
         assert_allclose(found, 0.5, rtol=1e-8)
 
 
-@pytest.fixture
-def unsolved_where(monkeypatch):
-    """Makes errors NaN where n/p fulfils a condition."""
+@dataclass(frozen=True)
+class PartlySolved(ErrorCurve):
+    """A curve without solutions where n/p fulfils a condition."""
 
-    def broken(condition):
-        def errors(model, points, *others, **options):
-            found = asymptotics(model, points, *others, **options)
-            found["generalisation_error"][condition(points.alpha)] = np.nan
-            return found
+    unsolved: Callable = np.isnan
 
-        monkeypatch.setattr(fewest_samples, "asymptotics", errors)
-
-    return broken
+    def __call__(self, point, t):
+        value, slope = super().__call__(point, t)
+        return np.where(self.unsolved(np.exp(t)), np.nan, value), slope
 
 
-ARGUMENTS = {"d_over_p": 0.3, "regularisation": 0.1}
+def needed(m, target_error, d_over_p, lam, unsolved=np.isnan):
+    """The columns of `fewest_samples`, and whether each search failed."""
+    target = np.atleast_1d(target_error)
+    held, lams = np.full(len(target), d_over_p), np.full(len(target), lam)
+    curve = PartlySolved(m, "n", held, lams, Workers(1), unsolved=unsolved)
+    columns, missed = fewest_samples(curve, target)
+    return SimpleNamespace(**columns), missed
 
 
-def test_what_cannot_be_solved_is_no_number(unsolved_where):
-    unsolved_where(lambda alpha: np.abs(np.log(alpha)) < 0.5)
-    early = hm.samples_needed(model(), target_error=0.45, **ARGUMENTS, on_failure="keep")
-    assert np.isnan(early.n_over_d)  # what lies beyond is not known to stay below
-    assert early.first_n_over_d < 1
-    assert early.status == hm.Status.SEARCH
-    with pytest.raises(hm.ConvergenceError, match="could not be solved") as caught:
-        hm.samples_needed(model(), target_error=0.1, **ARGUMENTS)
-    late = caught.value.partial
-    assert late.n_over_d > 10
-    assert np.isnan(late.first_n_over_d)
+def test_what_cannot_be_solved_is_no_number():
+    def near(n_over_p):
+        return np.abs(np.log(n_over_p)) < 0.5
+
+    found, missed = needed(model(), [0.45, 0.1], 0.3, 0.1, near)
+    assert np.isnan(found.n_over_d[0])  # what lies beyond is not known to stay below
+    assert found.first_n_over_d[0] < 1
+    assert found.n_over_d[1] > 10
+    assert np.isnan(found.first_n_over_d[1])
+    assert missed.all()
 
 
-def test_what_cannot_be_solved_on_a_steady_fall_hides_nothing(unsolved_where):
+def test_what_cannot_be_solved_on_a_steady_fall_hides_nothing():
     """Far beyond every threshold the error of white data falls like 1/√n."""
     white = model(activation="identity", projection="orthogonal")
-    arguments = {"target_error": [0.02, 1e-4], "p_over_d": 1.0, "regularisation": 1e-3}
-    whole = hm.samples_needed(white, **arguments)
+    arguments = white, [0.02, 1e-4], 1.0, 1e-3
+    whole, _ = needed(*arguments)
     assert 3e5 < whole.n_over_d[1] < 3e7
-    unsolved_where(lambda alpha: (alpha > 3e5) & (alpha < 3e7))
-    part = hm.samples_needed(white, **arguments, on_failure="keep")
+    part, missed = needed(*arguments, lambda n_over_p: (n_over_p > 3e5) & (n_over_p < 3e7))
     assert_allclose(part.n_over_d[0], whole.n_over_d[0], rtol=1e-9)
-    assert part.status[0] == hm.Status.CONVERGED
     assert np.isnan([part.n_over_d[1], part.first_n_over_d[1]]).all()  # the crossing is in there
-    assert part.status[1] == hm.Status.SEARCH
+    assert missed.tolist() == [False, True]
 
 
-def test_a_limit_that_cannot_be_solved_does_not_hide_the_number(unsolved_where):
-    whole = hm.samples_needed(model(), target_error=[0.01, 0.2], **ARGUMENTS)
-    unsolved_where(lambda alpha: alpha > 1e10)
-    part = hm.samples_needed(model(), target_error=[0.01, 0.2], **ARGUMENTS)
-    assert part.infinite_data_limit.isnull().all()
+def test_a_limit_that_cannot_be_solved_does_not_hide_the_number():
+    arguments = model(), [0.01, 0.2], 0.3, 0.1
+    whole, _ = needed(*arguments)
+    part, missed = needed(*arguments, lambda n_over_p: n_over_p > 1e10)
+    assert not missed.any()
+    assert np.isnan(part.infinite_data_limit).all()
     assert_allclose(part.n_over_d, whole.n_over_d)
     assert np.isinf(part.n_over_d[0])
-    unsolved_where(lambda alpha: alpha > 1e7)  # too early to have settled
-    lost = hm.samples_needed(model(), target_error=0.01, **ARGUMENTS, on_failure="keep")
-    assert np.isnan(lost.n_over_d)
+    lost, _ = needed(*arguments, lambda n_over_p: n_over_p > 1e7)  # too early to have settled
+    assert np.isnan(lost.n_over_d[0])
+
+
+def test_a_search_that_fails_is_said_to():
+    """Beside the threshold, where the limit λ → 0⁺ of a slow loss is not known."""
+    slow = hm.losses.Custom(
+        lambda m: 0.5 * (np.sqrt(m**2 + 4) - m),
+        lambda m: 0.5 * (m / np.sqrt(m**2 + 4) - 1),
+        lambda m: 2 / (m**2 + 4) ** 1.5,
+    )
+    with pytest.raises(hm.ConvergenceError, match="could not be solved") as caught:
+        hm.samples_needed(model(loss=slow), target_error=0.3, p_over_d=2.0, regularisation=0)
+    assert caught.value.partial.status == hm.Status.SEARCH
+    assert np.isnan(caught.value.partial.first_n_over_d)
 
 
 REFUSED = {

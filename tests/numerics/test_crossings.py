@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from hiddenmanifold.numerics.crossings import bridged, descents, with_turns
+from hiddenmanifold.numerics.crossings import bridged, crossings, with_turns
 from hiddenmanifold.numerics.minima import Samples
 
 
@@ -18,11 +18,11 @@ def samples_of(curve, grid, points):
     return Samples.of(curve, point, np.tile(grid, points))
 
 
-def test_last_and_first_descents_of_damped_waves():
+def test_last_and_first_crossings_of_damped_waves():
     """At their mean they arrive from above at t = π/2k and, for the last time before 11, later."""
     target, k = np.ones(3), np.arange(1.0, 4.0)
     turning = with_turns(damped, samples_of(damped, np.linspace(0.0, 11.0, 40), 3))
-    (lasting, value), (first, _) = descents(damped, turning, target)
+    (lasting, value), (first, _) = crossings(damped, turning, target)
     zeros = [(np.arange(40) * 2 + 0.5) * np.pi / one for one in k]
     assert_allclose(first, 0.5 * np.pi / k, rtol=1e-7)
     ends = [damped(np.array([i]), np.array([11.0]))[0][0] <= 1 for i in range(3)]
@@ -80,7 +80,7 @@ def test_curves_that_are_below_from_the_start_never_or_unknown():
     def line(point, t):
         return 5.0 - 2.0 * t, np.full_like(t, -2.0)
 
-    (lasting, at), (first, _) = descents(line, samples, np.full(4, 2.0))
+    (lasting, at), (first, _) = crossings(line, samples, np.full(4, 2.0))
     assert lasting[:2].tolist() == first[:2].tolist() == [-np.inf, np.inf]
     assert at[:2].tolist() == [1.0, 3.0]
     assert np.isnan([lasting[2], first[2], at[2], first[3]]).all()
@@ -92,7 +92,7 @@ def test_a_jump_over_the_target_is_no_crossing():
         return np.where(t < 0.3, 3.0, 1.0), np.zeros_like(t)
 
     with np.errstate(divide="ignore"):
-        (lasting, at), _ = descents(step, samples_of(step, np.arange(2.0), 1), np.array([2.0]))
+        (lasting, at), _ = crossings(step, samples_of(step, np.arange(2.0), 1), np.array([2.0]))
     assert np.isnan(lasting)
     assert np.isnan(at)
 
@@ -107,7 +107,7 @@ def test_a_fall_like_a_power_takes_two_evaluations():
 
     samples = samples_of(fall, np.log(10.0) * np.arange(4.0), 1)
     asked.clear()
-    (t, value), _ = descents(fall, samples, np.array([0.05]))
+    (t, value), _ = crossings(fall, samples, np.array([0.05]))
     assert len(asked) <= 2
     assert_allclose(np.exp(-t) + 0.3 * np.exp(-1.5 * t), 0.05, rtol=1e-14)
     assert_allclose(value, 0.05, rtol=1e-14)

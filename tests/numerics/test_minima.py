@@ -3,14 +3,20 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from hiddenmanifold.numerics.minima import Samples, hidden_turns, lowest, refined_minima
+from hiddenmanifold.numerics.minima import (
+    Samples,
+    hidden_turns,
+    lowest,
+    refined_minima,
+    sampler,
+)
 
 
 def minima_of(function, grid, points=1):
     point = np.repeat(np.arange(points), len(grid))
     scan = Samples.of(function, point, np.tile(grid, points)).ordered()
-    scan = (scan + hidden_turns(function, scan)).ordered()
-    found = refined_minima(function, *scan.pairs())
+    scan = (scan + hidden_turns(sampler(function), scan)).ordered()
+    found = refined_minima(sampler(function), *scan.pairs())
     return found[np.lexsort((found.t, found.point))]
 
 

@@ -15,8 +15,9 @@ from hiddenmanifold.checks import check_number
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.theory.curves.error_curve import ErrorCurve
 from hiddenmanifold.theory.curves.fewest_features import fewest_features
-from hiddenmanifold.theory.curves.fewest_samples import ErrorBySamples, fewest_samples
+from hiddenmanifold.theory.curves.fewest_samples import fewest_samples
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,7 +61,10 @@ def features_needed(
     """
     grid = Grid.of(model, options, one_of=("n_over_d",))
     check_number("within", within, 0.0, open_low=True)
-    columns, missed = fewest_features(model, grid.ratio[1], within, grid.workers)
+    n_over_d = grid.ratio[1]
+    unused = np.zeros_like(n_over_d)
+    curve = ErrorCurve(model, "p", n_over_d, unused, grid.workers, bounds=(0.0, np.inf))
+    columns, missed = fewest_features(curve, within)
     if not columns["kernel_limit"].all():
         raise InvalidArgumentError("model", model, "one whose error does not vanish in the limit")
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)
@@ -143,12 +147,13 @@ def samples_needed(
             "Optimal(minimise='generalisation_error'), since the target is one of that error",
         )
     name, ratio = grid.ratio
-    curve = ErrorBySamples(
+    curve = ErrorCurve(
         model,
+        "n",
         ratio if name == "d_over_p" else 1.0 / ratio,
         grid.flat(grid.coordinates["regularisation"]) if optimal is None else np.zeros_like(ratio),
-        None if optimal is None else optimal.bounds,
         grid.workers,
+        None if optimal is None else optimal.bounds,
     )
     columns, missed = fewest_samples(curve, grid.flat(grid.coordinates["target_error"]))
     columns["status"] = np.where(missed, Status.SEARCH, Status.CONVERGED).astype(np.int8)

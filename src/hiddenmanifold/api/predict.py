@@ -17,7 +17,7 @@ from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
 from hiddenmanifold.results.schema import Kind
-from hiddenmanifold.theory.best_lambda.search import ErrorByLambda, optimum
+from hiddenmanifold.theory.best_lambda.search import Search, best_regularisation
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import Observed
 from hiddenmanifold.theory.solver.settings import STANDARD
@@ -139,9 +139,8 @@ def predicted(grid: Grid, observables: Sequence[Observable] = ()) -> xr.Dataset:
         _announce(grid, SEARCH)
         target = optimal.minimise
         least = expected(chosen(model, [target] if target in REGISTRY else []))
-        errors = ErrorByLambda(model, grid.points(), target, grid.workers, least)
-        lam, columns = optimum(errors, *optimal.bounds, observables=least | asked)
-        columns = {"optimal_regularisation": lam, **columns}
+        search = Search(model, grid.points(), target, optimal.bounds, observables=least | asked)
+        columns = best_regularisation(search, grid.workers)
     return grid.answer(Kind.PREDICTION, columns, source(), observables)
 
 

@@ -14,7 +14,8 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import IncompatibleIngredientsError, Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
-from hiddenmanifold.theory.curves.peak import ErrorByFeatures, peaks
+from hiddenmanifold.theory.curves.error_curve import ErrorCurve
+from hiddenmanifold.theory.curves.peak import peaks
 from hiddenmanifold.theory.points import RATIOS
 from hiddenmanifold.theory.separability.line import Line, thresholds
 
@@ -138,9 +139,10 @@ def interpolation_peak(
     grid = Grid.of(model, options, {"regularisation": regularisation}, one_of=held)
     name, ratio = grid.ratio
     lam = grid.flat(grid.coordinates["regularisation"])
-    place, height, unsolved = peaks(ErrorByFeatures(model, name, ratio, lam, grid.workers))
+    curve = ErrorCurve(model, "p" if name == "n_over_d" else "n", ratio, lam, grid.workers)
+    place, height, unsolved = peaks(curve)
     columns = {
-        "p_over_n": np.exp(place),
+        "p_over_n": np.exp(place if curve.along == "p" else -place),
         "generalisation_error": height,
         "status": np.where(unsolved, Status.SEARCH, Status.CONVERGED).astype(np.int8),
     }

@@ -8,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.numerics.minima import Function, Samples, hidden_turns, refined_minima
+from hiddenmanifold.numerics.minima import (
+    Function,
+    Samples,
+    hidden_turns,
+    negated,
+    refined_minima,
+    sampler,
+)
 from hiddenmanifold.numerics.roots import increasing_root
 
 ROUNDING = 1e-12
@@ -43,29 +50,24 @@ def bridged(samples: Samples, watched: Array) -> Samples:
 
 def with_turns(curve: Function, scan: Samples) -> Samples:
     """Samples and all minima and maxima between them, so that neighbours enclose no other."""
-
-    def upside_down(point: Integers, t: Array) -> tuple[Array, Array]:
-        value, slope = curve(point, t)
-        return -value, -slope
-
     still = np.abs(scan.slope) <= STILL * np.abs(scan.value)  # noise of a plateau turns nowhere
     scan = replace(scan, slope=np.where(still, 0.0, scan.slope))
-    minima, maxima = _minima(curve, scan), _minima(upside_down, _flipped(scan))
+    minima, maxima = _minima(curve, scan), _minima(negated(curve), _flipped(scan))
     return scan + minima + _flipped(maxima)
 
 
 def _minima(curve: Function, scan: Samples) -> Samples:
     scan = scan.ordered()
-    left, right = (scan + hidden_turns(curve, scan)).ordered().pairs()
+    left, right = (scan + hidden_turns(sampler(curve), scan)).ordered().pairs()
     rising = right.trend > 0
-    return refined_minima(curve, left[rising], right[rising])
+    return refined_minima(sampler(curve), left[rising], right[rising])
 
 
 def _flipped(samples: Samples) -> Samples:
     return replace(samples, value=-samples.value, slope=-samples.slope)
 
 
-def descents(
+def crossings(
     curve: Function, samples: Samples, target: Array, close: float = CLOSE
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """The t from which on each curve stays at its target or below, and the first where it is.
@@ -106,11 +108,11 @@ def _crossing(
     some = np.flatnonzero(inside & ~missed)
     if some.size:
         between = samples[left[some]], samples[right[some]]
-        t[some], value[some], missed[some] = _descent(curve, *between, target[some], close)
+        t[some], value[some], missed[some] = _crossing_between(curve, *between, target[some], close)
     return np.where(missed, np.nan, t), np.where(missed, np.nan, value)
 
 
-def _descent(
+def _crossing_between(
     curve: Function, left: Samples, right: Samples, target: Array, close: float
 ) -> tuple[Array, Array, Booleans]:
     """Where curves come down between two samples each, to what, and which were missed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -51,14 +52,36 @@ class Samples(Rows):
         sign: Array = np.sign(self.slope) * (np.abs(self.slope) > NOISE * np.abs(self.value))
         return sign
 
-    def ordered(self) -> Samples:
+    def ordered(self) -> Self:
         """By point, then by t."""
         return self[np.lexsort((self.t, self.point))]
 
-    def pairs(self) -> tuple[Samples, Samples]:
+    def pairs(self) -> tuple[Self, Self]:
         """Neighbours in t of the same point, lower and upper."""
         same = np.flatnonzero(self.point[1:] == self.point[:-1])
         return self[same], self[same + 1]
+
+
+S = TypeVar("S", bound=Samples)
+Sampler = Callable[[S, S, Array], S]
+"""From pairs of samples, lower and upper, and a t between each pair to the samples at these t.
+
+A sampler may use all that the pairs say, for instance to begin an iterative solution."""
+
+
+def sampler(function: Function) -> Sampler[Samples]:
+    """Samples of a function that can be evaluated anywhere."""
+    return lambda left, _, t: Samples.of(function, left.point, t)
+
+
+def negated(function: Function) -> Function:
+    """Minus a function, whose minima are the maxima of the function."""
+
+    def minus(point: Integers, t: Array) -> tuple[Array, Array]:
+        value, slope = function(point, t)
+        return -value, -slope
+
+    return minus
 
 
 def least_of_each(point: Integers, value: Array) -> Integers:
@@ -68,7 +91,7 @@ def least_of_each(point: Integers, value: Array) -> Integers:
     return least
 
 
-def hidden_turns(function: Function, scan: Samples) -> Samples:
+def hidden_turns(between: Sampler[S], scan: S) -> S:
     """Samples inside intervals that may hide a minimum: both slopes agree, the cubic's does not.
 
     Intervals whose cubic stays far above the least sample of their point are left out.
@@ -87,10 +110,10 @@ def hidden_turns(function: Function, scan: Samples) -> Samples:
     np.fmin.at(least, scan.point, scan.value)
     low = cubic <= least[left.point] + np.abs(right.value - left.value)
     hidden = turns & low & (left.trend * right.trend >= 0) & (f > 0) & (f < 1)
-    return Samples.of(function, left.point[hidden], (left.t + f * width)[hidden])
+    return between(left[hidden], right[hidden], (left.t + f * width)[hidden])
 
 
-def refined_minima(function: Function, left: Samples, right: Samples) -> Samples:
+def refined_minima(between: Sampler[S], left: S, right: S) -> S:
     """Minima between samples of negative and positive slope, by the rule of Anderson and Björck.
 
     A fall that ends on a plateau may undershoot it: such intervals are halved until the slope
@@ -110,7 +133,7 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         before = width if turn % 3 == 0 else before
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(plateau | slow, 0.5, low / (low - high))
-        middle = Samples.of(function, left.point, left.t + share * width)
+        middle = between(left, right, left.t + share * width)
         bend = (right.slope - left.slope) / width
         rising = (middle.slope > 0) | (plateau & (middle.trend == 0))
         replaced = np.where(rising, high, low)
@@ -119,7 +142,7 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         reduction = np.where(reduction > 0, reduction, 0.5)
         kept = np.where(rising, low, high) * np.where(rising == was_rising, reduction, 1.0)
         low, high = np.where(rising, kept, middle.slope), np.where(rising, middle.slope, kept)
-        left, right = Samples.chosen(rising, left, middle), Samples.chosen(rising, middle, right)
+        left[~rising], right[rising] = middle[~rising], middle[rising]
         plateau &= middle.trend <= 0
         failed = np.isnan(middle.slope)
         width = right.t - left.t
@@ -128,7 +151,7 @@ def refined_minima(function: Function, left: Samples, right: Samples) -> Samples
         close &= np.abs(middle.slope) * width <= GAIN * np.abs(middle.value)
         close &= middle.value - lowest(left, right) <= GAIN * np.abs(middle.value)
         done = close | (width < np.where(plateau, SHORT, NARROW)) | failed
-        found = Samples.joined([found, middle[done & ~failed]])
+        found += middle[done & ~failed]
         left, right = left[~done], right[~done]
         low, high, was_rising = low[~done], high[~done], rising[~done].astype(float)
         plateau, before = plateau[~done], before[~done]

@@ -1,6 +1,6 @@
 """The regularisation of least error.
 
-`search` is the entry: it follows the solution in λ from infinity down (`walk`, `path`), keeps
-what it has seen as nodes and the gaps between them (`gaps`), and refines the minima. The error may
-have several minima, lie on a plateau, or fall for ever towards a limit.
+`search` is the entry: it looks at the error and its slope at some thirty λ, refines every minimum
+between them and lets the limits 0⁺ and ∞ compete: the error may have several minima, lie on a
+plateau, or fall all the way to a limit. `path` solves at those λ, each from its neighbours.
 """

@@ -1,165 +1,156 @@
-r"""The solution as a curve in :math:`t = \log\lambda`: nodes with tangents, and cubics between.
+r"""Solutions as curves in :math:`t = \log\lambda`, and an error along them.
 
-A function of the unknowns, the objective, is thereby known along the whole curve.
+A node is a solution with its tangent. Between two nodes the cubic through both and their tangents
+is close to the solution, so that a node there takes one or two steps of Newton's method.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers, Rows
-from hiddenmanifold.numerics.newton import largest, newton_step
+from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
+from hiddenmanifold.errors import Status
+from hiddenmanifold.model import Model
+from hiddenmanifold.numerics.minima import Samples
+from hiddenmanifold.numerics.newton import largest, newton
 from hiddenmanifold.numerics.special import hermite
+from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.predictions import Request, channel_of
+from hiddenmanifold.theory.scores.distribution import Observed
+from hiddenmanifold.theory.solver.certificate import HANDOVER
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
-from hiddenmanifold.theory.solver.tangents import STEP, tangents
+from hiddenmanifold.theory.solver.strategy import approach, rescue
+from hiddenmanifold.theory.solver.tangents import slope_along, tangents
 
-ROUGH, FINE = 1, 2
-"""Levels of quadrature of a first survey, and of nodes that compete for the least value."""
-QUADRATURE = {ROUGH: 3e-6, FINE: 0.0}
-"""Relative error of a function on a level."""
-ENOUGH = {ROUGH: 0.03, FINE: 1e-6}
-"""Last Newton step to a node, which is off by its square."""
-LUCK = 0.1
-"""Relative change of a function per unit of the unknowns, at least."""
-FAR = 0.5
-"""Distance of guess and solution from which on Newton's method is not trusted."""
-BLOCK = 1024
-"""Unknowns of which the objective is computed together: its integrals need memory."""
-TURNS = 6
-"""Newton turns to a node, at most."""
+LEVEL = 2
+"""Level of quadrature of nodes; on it errors have ten digits, which the last solve certifies."""
+CLOSE = 1e-6
+"""Residual, and last step, of a solution; it is then off by the square of that step."""
+TURNS = 10
+"""Evaluations of the equations per node, at most; from the cubic between nodes it takes two."""
+NEAR, PATIENCE = 0.01, 12
+"""Residual at which Newton's method from afar is near a node, and its evaluations at most."""
+EDGE = 1e-17
+"""The λ, in units of the variance of features, below which rounding may spoil plain solutions.
+
+There each is left to the solver of hard points, which takes some hundred times as long."""
+BY = "regularisation"
+"""The parameter along which solutions are followed."""
 
 
 @dataclass(frozen=True)
-class Nodes(Rows):
-    """Solutions at some t of some points, their tangents, and the function with its doubt.
+class Nodes(Samples):
+    """Samples of the error with the unknowns and their derivatives by t, NaN if not known."""
 
-    One table has all of it, so that nodes are taken and joined at little cost: t, value, doubt,
-    slope by t (NaN where it was not asked for), unknowns and tangents.
-    """
-
-    point: Integers
-    table: Array
-
-    @classmethod
-    def of(
-        cls, point: Integers, t: Array, value: Array, doubt: Array, *, x: Array, dx: Array
-    ) -> Self:
-        """Nodes without slopes."""
-        unknown = np.full_like(t, np.nan)
-        return cls(point, np.column_stack([t, value, doubt, unknown, x, dx]))
-
-    @property
-    def t(self) -> Array:
-        """Logarithm of λ."""
-        return self.table[:, 0]
-
-    @property
-    def value(self) -> Array:
-        """The function at the node."""
-        return self.table[:, 1]
-
-    @property
-    def doubt(self) -> Array:
-        """How far it may be off."""
-        return self.table[:, 2]
-
-    @property
-    def slope(self) -> Array:
-        """Its derivative along the path."""
-        return self.table[:, 3]
-
-    @property
-    def x(self) -> Array:
-        """The unknowns."""
-        return self.table[:, 4 : 2 + self.table.shape[1] // 2]
-
-    @property
-    def dx(self) -> Array:
-        """Their derivatives."""
-        return self.table[:, 2 + self.table.shape[1] // 2 :]
-
-
-def cubic(left: Nodes, right: Nodes, t: Array) -> Array:
-    """Unknowns at t (nodes, values) by the cubics through two nodes each and their tangents."""
-    ends = left.t[:, None, None], right.t[:, None, None]
-    values, slopes = (left.x[:, None], right.x[:, None]), (left.dx[:, None], right.dx[:, None])
-    return hermite(t[..., None], ends, values, slopes)
+    x: Array
+    dx: Array
 
 
 @dataclass(frozen=True)
 class Path:
-    """The solutions of a batch of points, and the `objective`, a function of the unknowns."""
+    """The error or observable named `target` of a model as a function of λ, at given ratios."""
 
-    problem: SaddlePoint
-    objective: Callable[[Array], Array]
+    model: Model
+    points: Points
+    target: str
+    observables: Mapping[str, Observed] = field(default_factory=dict)
 
-    def at(self, point: Integers, t: Array) -> SaddlePoint:
-        """The equations of some points at other λ."""
-        points = replace(self.problem.points[point], lam=np.exp(t))
-        return replace(self.problem, points=points)
+    @cached_property
+    def channel(self) -> Channel:
+        """The labels' side of the equations."""
+        return channel_of(self.model)
 
-    def turn(self, point: Integers, t: Array, x: Array, level: int) -> tuple[Array, Array, Array]:
-        """Newton step from x, its length or the residual if that is longer, and the tangent."""
-        problem = self.at(point, t)
-        turn = problem.turn(x, slice(None), level)
-        step = newton_step(turn.matrix, turn.residual)
-        along = tangents(problem, turn.averages.e[:, :3], turn.matrix, ("regularisation",), turn.dy)
-        size = np.maximum(largest(step * turn.weight), largest(turn.residual))
-        return step, size, along["regularisation"]
+    @property
+    def unit(self) -> float:
+        """The variance of features, in units of which λ is large or small."""
+        return self.model.features.variance
 
-    def valued(self, x: Array) -> Array:
-        """The objective of unknowns (..., unknowns); inf where it is no number."""
-        flat, value = x.reshape(-1, x.shape[-1]), np.empty(x.shape[:-1])
-        with np.errstate(all="ignore"):
-            for i in range(0, len(flat), BLOCK):
-                value.flat[i : i + BLOCK] = self.objective(flat[i : i + BLOCK])
-        value[~np.isfinite(value)] = np.inf
-        return value
+    def problem(self, point: Integers, t: Array) -> SaddlePoint:
+        """The equations of some points at some λ."""
+        return SaddlePoint(self.channel, self.model.features, self.points[point].at(np.exp(t)))
 
-    def solved(self, point: Integers, t: Array, x: Array, level: int) -> tuple[Nodes, Array]:
-        """Nodes by Newton's method from guesses, and the function at those.
+    def error(self, x: Array) -> Columns:
+        """The error as a function of the unknowns."""
+        if self.observables:
+            return Request(observables=self.observables).observed(self.channel, x)
+        return {self.target: self.channel.test_errors(x)[self.target]}
 
-        The doubt is infinite where that fails.
-        """
-        last, step, dx, size = x.copy(), np.zeros_like(x), np.zeros_like(x), np.zeros(len(t))
-        going, most = np.arange(len(t)), np.full(len(t), FAR)
-        for _ in range(TURNS):
-            if not going.size:
-                break
-            last[going] += step[going]
-            newton = self.turn(point[going], t[going], last[going], level)
-            step[going], size[going], dx[going] = newton
-            on = (newton[1] > ENOUGH[level]) & (newton[1] <= most[going])
-            going = going[on]
-            most[going] = 0.5 * size[going]
-        value, before, guessed = self.valued(np.array([last + step, last, x]))
-        doubt = np.where(size <= ENOUGH[level], doubted(value, before, size, level), np.inf)
-        return Nodes.of(point, t, value, doubt, x=last + step, dx=dx), guessed
-
-    def tight(self, nodes: Nodes) -> Nodes:
-        """The same nodes to all digits, with slopes."""
-        return self.sloped(self.solved(nodes.point, nodes.t, nodes.x, FINE)[0])
-
-    def sloped(self, nodes: Nodes) -> Nodes:
-        """The same nodes with slopes."""
-        length = STEP / np.maximum(1.0, largest(nodes.dx))
-        shift = length[:, None] * nodes.dx
-        ahead, behind = self.valued(np.array([nodes.x + shift, nodes.x - shift]))
-        with np.errstate(invalid="ignore"):
-            nodes.slope[:] = (ahead - behind) / (2.0 * length)
+    def nodes(self, point: Integers, t: Array) -> Nodes:
+        """Nodes in order, by Newton's method from a common start, or else from the node above."""
+        x, plain = np.full((len(t), self.channel.unknowns), np.nan), self._plain(t)
+        if plain.any():
+            x[plain] = approach(self.problem(point[plain], t[plain]), NEAR, PATIENCE).x
+        nodes = self._found(self._followed, _unsolved(point, t, x), plain).ordered()
+        lost = np.isnan(nodes.value)
+        known = np.append(np.flatnonzero(~lost), 0)
+        above = nodes[known[np.searchsorted(known[:-1], np.flatnonzero(lost))]]
+        guess = above.x + above.dx * (nodes.t[lost] - above.t)[:, None]
+        guess[above.point != nodes.point[lost]] = np.nan
+        nodes[lost] = self.solved(nodes.point[lost], nodes.t[lost], guess)
         return nodes
 
+    def between(self, left: Nodes, right: Nodes, t: Array) -> Nodes:
+        """Nodes at t, from the cubics through pairs of others."""
+        ends = left.t[:, None], right.t[:, None]
+        guess = hermite(t[:, None], ends, (left.x, right.x), (left.dx, right.dx))
+        return self.solved(left.point, t, guess)
 
-def doubted(value: Array, before: Array, size: Array, level: int) -> Array:
-    """How far values may be off after a last Newton turn of given size: by its square.
+    def solved(self, point: Integers, t: Array, x: Array) -> Nodes:
+        """Nodes by Newton's method from guesses; where it fails, by the solver of hard points."""
+        plain = np.isfinite(x).all(1) & self._plain(t)
+        nodes = self._found(self._followed, _unsolved(point, t, x), plain)
+        return self._found(self._rescued, nodes, np.isnan(nodes.value))
 
-    That the turn itself hardly changed a value may be luck.
-    """
-    with np.errstate(invalid="ignore"):
-        change = np.maximum(np.abs(value - before), LUCK * size * np.abs(value))
-        doubt: Array = 4.0 * size * change + QUADRATURE[level] * np.abs(value)
-    return doubt
+    def _plain(self, t: Array) -> Booleans:
+        """Where λ is not below the edge."""
+        return np.asarray(t >= np.log(EDGE * self.unit))
+
+    def _found(self, solve: Callable[[Nodes], Nodes], nodes: Nodes, some: Booleans) -> Nodes:
+        """The nodes, some of them solved, as many at a time as memory allows."""
+        index, together = np.flatnonzero(some), self.channel.batch
+        for start in range(0, len(index), together):
+            block = index[start : start + together]
+            nodes[block] = self._valued(solve(nodes[block]))
+        return nodes
+
+    def _followed(self, nodes: Nodes) -> Nodes:
+        """Unknowns and tangents by Newton's method; NaN where it does not converge at once."""
+        problem, weight = self.problem(nodes.point, nodes.t), np.ones_like(nodes.x)
+
+        def system(x: Array, index: Integers) -> tuple[Array, Array]:
+            part = replace(problem, points=problem.points[index])
+            turn = part.turn(x, slice(None), LEVEL)
+            along = tangents(part, turn.averages.e[:, :3], turn.matrix, (BY,), turn.dy)
+            nodes.dx[index], weight[index] = along[BY], turn.weight
+            return turn.residual, turn.matrix
+
+        found = newton(system, nodes.x, self.channel.longest, CLOSE, TURNS)
+        good = (found.residual <= CLOSE) & (largest(found.step * weight) <= HANDOVER)
+        return replace(nodes, x=np.where(good[:, None], found.x + found.step, np.nan))
+
+    def _rescued(self, nodes: Nodes) -> Nodes:
+        """Certified unknowns and tangents; NaN where there is no solution to be had."""
+        problem = self.problem(nodes.point, nodes.t)
+        found = rescue(problem)
+        good = found.status == Status.CONVERGED
+        along = tangents(problem, found.e, found.matrix, (BY,))[BY]
+        return replace(nodes, x=np.where(good[:, None], found.x, np.nan), dx=along)
+
+    def _valued(self, nodes: Nodes) -> Nodes:
+        """The same nodes with the error and its slope."""
+        with np.errstate(all="ignore"):
+            value = self.error(nodes.x)[self.target]
+            slope = slope_along(self.error, nodes.x, nodes.dx)[self.target]
+        value[~np.isfinite(value + nodes.x.sum(1))] = np.nan
+        return replace(nodes, value=value, slope=slope)
+
+
+def _unsolved(point: Integers, t: Array, x: Array) -> Nodes:
+    """Nodes with a guess of their unknowns."""
+    nothing = np.full_like(t, np.nan)
+    return Nodes(point, t, nothing, nothing.copy(), x, np.full_like(x, np.nan))

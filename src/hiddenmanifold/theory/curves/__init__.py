@@ -1,5 +1,5 @@
-"""Questions to one error curve, along n, p or λ.
+"""Questions to the error as a function of the number of samples or features.
 
-`peak` finds where the error is largest as a function of the number of features; `fewest_features`
-and `fewest_samples` find where a curve crosses a target, at a given λ or at the best one.
+`error_curve` is that function, at a given λ or at the best one. `peak` finds where it is largest;
+`fewest_features` and `fewest_samples` find where it comes down to a target.
 """
