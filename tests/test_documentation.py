@@ -9,6 +9,9 @@ import os
 import pkgutil
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -234,6 +237,43 @@ def test_features_of_the_contributing_guide_work_with_every_kind_of_labels(teach
     ds = hm.compare(model, **at, d=120, seeds=10, workers=1)
     for quantity in ("generalisation_error", "training_loss", "q_w", "Q", "M"):
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
+
+
+def test_the_observable_of_the_contributing_guide_agrees_with_its_simulation(tmp_path):
+    """The guide is followed in a copy of the package."""
+    blocks = [block for block in python_blocks("CONTRIBUTING.md") if "brier_score" in block]
+    measured, expected, entry = blocks
+    package = tmp_path / "hiddenmanifold"
+    shutil.copytree(Path(hm.__file__).parent, package)
+    for block, home in (
+        (measured, "simulation/test_scores"),
+        (expected, "theory/scores/calibration"),
+    ):
+        with (package / f"{home}.py").open("a", encoding="utf-8") as file:
+            file.write(f"\n\n{block}")
+    table = package / "results/observables.py"
+    text = table.read_text(encoding="utf-8")
+    table.write_text(text.replace("OBSERVABLES = (\n", f"OBSERVABLES = (\n{entry},", 1))
+    script = (
+        "import hiddenmanifold as hm\n"
+        "parts = dict(activation='erf', projection='gaussian', teacher='sign', loss='logistic')\n"
+        "at = dict(n_over_p=1.5, d_over_p=0.8, regularisation=[0.01, 1.0])\n"
+        "how = dict(d=120, seeds=10, workers=1, observables='brier_score')\n"
+        "ds = hm.compare(hm.Model(**parts), **at, **how)\n"
+        "print(hm.__file__, *ds.brier_score_z.values, *ds.brier_score_theory.values)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    home, *numbers = done.stdout.split()
+    assert Path(home).is_relative_to(tmp_path)
+    z, scores = np.array(numbers, dtype=float).reshape(2, 2)
+    assert np.abs(z).max() < 4
+    assert ((scores > 0.05) & (scores < 0.25)).all()  # a quarter is that of a guess
 
 
 def test_a_run_of_the_benchmarks_becomes_the_page():

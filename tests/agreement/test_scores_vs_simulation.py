@@ -88,6 +88,20 @@ def test_simulated_margins_follow_their_law(loss):
     np.testing.assert_array_equal(ds.training_loss[..., :2], plain.training_loss)
 
 
+def test_compare_judges_margins_but_for_the_kinks_that_training_samples_stand_on():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
+    at = {"n_over_d": 2.0, "p_over_n": 0.5, "regularisation": [0.1, 0.3]}
+    asked = {"d": 160, "seeds": 16, "workers": 1, "margins": [-0.5, 0.3, 1.0, 1.3]}
+    ds = hm.compare(model, **at, **asked)
+    expected = hm.margins(model, **at, at=asked["margins"])
+    for law in ("test_cdf", "train_cdf"):
+        assert ds[f"{law}_theory"].dims == ("regularisation", "y_f")
+        np.testing.assert_allclose(ds[f"{law}_theory"], expected[law], rtol=0, atol=5e-3)
+    assert np.abs(ds.test_cdf_z).max() < WORST
+    assert np.abs(ds.train_cdf_z).max() < WORST
+    np.testing.assert_array_equal(np.isnan(ds.train_cdf_z)[0], [False, False, True, False])
+
+
 def test_margins_are_part_of_what_a_store_knows_a_fit_by(tmp_path):
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
     asked = {"n_over_d": 2.0, "p_over_n": 1.0, "regularisation": 0.1, "d": 20, "seeds": 2}

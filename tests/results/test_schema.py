@@ -8,6 +8,7 @@ import xarray as xr
 
 import hiddenmanifold as hm
 from hiddenmanifold.model import BASES
+from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.results.schema import (
     OF_KIND,
     VARIABLES,
@@ -19,7 +20,7 @@ from hiddenmanifold.results.schema import (
     of_role,
 )
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference.md"
+DOCS = Path(__file__).parents[2] / "docs"
 MODEL = hm.Model(
     activation="erf", projection="gaussian", teacher=hm.teachers.Sign(noise=0.2), loss="hinge"
 )
@@ -135,7 +136,13 @@ def test_ingredients_are_attributes():
 
 
 def test_the_reference_names_every_kind_role_and_variable():
-    text = REFERENCE.read_text(encoding="utf-8")
+    text = (DOCS / "reference.md").read_text(encoding="utf-8")
     own = (name for of_kind in OF_KIND.values() for name in of_kind)
     for name in (*Kind, *Role, *VARIABLES, *own):
         assert f"`{name}`" in text, name
+
+
+def test_the_guide_explains_every_observable():
+    text = (DOCS / "guide.md").read_text(encoding="utf-8")
+    for name in REGISTRY:
+        assert f"| `{name}` |" in text, name

@@ -299,6 +299,11 @@ def test_summary_refuses_what_simulate_did_not_return():
         hm.summary(hm.predict(LOGISTIC, **POINT))
 
 
+def test_a_fit_does_not_fail_as_a_solve_does():
+    with pytest.raises(hm.InvalidArgumentError, match="on_failure cannot be given here"):
+        hm.simulate(LOGISTIC, **POINT, **SMALL, on_failure="keep")
+
+
 def test_compare_judges_by_the_standard_error_at_the_sizes_used():
     point = {"n_over_d": 2.03, "p_over_n": [0.5, 1.0], "regularisation": [0.1, 1.0]}
     out = hm.compare(LOGISTIC, **point, **SMALL)

@@ -16,7 +16,7 @@ from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.exit_codes import reporting
 from hiddenmanifold.cli.options import WorkerOptions
 
-NAMES = " Names, with their keys: "
+NAMES = " Names"
 
 
 class WithIngredients(TyperCommand):
@@ -24,12 +24,15 @@ class WithIngredients(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from hiddenmanifold.cli.ingredient_options import described, families
+        from hiddenmanifold.results.observables import REGISTRY
 
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         for option in (option for option in self.params if isinstance(option, TyperOption)):
             text, _, _ = str(option.help).partition(NAMES)
             if option.name in families():
-                text += f"{NAMES}{described(option.name)}."
+                text += f"{NAMES}, with their keys: {described(option.name)}."
+            elif option.name == "observables":
+                text += f"{NAMES}: {', '.join(REGISTRY)}."
             option.help = legible(text, encoding)
         super().format_help(ctx, formatter)
 

@@ -73,7 +73,7 @@ Observables = Annotated[
     str | None,
     typer.Option(
         metavar="NAME,...",
-        help="More to measure: test_loss, auc, calibration_error, best_temperature.",
+        help="More to measure.",
         rich_help_panel=OUTPUT,
     ),
 ]
