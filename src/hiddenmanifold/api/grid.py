@@ -179,7 +179,8 @@ class Grid:
         alpha, gamma = map(self.flat, self.labelled_ratios())
         infinite = np.zeros(size, bool)
         for values in self.ratios.values():
-            infinite |= np.isinf(self.flat(values))
+            if np.isinf(values.values).any():
+                infinite |= np.isinf(self.flat(values))
         lam = self.coordinates.get("regularisation")
         lams = np.full(size, np.nan) if lam is None else self.flat(lam)
         points = Points.of(alpha, gamma, lams, infinite)
@@ -218,8 +219,9 @@ class Grid:
 
 def _filled(values: xr.DataArray | xr.Variable, sizes: Mapping[Any, int]) -> Array:
     """An array along some dimensions, its own among them."""
+    own = getattr(values, "variable", values)
     # their labels agree: without looking at them again this takes a tenth of the time
-    filled: Array = getattr(values, "variable", values).set_dims(sizes).values
+    filled: Array = own.values if own.dims == tuple(sizes) else own.set_dims(sizes).values
     return filled
 
 

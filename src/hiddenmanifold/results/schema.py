@@ -294,19 +294,22 @@ def with_schema(ds: xr.Dataset, kind: Kind) -> xr.Dataset:
     other names.
     """
     ds.attrs = {**ds.attrs, "kind": str(kind)}
+    coordinates = set(ds.coords)
     for name, variable in ds.variables.items():
-        try:
-            meaning, role = described(str(name), kind)
-        except KeyError:
-            if name not in ds.coords:
-                raise
-            meaning, role = "", Role.COORDINATE
-        if name in ds.coords:
-            role = Role.COORDINATE
-        own = {"long_name": meaning} if meaning else {}
-        own |= flags(Status) if role is Role.STATUS else {}
-        variable.attrs = {**own, **variable.attrs, "role": str(role)}
+        own = _attributes(str(name), kind, name in coordinates)
+        variable.attrs = {**own, **variable.attrs, "role": own["role"]}
     return ds
+
+
+@cache
+def _attributes(name: str, kind: Kind, coordinate: bool) -> Mapping[str, Any]:
+    """What the schema writes on a variable, or on a coordinate, which may be a user's own."""
+    if coordinate:
+        known = {"long_name": VARIABLES[name].meaning} if name in VARIABLES else {}
+        return {**known, "role": str(Role.COORDINATE)}
+    meaning, role = described(name, kind)
+    words = flags(Status) if role is Role.STATUS else {}
+    return {"long_name": meaning, **words, "role": str(role)}
 
 
 def flags(statuses: Iterable[Any]) -> dict[str, Any]:
@@ -335,10 +338,14 @@ def ingredient_attributes(kind: str, ingredient: object) -> dict[str, str | int 
     for field in fields(ingredient) if is_dataclass(ingredient) else ():
         if field.init:
             value = getattr(ingredient, field.name)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            printed = re.sub(r" at 0x\w+", "", repr(value))
-            out[f"{kind}_{field.name}"] = value if number else printed
+            plain = isinstance(value, int | float) and not isinstance(value, bool)
+            out[f"{kind}_{field.name}"] = value if plain else _printed(value)
     return out
+
+
+def _printed(value: object) -> str:
+    """A value as it is printed, without its address in memory."""
+    return re.sub(r" at 0x\w+", "", repr(value))
 
 
 def is_real_data(ds: xr.Dataset) -> bool:
