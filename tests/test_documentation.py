@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import hiddenmanifold as hm
 from hiddenmanifold.cli import app
 from hiddenmanifold.cli.exit_codes import Code
-from hiddenmanifold.data.learning_curve import Footing
+from hiddenmanifold.data.learning_curve import Support
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -92,7 +92,11 @@ def test_every_question_of_a_diagnosis_is_explained():
 def test_the_readme_says_what_it_is_before_the_two_commands():
     text = (ROOT / "README.md").read_text()
     assert all(shown for _, shown in SHOWN.findall(text))
-    assert 500 < text.index("make demo") < text.index("make test") < 1500
+    opening, _, rest = text.partition("```")
+    assert "predicts the learning curves" in " ".join(opening.split())
+    commands = rest.partition("```")[0]
+    assert commands.index("pip install") < commands.index("make demo") < commands.index("make test")
+    assert "\n## " not in opening
 
 
 def anchors(page):
@@ -192,7 +196,7 @@ def complaints():
 
 def test_troubleshooting_has_every_status_error_and_exit_code():
     text = (ROOT / "docs/troubleshooting.md").read_text()
-    for status in (*hm.Status, *Footing):
+    for status in (*hm.Status, *Support):
         assert f"| {status.value} | `{status.name}` |" in text
     assert {"ConvergenceError", "BlindFeaturesWarning", "OutputError"} < complaints()
     for name in complaints():

@@ -8,11 +8,11 @@ from .api.predict import predict, sensitivity
 from .api.simulate import simulate
 from .api.thresholds import interpolation_peak, separability_threshold
 from .data.backtest import backtest
-from .data.conversions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
 from .data.learning_curve import learning_curve
 from .data.planning import plan
 from .data.read_table import read_table
 from .data.sample import Data
+from .data.sklearn_conventions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
 from .errors import (
     BlindFeaturesWarning,
     ConvergenceError,

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, UnusableDataError
-from hiddenmanifold.data.planning import _answer, _crossing
+from hiddenmanifold.data.planning import answer, crossing
 
 P = 40
 
@@ -73,10 +73,10 @@ def test_a_plan_says_what_guessing_the_larger_class_gives():
 
 def test_crossings():
     sizes, values = np.array([10.0, 100.0, 1000.0]), np.array([3.0, 2.0, 1.0])
-    assert _crossing(sizes, values, 1.5) == pytest.approx(10**2.5)
-    assert _crossing(sizes, values, 4.0) == 10.0
-    assert _crossing(sizes, values, 0.5) == math.inf
-    assert _crossing(sizes, np.array([1.0, 2.0, 0.5]), 1.0) > 100  # not before a later rise
+    assert crossing(sizes, values, 1.5) == pytest.approx(10**2.5)
+    assert crossing(sizes, values, 4.0) == 10.0
+    assert crossing(sizes, values, 0.5) == math.inf
+    assert crossing(sizes, np.array([1.0, 2.0, 0.5]), 1.0) > 100  # not before a later rise
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_crossings():
     ],
 )
 def test_intervals_in_words(n, words):
-    assert words in _answer(*n, 0.9, relative=True)
-    assert _answer(*n, 0.9, relative=True).startswith("An error lower by 10 %")
+    assert words in answer(*n, 0.9, relative=True)
+    assert answer(*n, 0.9, relative=True).startswith("An error lower by 10 %")
 
 
 @pytest.mark.parametrize(

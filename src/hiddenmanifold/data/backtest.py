@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from hiddenmanifold.api.arguments import labelled
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_count
+from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.learning_curve import accepted
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
@@ -148,7 +149,7 @@ def _cut(
         )
     varies = np.ptp(data.X[own], axis=0) > 0
     X, y = data.X[:, varies], data.y
-    part = Data(X[own], y[own], task=data.task)
+    part = Analysis(X[own], y[own], data.task)
     measured = [_error(X, y, (rest[:n], rest[n:]), lams, loss=loss, task=data.task) for n in ns]
     found = part.predicted(np.repeat(ns, len(lams)), np.tile(lams, len(ns)), loss=loss)
     predicted, deviation = (a[0].reshape(len(ns), -1) for a in (found.value, found.deviation))

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data import validation
+from hiddenmanifold.data.analysis import REMEDY, Analysis
 from hiddenmanifold.numerics.threads import one_thread
-
-if TYPE_CHECKING:
-    from hiddenmanifold.data.sample import Data
 
 Verdict = Literal["pass", "warn", "refuse"]
 MIN_EFFECTIVE_ROWS = 0.05
 """Smallest effective number of rows, as a fraction of N, for which the fit is representative."""
-REMEDY = (
-    "remove outliers, standardise columns of different scales (scale='standard'), or drop columns "
-    "that are zero in almost every row"
-)
-"""Advice for a sample in which a few rows determine the fit."""
 COLUMNS = ("question", "value", "allowed", "verdict", "meaning")
 
 
@@ -95,7 +88,7 @@ class Diagnosis:
 
 
 @one_thread
-def diagnose(data: Data) -> Diagnosis:
+def diagnose(data: Analysis) -> Diagnosis:
     """Run all checks; if no spectrum can be estimated, only the check that explains why."""
     readable = data.ridge.whole_path.trusted.any()
     return Diagnosis(tuple(ask(data) for ask in (QUESTIONS if readable else (_effective_rows,))))
@@ -104,7 +97,7 @@ def diagnose(data: Data) -> Diagnosis:
 # The checks of a diagnosis; the limits of those that refuse were set on real data.
 
 
-def _backtest(data: Data) -> Finding:
+def _backtest(data: Analysis) -> Finding:
     return Finding.judged(
         "backtest",
         data.backtest,
@@ -118,12 +111,12 @@ def _backtest(data: Data) -> Finding:
     )
 
 
-def _heavy_tails(data: Data) -> Finding:
+def _heavy_tails(data: Analysis) -> Finding:
     path = data.ridge.path(np.array([data.best_regularisation]))
     left_out = path.left_out[:, 0]
     square = left_out**2
     value = float(square.std() / square.mean()) if square.any() else 0.0
-    if data.classes:  # a rare class has large errors without any outlier
+    if data.task is Task.CLASSIFICATION:  # a rare class has large errors without any outlier
         value /= max(1.0, _spread_of_classes(data.y, left_out) / np.sqrt(2.0))
     return Finding.judged(
         "heavy tails",
@@ -149,7 +142,7 @@ def _spread_of_classes(y: Array, error: Array) -> float:
     return float(np.sqrt(max(fourth / second**2 - 1.0, 0.0))) if second else 0.0
 
 
-def _leverage(data: Data) -> Finding:
+def _leverage(data: Analysis) -> Finding:
     path = data.ridge.path(np.array([data.best_regularisation]))
     return Finding.judged(
         "leverage",
@@ -164,7 +157,7 @@ def _leverage(data: Data) -> Finding:
     )
 
 
-def _effective_rows(data: Data) -> Finding:
+def _effective_rows(data: Analysis) -> Finding:
     path = data.ridge.path(np.array([data.best_regularisation]))
     share = float(path.even[0]) if path.D2[0] > 0 else 0.0
     good = share >= MIN_EFFECTIVE_ROWS and data.ridge.whole_path.trusted.any()
@@ -177,8 +170,8 @@ def _effective_rows(data: Data) -> Finding:
     )
 
 
-def _duplicate_rows(data: Data) -> Finding:
-    found = validation.copies(data.X, data.y)
+def _duplicate_rows(data: Analysis) -> Finding:
+    found = validation.duplicate_rows(data.X, data.y)
     return Finding.judged(
         "duplicate rows",
         found,
@@ -192,7 +185,7 @@ def _duplicate_rows(data: Data) -> Finding:
     )
 
 
-def _leverage_correction(data: Data) -> Finding:
+def _leverage_correction(data: Analysis) -> Finding:
     point = data.forecast.at(4 * data.N, np.array([data.best_regularisation]))
     return Finding.judged(
         "leverage correction",
@@ -207,7 +200,7 @@ def _leverage_correction(data: Data) -> Finding:
     )
 
 
-def _training_loss(data: Data) -> Finding:
+def _training_loss(data: Analysis) -> Finding:
     lam = np.array([data.best_regularisation])
     fitted = data.measured(lam)[0][2, 0]
     return Finding.judged(
@@ -222,7 +215,7 @@ def _training_loss(data: Data) -> Finding:
     )
 
 
-def _spectral_tail(data: Data) -> Finding:
+def _spectral_tail(data: Analysis) -> Finding:
     point = data.forecast.at(4 * data.N, np.array([data.best_regularisation]))
     return Finding.judged(
         "spectral tail",
@@ -237,7 +230,7 @@ def _spectral_tail(data: Data) -> Finding:
     )
 
 
-def _signal(data: Data) -> Finding:
+def _signal(data: Analysis) -> Finding:
     path = data.ridge.path(np.array([data.best_regularisation]))
     alone = path.y**2 * (data.N / (data.N - 1.0)) ** 2  # the mean of the others as prediction
     gain = alone - path.left_out[:, 0] ** 2
@@ -254,7 +247,7 @@ def _signal(data: Data) -> Finding:
     )
 
 
-def _misclassification(data: Data) -> Finding:
+def _misclassification(data: Analysis) -> Finding:
     lam = np.array([data.best_regularisation])
     if data.task is Task.REGRESSION:
         return Finding(
@@ -274,7 +267,7 @@ def _misclassification(data: Data) -> Finding:
     )
 
 
-QUESTIONS: tuple[Callable[[Data], Finding], ...] = (
+QUESTIONS: tuple[Callable[[Analysis], Finding], ...] = (
     _backtest,
     _heavy_tails,
     _leverage,

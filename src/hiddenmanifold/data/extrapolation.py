@@ -1,17 +1,18 @@
 r"""What fits to n samples will do, from ridge regressions on the N that are there.
 
-Every reading gives curves along κ, and n and λ pick a point of them. Reading A takes all samples
-for equally bright; with n' = n - 1, and 1/n for what the intercept costs,
+Two estimates give curves along κ, and n and λ pick a point of them. The plain one assumes that all
+samples have equal leverage; with n' = n - 1, and 1/n for what the intercept costs,
 
 .. math:: \lambda = \kappa(n' - D_1), \qquad E = \text{bias}\,(1 + 1/n)/(1 - D_2/n').
 
-Reading B gives them the brightness s of their leverages. With :math:`\langle sV/(1+sV)\rangle =
+The corrected one gives each its relative leverage s. With :math:`\langle sV/(1+sV)\rangle =
 D_1/n'`,
 
 .. math:: \lambda = \kappa D_1/V, \qquad E = \text{bias}\,(1 + 1/n)/(1 - \psi_n D_2/n').
 
-That is ridge regression. With other losses two classes are a mixture (`classes`), whose samples are
-equally bright: A is the prediction, and B is the same with the energies that B reads.
+That is ridge regression, whose prediction is the mean of both. With other losses two classes are a
+mixture (`two_class_features`) of samples of equal leverage: the plain estimate is the prediction,
+and the corrected one is the same with the energies that the corrected measures have.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.data.ridge import LEAST_LEFT, Path, Ridge, variance_factor
 from hiddenmanifold.data.score_shapes import Shape, neighbours
-from hiddenmanifold.data.spectrum import Functions, Measures, measures
+from hiddenmanifold.data.spectrum import Functions, Measures, estimated_measures
 from hiddenmanifold.data.two_class_features import Kernel, Within, mixed
 from hiddenmanifold.losses import Loss, Square
 
 ACROSS = 240
 """Points of a curve along κ."""
 BINS = 256
-"""Groups of samples of about the same brightness."""
+"""Groups of samples of about the same relative leverage."""
 QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
 SQUARE = Square()
-Reading = tuple[Array, Array]
-"""`QUANTITIES` (quantities, λ) by one reading, and κ."""
+Estimate = tuple[Array, Array]
+"""`QUANTITIES` (quantities, λ) by one of the two estimates, and κ."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A reading of fits to n samples along the κ of the measures: arrays (κ,), λ increasing."""
+    """An estimate of fits to n samples along the κ of the measures: arrays (κ,), λ increasing."""
 
     lam: Array
     kappa: Array
@@ -60,7 +61,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Point:
-    """A prediction, arrays (quantities, λ): value, half of A minus B, and what it stands on."""
+    """A prediction: value, half of plain minus corrected (quantities, λ), and its support."""
 
     value: Array
     halved: Array
@@ -77,7 +78,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Profile:
-    """How unequal samples are, along κ, in groups of about the same brightness.
+    """How unequal samples are, along κ, in groups of about the same relative leverage.
 
     Attributes
     ----------
@@ -86,7 +87,8 @@ class Profile:
     share : array (groups,)
         Of the samples.
     s, square, product : arrays (groups, κ)
-        Means of brightness, of squared left-out residuals, and of their products with labels.
+        Means of the relative leverage, of squared left-out residuals, and of their products
+        with labels.
     """
 
     log_kappa: Array
@@ -97,9 +99,9 @@ class Profile:
 
     @classmethod
     def of(cls, path: Path) -> Profile:
-        """Sort samples by the brightness that the weakest regularisation shows."""
+        """Sort samples by their relative leverage at the weakest regularisation."""
         good = np.flatnonzero(path.trusted)
-        s, left_out = path.brightness[:, good], path.left_out[:, good]
+        s, left_out = path.relative_leverage[:, good], path.left_out[:, good]
         order = np.argsort(s[:, 0])
         groups = np.array_split(order, min(BINS, len(order)))
         means = (
@@ -110,7 +112,7 @@ class Profile:
         return cls(np.log(path.kappa[good]), share, *means)
 
     def at(self, kappa: Array) -> tuple[Array, Array, Array]:
-        """Brightness, squares and products at any κ: between those known, or at the nearest."""
+        """The three means at any κ: interpolated between those known, or at the nearest."""
         low, high, part = neighbours(self.log_kappa, kappa)
         s, square, product = (
             (1.0 - part) * values[:, low] + part * values[:, high]
@@ -121,12 +123,12 @@ class Profile:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Both readings of a sample, without the sample itself.
+    """Both estimates from a sample, without the sample itself.
 
     Attributes
     ----------
-    plain, bright : Measures
-        By readings A and B.
+    plain, corrected : Measures
+        Assuming equal leverage, and corrected for unequal leverage.
     profile : Profile
         How unequal the samples are.
     mean : float
@@ -138,7 +140,7 @@ class Forecast:
     """
 
     plain: Measures
-    bright: Measures
+    corrected: Measures
     profile: Profile
     mean: float
     p: int
@@ -151,7 +153,7 @@ class Forecast:
             return None
         profile = Profile.of(ridge.whole_path)
         shape = Shape.of(ridge.whole_path) if classes else None
-        return cls(*measures(ridge), profile, ridge.mean, ridge.p, shape)
+        return cls(*estimated_measures(ridge), profile, ridge.mean, ridge.p, shape)
 
     def at(
         self, n: Array | float, lam: Array, p: float | None = None, loss: Loss = SQUARE
@@ -159,10 +161,10 @@ class Forecast:
         """The prediction for fits to n samples (with p random features instead of those seen)."""
         ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
         (a, at_a), (b, _) = (
-            self._ridge(reading, ns, lam, p)
+            self._ridge(measures, ns, lam, p)
             if loss.quadratic
-            else self._mixture(reading, ns, lam, p, loss)
-            for reading in (self.plain, self.bright)
+            else self._mixture(measures, ns, lam, p, loss)
+            for measures in (self.plain, self.corrected)
         )
         b = np.where(np.isfinite(b), b, 2.0 * a)
         resolved = np.isfinite(a).all(0) & (at_a >= self.plain.resolved * (1.0 - 1e-9))
@@ -180,12 +182,12 @@ class Forecast:
         ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
         return self._mixture(self.plain, ns, lam, p, loss)[0]
 
-    def _ridge(self, reading: Measures, ns: Array, lam: Array, p: float | None) -> Reading:
+    def _ridge(self, measures: Measures, ns: Array, lam: Array, p: float | None) -> Estimate:
         """`QUANTITIES` of ridge regression, and κ; those that share n are made together."""
         out, kappa = np.empty((len(QUANTITIES), len(lam))), np.empty(len(lam))
         for n in np.unique(ns):
             at = np.flatnonzero(ns == n)
-            curve = self._curve(reading, float(n), self._kappas(float(n), lam[at], p), p)
+            curve = self._curve(measures, float(n), self._kappas(float(n), lam[at], p), p)
             (error, loss, slope, spread), kappa[at] = curve.at(lam[at])
             shown = error
             if self.shape:
@@ -196,14 +198,14 @@ class Forecast:
         return out, kappa
 
     def _mixture(
-        self, reading: Measures, ns: Array, lam: Array, p: float | None, loss: Loss
-    ) -> Reading:
+        self, measures: Measures, ns: Array, lam: Array, p: float | None, loss: Loss
+    ) -> Estimate:
         """The same of fits with any loss to two classes."""
         if self.shape is None:
             raise ValueError("a loss other than the square needs classes")
         prior = 0.5 * (1.0 + self.mean)
-        kernel = None if p is None else Kernel.of(reading, self.p)
-        seen = kernel.measures if kernel else reading
+        kernel = None if p is None else Kernel.of(measures, self.p)
+        seen = kernel.measures if kernel else measures
         within = Within.of(seen, prior, p or self.p, projected=kernel is not None)
         found = mixed(within, prior, loss, ns, lam)
         M, b, deviation = found["M"], found["intercept"], np.sqrt(found["Q"])
@@ -234,11 +236,11 @@ class Forecast:
         start = max(least, 1e-7 * full, floor)
         return full + np.geomspace(start, max(top, 10 * start), ACROSS)
 
-    def _curve(self, reading: Measures, n: float, kappa: Array, p: float | None) -> Curve:
-        at = reading.at(kappa)
+    def _curve(self, measures: Measures, n: float, kappa: Array, p: float | None) -> Curve:
+        at = measures.at(kappa)
         if p is not None:
             at = at.with_features(p, self.p)
-        plain = reading is self.plain
+        plain = measures is self.plain
         lam, error, loss = _equal(at, n) if plain else self._unequal(at, n, kappa)
         good = (lam > 0) & (np.diff(np.maximum.accumulate(lam), prepend=0.0) > 0)
         # not so where the sample's features show less of their kernel than others would
@@ -250,7 +252,7 @@ class Forecast:
         return Curve(lam[good], kappa[good], columns[:, good], not seen.all())
 
     def _unequal(self, at: Functions, n: float, where: Array) -> tuple[Array, Array, Array]:
-        """λ, test error and training loss by the brightness of samples, seen at κ `where`."""
+        """λ, test error and training loss by the relative leverage of samples at κ `where`."""
         share, n_free = self.profile.share, n - 1.0
         s, square, product = self.profile.at(where)
         V = response(s, at.D1 / n_free, share)
@@ -263,7 +265,7 @@ class Forecast:
 
 
 def _equal(at: Functions, n: float) -> tuple[Array, Array, Array]:
-    """λ, test error and training loss if all samples are equally bright."""
+    """λ, test error and training loss if all samples have equal leverage."""
     rest = n - 1.0 - at.D1
     with np.errstate(divide="ignore"):
         error = at.bias * (1.0 + 1.0 / n) / (1.0 - at.D2 / (n - 1.0))

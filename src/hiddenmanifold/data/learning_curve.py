@@ -33,7 +33,7 @@ MULTIPLES = (0.5, 1, 2, 4, 8)
 """Numbers of samples, in units of those at hand, of a curve that asks for none."""
 
 
-class Footing(IntEnum):
+class Support(IntEnum):
     """What a prediction stands on."""
 
     SAMPLE = 0
@@ -130,9 +130,9 @@ def learning_curve(
             "on_refusal='keep' gives them all the same"
         )
     columns = _columns(data, ns, lams, ps, loss)
-    status = np.where(columns["resolved"], Footing.SAMPLE, Footing.TAIL)
-    status = np.where(refused, Footing.REFUSED, status)
-    missing = np.where(np.isnan(ps), Footing.UNSOLVED, Footing.UNREACHED)
+    status = np.where(columns["resolved"], Support.SAMPLE, Support.TAIL)
+    status = np.where(refused, Support.REFUSED, status)
+    missing = np.where(np.isnan(ps), Support.UNSOLVED, Support.UNREACHED)
     columns["status"] = np.where(np.isnan(columns["test_loss"]), missing, status)
     ds = xr.Dataset(
         {name: (template.dims, values.reshape(template.shape)) for name, values in columns.items()},
@@ -141,7 +141,7 @@ def learning_curve(
     )
     ds = ds.assign(_measured(data, coordinates["regularisation"], loss))
     ds["generalisation_error"].attrs["long_name"] = ERROR_MEASURES[data.task]
-    ds["status"].attrs = flags(Footing)
+    ds["status"].attrs = flags(Support)
     return with_schema(ds, Kind.LEARNING_CURVE)
 
 

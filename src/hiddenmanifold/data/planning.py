@@ -108,7 +108,7 @@ def plan(
     curve = learning_curve(data, n=sizes, regularisation=lam, loss=loss, on_refusal=on_refusal)
     n, low, high = _needed(data, lam, loss, goal, relative=relative)
     limited = _limit(data, lam, loss)
-    words = [_outlook(data, curve), _answer(n, low, high, goal, relative=relative)]
+    words = [_outlook(data, curve), answer(n, low, high, goal, relative=relative)]
     words += [f"Leave-one-out selects the regularisation λ = {lam:.3g}.", _LIMITS[limited]]
     return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
 
@@ -125,11 +125,11 @@ def _needed(
     ends = (value, value - deviation, value + deviation)
     fine = np.geomspace(sizes[0], sizes[-1], 1000)
     smooth = interpolate.PchipInterpolator(np.log(sizes), np.array(ends), axis=1)
-    n, low, high = (_crossing(fine, end, goal) for end in smooth(np.log(fine)))
+    n, low, high = (crossing(fine, end, goal) for end in smooth(np.log(fine)))
     return n, min(n, low), max(n, high)
 
 
-def _crossing(sizes: Array, values: Array, goal: float) -> float:
+def crossing(sizes: Array, values: Array, goal: float) -> float:
     """The first size from which on values are at most the goal, between sizes by logarithms."""
     above = np.flatnonzero(values > goal)
     last = above[-1] if above.size else -1
@@ -173,7 +173,8 @@ def _outlook(data: Data, curve: xr.Dataset) -> str:
     return f"The {kind} is {now} with the N = {data.N} samples given, and would be {times}{guess}."
 
 
-def _answer(n: float, low: float, high: float, goal: float, *, relative: bool) -> str:
+def answer(n: float, low: float, high: float, goal: float, *, relative: bool) -> str:
+    """How many samples a goal needs, with its interval, as a sentence."""
     aim = f"An error lower by {100 * (1 - goal):.3g} %" if relative else f"An error of {goal:.4g}"
     if math.isinf(low):
         return f"{aim} cannot be reached with more samples alone."

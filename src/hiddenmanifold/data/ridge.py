@@ -163,7 +163,7 @@ class Path:
 
     @cached_property
     def odds(self) -> Array:
-        """h/(1 - leverage), the response V of samples times their brightness s of mean 1."""
+        """h/(1 - leverage), the mean response V times the relative leverage s of samples."""
         return self.leverage / self.free
 
     @property
@@ -172,8 +172,8 @@ class Path:
         return _mean(self.odds)
 
     @property
-    def brightness(self) -> Array:
-        """The s of samples: features behave like √s times equal ones."""
+    def relative_leverage(self) -> Array:
+        """The s of samples, of mean 1: their features behave like √s times equal ones."""
         return self.odds / self.V
 
     @property
@@ -213,9 +213,9 @@ class Path:
 
     @property
     def noise(self) -> Array:
-        r"""The factor :math:`\psi` of the variance of fits that unequal brightness causes."""
+        r"""The factor :math:`\psi` of the variance of fits that unequal leverage causes."""
         equal = np.full(self.n, 1.0 / self.n)
-        return variance_factor(self.brightness, self.left_out**2, self.V, equal)
+        return variance_factor(self.relative_leverage, self.left_out**2, self.V, equal)
 
 
 def _mean(samples: Array) -> Array:
@@ -226,8 +226,8 @@ def _mean(samples: Array) -> Array:
 def variance_factor(s: Array, square: Array, V: Array, share: Array) -> Array:
     r""":math:`\langle s r^2/(1+sV)^2\rangle / (\langle s/(1+sV)\rangle^2 \langle r^2\rangle)`.
 
-    The means are over the first axis, of groups with some share of the samples, of brightness s and
-    left-out residual r.
+    The means are over the first axis, of groups with some share of the samples, of relative
+    leverage s and left-out residual r.
     """
     shrunk = 1.0 + s * V
     carried: Array = share @ (s * square / shrunk**2)

@@ -97,11 +97,8 @@ class Measures:
         return Functions(kappa, r @ m, kept @ m, r @ tau, kept @ tau, self.variance)
 
 
-def measures(ridge: Ridge) -> tuple[Measures, Measures]:
-    """The measures by two readings A and B of the bias.
-
-    A takes samples for equally bright, B by their leverages.
-    """
+def estimated_measures(ridge: Ridge) -> tuple[Measures, Measures]:
+    """The measures, with the bias estimated assuming equal leverage, and corrected for unequal."""
     path = ridge.whole_path
     good = np.flatnonzero(path.trusted)
     kappa, D1, left = path.kappa[good], path.D1[good], path.left[good]

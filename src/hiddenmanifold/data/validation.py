@@ -119,8 +119,8 @@ def _check_columns(array: Array, names: Any) -> None:
         raise InvalidArgumentError.because(
             "X",
             f"has {plural(int(constant.sum()), 'constant column')} ({_listed(named[constant])})",
-            f"leave them out, for example by {those}: they carry no information, but would "
-            "count in the p of f = x·w/√p",
+            f"leave such columns out, for example by {those}; they carry no information, but "
+            "would count in the p of f = x·w/√p",
         )
 
 
@@ -200,7 +200,7 @@ def _task_of_numbers(values: Array) -> Task:
     return Task.REGRESSION
 
 
-def copies(X: Array, y: Array) -> int:
+def duplicate_rows(X: Array, y: Array) -> int:
     """Rows that repeat an earlier one, label included."""
     rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0  # no negative zeros
     return len(rows) - len({row.tobytes() for row in rows})
