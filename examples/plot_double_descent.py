@@ -3,8 +3,7 @@ Double descent, predicted and simulated
 =======================================
 
 With little regularisation the test error rises to a peak where the features just suffice to fit
-every training sample, and falls again beyond it. Lines are the theory, points are fits to drawn
-data.
+every training sample, and falls again beyond it. Lines are the theory, points are simulations.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 How many features are enough?
 =============================
 
-With p → ∞ random features become a kernel. How close a finite number comes depends on the
-activation, and `features_needed` says how many bring the error within ten per cent of the kernel's.
+As p → ∞ random features become a kernel. `features_needed` returns the number of features whose
+error is within ten per cent of the error of the kernel; it depends on the activation.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import xarray as xr
 
 import hiddenmanifold as hm
 
-p_over_n = [*np.geomspace(0.1, 30, 15), np.inf]  # inf is the kernel itself, a triangle on the edge
+p_over_n = [*np.geomspace(0.1, 30, 15), np.inf]  # inf is the kernel limit, a triangle at the edge
 names, curves = ["sign", "erf", "relu"], []
 for name in names:
     model = hm.Model(activation=name, projection="gaussian", teacher="sign", loss="square")

@@ -2,8 +2,8 @@
 Which loss?
 ===========
 
-Square, logistic and hinge loss on the same data with noisy labels, each at its own best λ, beside
-what no estimator can beat.
+The test errors of square, logistic and hinge loss with noisy labels, each at its optimal λ,
+compared with the Bayes-optimal error.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ for loss in losses:
 bayes = hm.bayes_optimal(model, **ratios).generalisation_error
 
 # %%
-# With λ chosen well the loss matters less than the number of features, and all come close to the
-# bound.
+# At the optimal λ the loss matters less than the number of features, and all losses come close to
+# the Bayes-optimal error.
 together = xr.concat([*curves, bayes], xr.Variable("loss", [*losses, "Bayes-optimal"]))
 print(together.isel(p_over_n=[0, 10, -1]).to_pandas().round(4))
 hm.plot(together)

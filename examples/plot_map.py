@@ -2,8 +2,8 @@
 A map of the test error
 =======================
 
-Ten thousand points of theory take about a second. The ridge of the error follows the line on which
-the training data become separable.
+The test error on a grid of ten thousand points takes about a second. Its peak follows the line on
+which the training data become separable.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ ds = hm.predict(model, n_over_d=n_over_d, p_over_n=p_over_n, regularisation=1e-4
 line = hm.separability_threshold(model, n_over_d=n_over_d).p_over_n
 
 # %%
-# The result is an xarray.Dataset, which draws itself as a map.
+# The result is an xarray.Dataset, which has its own plotting methods.
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 ds.generalisation_error.plot(x="n_over_d", y="p_over_n", ax=axes, cmap="viridis")
 axes.plot(n_over_d, line, "w--", label="separable above")

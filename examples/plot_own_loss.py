@@ -2,8 +2,8 @@
 A loss of your own
 ==================
 
-Any convex loss is three functions: value, slope and curvature. Here one that grows exponentially
-with the shortfall of the margin, as boosting has it; theory and simulation take it like any other.
+A custom loss consists of three functions of the margin: its value and its first and second
+derivative. This example uses the exponential loss of boosting in theory and simulation.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """
-What would more data bring?
-===========================
+How much would more data lower the error?
+=========================================
 
-From one sample of 442 patients: the error of ridge regression with other numbers of samples, with
-error bars, and whether the sample can be trusted to say so.
+From one sample of 442 patients we estimate the error of ridge regression at other sample sizes,
+with error bars, after checking that the sample can be extrapolated.
 """
 
 import matplotlib.pyplot as plt
@@ -16,12 +16,12 @@ data = hm.Data(*load_diabetes(return_X_y=True), scale="standard")
 print(data.diagnosis)
 
 # %%
-# In words: what twice, four and eight times the samples would bring, and what a target needs.
+# A plan states the error with two, four and eight times the samples, and the size that a target
+# needs.
 print(hm.plan(data, target_gain=0.02))
 
 # %%
-# The curve, one standard deviation to either side; the point is what leave-one-out measures at n =
-# N.
+# The predicted curve with a band of ± one standard deviation, and the leave-one-out error at n = N.
 curve = hm.learning_curve(data, n=np.geomspace(60, 4000, 12).astype(int))
 figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
 axes.semilogx(curve.n, curve.generalisation_error)

@@ -2,8 +2,8 @@
 How many samples for a target error?
 ====================================
 
-At a fixed small λ more samples can make the error larger. So the answer is the number from which on
-the error stays below the target, and a λ chosen for each number of samples needs fewer.
+At a fixed small λ more samples can increase the error. `samples_needed` returns the number from
+which on the error stays below the target. With the optimal λ for each size fewer samples suffice.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ for lam in ("optimal", 1e-4):
     print(f"λ = {lam}: n = {float(need.n_over_d) * 100:.0f} samples")
 
 # %%
-# The curve at λ = 1e-4 has its peak at n = p = 300.
+# At λ = 1e-4 the error peaks at n = p = 300.
 sizes = np.arange(20, 1000, 20)
 curve = hm.predict(model, n=sizes, p=300, d=100, regularisation=[1e-4, 1.0])
 figure = hm.plot(curve, x="n", y="generalisation_error")

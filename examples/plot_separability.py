@@ -2,8 +2,8 @@
 When can the training data be separated?
 ========================================
 
-Above the line some hyperplane gives every training sample its label, and a logistic fit without
-penalty no longer exists. Noise in the labels moves the line up.
+Above the line a hyperplane separates the two classes of training samples, and logistic regression
+without a penalty has no solution. Label noise moves the line up.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ for flip in flips:
     lines.append(hm.separability_threshold(model, n_over_d=n_over_d))
 
 # %%
-# With few samples per latent dimension labels look random, and p = n/2 features separate them
+# With few samples per latent dimension the labels look random, and p = n/2 features separate them
 # (Cover 1965).
 lines = xr.concat(lines, xr.Variable("flip", flips, {"long_name": "labels flipped"}))
 print("p/n at n/d = 0.05:", lines.p_over_n.isel(n_over_d=0).values.round(3))
