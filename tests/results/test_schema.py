@@ -109,7 +109,7 @@ def test_roles_are_those_of_the_question():
 
 def test_a_name_beside_another_takes_its_meaning():
     found = described("auc_by_log_n", Kind.SENSITIVITY)
-    assert found == ("derivative of auc by log n", Role.DERIVATIVE)
+    assert found == ("derivative of auc with respect to log n", Role.DERIVATIVE)
     with pytest.raises(KeyError):
         described("nothing_stderr", Kind.SUMMARY)
     assert is_result("auc_stderr")

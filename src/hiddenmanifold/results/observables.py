@@ -79,8 +79,8 @@ OBSERVABLES = (
     ),
     Observable(
         "best_temperature",
-        "the T of least mean log-loss log(1 + exp(-y f/T)) of new samples; inf if the scores say "
-        "nothing of the labels",
+        "the T with the smallest mean log-loss log(1 + exp(-y f/T)) of new samples; inf if the "
+        "scores carry no information about the labels",
         calibration.best_temperature,
         test_scores.best_temperature,
     ),

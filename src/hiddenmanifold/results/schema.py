@@ -49,7 +49,7 @@ UNFITTED = frozenset({Kind.THRESHOLD, Kind.BAYES_OPTIMAL})
 """Datasets in which the loss and the intercept of the model play no role."""
 ERROR_MEASURES = {
     Task.REGRESSION: "mean square error",
-    Task.CLASSIFICATION: "part misclassified",
+    Task.CLASSIFICATION: "misclassification rate",
 }
 """What the generalisation error is, by the attribute ``task``."""
 
@@ -78,7 +78,7 @@ class Role(StrEnum):
     STATUS = "status"
     """Integers that stand for words, which are the attribute ``flag_meanings``."""
     CERTIFICATE = "certificate"
-    """How exact a number is, or what it rests on."""
+    """Error estimates of a number, or its basis."""
     COUNT = "count"
     TIME = "time"
 
@@ -103,10 +103,10 @@ VARIABLES: Mapping[str, Variable] = {
         "regularisation λ of the objective; 0 and inf mean the limits", Role.COORDINATE
     ),
     "target_error": Variable("generalisation error to reach", Role.COORDINATE),
-    "seed": Variable("number of the draw of features, teacher and samples", Role.COORDINATE),
+    "seed": Variable("index of the random draw of features, teacher and samples", Role.COORDINATE),
     "y_f": Variable("margin y f of a sample", Role.COORDINATE),
     "optimal_regularisation": Variable(
-        "the regularisation of least error; 0 and inf mean the limits", Role.ANSWER
+        "the regularisation with the smallest test error; 0 and inf mean the limits", Role.ANSWER
     ),
     "generalisation_error": Variable(
         "test error against new labels drawn by the same noisy rule", Role.ERROR
@@ -118,26 +118,28 @@ VARIABLES: Mapping[str, Variable] = {
     ),
     **{o.name: Variable(o.long_name, Role.OBSERVABLE) for o in OBSERVABLES},
     **{name: Variable(text, Role.DISTRIBUTION) for name, (text, _) in MARGIN_LAWS.items()},
-    "V": Variable("κ1² V_s + κ⋆² V_w", Role.OVERLAP),
+    "V": Variable("width of the proximal map, κ1² V_s + κ⋆² V_w", Role.OVERLAP),
     "Q": Variable("variance of the prediction, κ1² q_s + κ⋆² q_w", Role.OVERLAP),
     "M": Variable("covariance of the prediction with the teacher's field, κ1 m_s", Role.OVERLAP),
     "alignment": Variable(
-        "correlation of the prediction with the teacher's field, M/√(ρQ); NaN, not a failure, if "
-        "the prediction is constant",
+        "correlation of the prediction with the teacher's field, M/√(ρQ); NaN if the prediction "
+        "is constant",
         Role.OVERLAP,
     ),
     "overlap": Variable(
-        "variance of the posterior mean of the teacher's field; rho if all is learned", Role.OVERLAP
+        "variance of the posterior mean of the teacher's field; rho if the teacher is known "
+        "exactly",
+        Role.OVERLAP,
     ),
     "margin": Variable(
-        "smallest distance y f √p/|w| of a training sample, NaN if they are not all fitted",
+        "smallest y f √p/|w| of the training samples at λ → 0⁺; NaN if they are not all fitted",
         Role.OVERLAP,
     ),
     "q_s": Variable("|F w/√p|²/d", Role.OVERLAP),
     "q_w": Variable("|w|²/p", Role.OVERLAP),
     "m_s": Variable("(F w/√p)·θ/d", Role.OVERLAP),
-    "V_s": Variable("response of F w/√p", Role.OVERLAP),
-    "V_w": Variable("response of w", Role.OVERLAP),
+    "V_s": Variable("part of V that is due to F w/√p", Role.OVERLAP),
+    "V_w": Variable("part of V that is due to w", Role.OVERLAP),
     "intercept": Variable("the intercept b of the prediction", Role.OVERLAP),
     **{
         f"{name}_normalised": Variable(
@@ -151,16 +153,14 @@ VARIABLES: Mapping[str, Variable] = {
             ("intercept", "b/√q_w"),
         )
     },
-    "status": Variable("how the solve of the point ended", Role.STATUS),
-    "theory_status": Variable("how the solve of the theory's point ended", Role.STATUS),
-    "residual": Variable(
-        "largest relative change under one more undamped turn of the equations", Role.CERTIFICATE
-    ),
+    "status": Variable("outcome of the solver", Role.STATUS),
+    "theory_status": Variable("outcome of the solver for the theory", Role.STATUS),
+    "residual": Variable("largest relative residual of the undamped equations", Role.CERTIFICATE),
     "quadrature_error": Variable(
-        "estimated relative error of (V, Q, M) left by the quadrature", Role.CERTIFICATE
+        "estimated relative error of (V, Q, M) due to the quadrature", Role.CERTIFICATE
     ),
     "conditioning_error": Variable(
-        "estimated relative error of (V, Q, M) left by magnified rounding", Role.CERTIFICATE
+        "estimated relative error of (V, Q, M) due to rounding", Role.CERTIFICATE
     ),
     "iterations": Variable("evaluations of the equations", Role.CERTIFICATE),
     "optimality": Variable(
@@ -168,7 +168,7 @@ VARIABLES: Mapping[str, Variable] = {
     ),
     "seconds": Variable("time spent on the fit, its data and its test", Role.TIME),
     "seeds": Variable("number of seeds in the mean", Role.COUNT),
-    "dropped": Variable("number of seeds left out, whose fit is not at its optimum", Role.COUNT),
+    "dropped": Variable("number of seeds whose fit did not reach its minimum", Role.COUNT),
 }
 """Names that mean the same in every dataset."""
 OF_KIND: Mapping[Kind, Mapping[str, Variable]] = {
@@ -188,70 +188,75 @@ OF_KIND: Mapping[Kind, Mapping[str, Variable]] = {
     Kind.FEATURES_NEEDED: {
         "p_over_n": Variable("fewest features per sample; 0 if none are needed", Role.ANSWER),
         "generalisation_error": Variable(
-            "error with so many, at optimal regularisation", Role.ERROR
+            "error with this number of features, at optimal regularisation", Role.ERROR
         ),
         "kernel_limit": Variable(
-            "error with infinitely many, at optimal regularisation", Role.ERROR
+            "error with infinitely many features, at optimal regularisation", Role.ERROR
         ),
     },
     Kind.SAMPLES_NEEDED: {
         "n_over_d": Variable(
-            "fewest samples per latent dimension from which on the error stays at the target or "
-            "below; 0 if hardly any are needed, inf if there is no such number",
+            "fewest samples per latent dimension from which on the error stays at or below the "
+            "target; 0 if hardly any are needed, inf if the target cannot be reached",
             Role.ANSWER,
         ),
         "first_n_over_d": Variable(
-            "fewest samples per latent dimension at which the error is at the target or below, "
-            "though it may rise again; 0 if hardly any are needed, inf if it is not reachable",
+            "fewest samples per latent dimension at which the error reaches the target, above "
+            "which it may rise again; 0 if hardly any are needed, inf if the target cannot be "
+            "reached",
             Role.ANSWER,
         ),
         "generalisation_error": Variable(
             "error with n_over_d samples per latent dimension", Role.ERROR
         ),
         "infinite_data_limit": Variable(
-            "error with infinitely many samples, NaN if it could not be solved for", Role.ERROR
+            "error with infinitely many samples; NaN if it could not be computed", Role.ERROR
         ),
     },
     Kind.BAYES_OPTIMAL: {
         "generalisation_error": Variable(
-            "least test error against new labels drawn by the same noisy rule", Role.ERROR
+            "smallest test error against new labels drawn by the same noisy rule", Role.ERROR
         ),
-        "clean_error": Variable("least test error against the noiseless rule", Role.ERROR),
+        "clean_error": Variable("smallest test error against the noiseless rule", Role.ERROR),
         "residual": Variable(
-            "change of log(q/(rho - q)), q the overlap, under one more turn of the equations",
+            "residual of the equation for log(q/(rho - q)), where q is the overlap",
             Role.CERTIFICATE,
         ),
         "quadrature_error": Variable(
-            "estimated relative error of q and rho - q left by the quadrature", Role.CERTIFICATE
+            "estimated relative error of q and rho - q due to the quadrature", Role.CERTIFICATE
         ),
         "conditioning_error": Variable(
-            "estimated relative error of q and rho - q left by rounding", Role.CERTIFICATE
+            "estimated relative error of q and rho - q due to rounding", Role.CERTIFICATE
         ),
     },
     Kind.LEARNING_CURVE: {
-        "status": Variable("what the prediction rests on", Role.STATUS),
-        "resolved": Variable("whether the sample resolves what counts", Role.CERTIFICATE),
-        "kappa": Variable(
-            "the argument of the spectral measures that the prediction depends on", Role.CERTIFICATE
+        "status": Variable("basis of the prediction", Role.STATUS),
+        "resolved": Variable(
+            "whether the sample resolves the spectrum that matters", Role.CERTIFICATE
         ),
+        "kappa": Variable("effective ridge penalty of the population", Role.CERTIFICATE),
     },
     Kind.BACKTEST: {
         "deviation": Variable("predicted standard deviation", Role.CERTIFICATE),
-        "inside_1": Variable("part of cuts within one deviation", Role.CERTIFICATE),
-        "inside_2": Variable("part of cuts within two deviations", Role.CERTIFICATE),
+        "inside_1": Variable(
+            "fraction of measurements within one standard deviation", Role.CERTIFICATE
+        ),
+        "inside_2": Variable(
+            "fraction of measurements within two standard deviations", Role.CERTIFICATE
+        ),
     },
 }
 """Names of one kind of dataset, and those that mean something else there."""
 SUFFIXES: Mapping[str, Variable] = {
-    "_by_log_regularisation": Variable("derivative of {} by log λ", Role.DERIVATIVE),
-    "_by_log_n": Variable("derivative of {} by log n", Role.DERIVATIVE),
-    "_by_log_p": Variable("derivative of {} by log p", Role.DERIVATIVE),
-    "_leave_one_out": Variable("{}, as leave-one-out measures it at n = N", Role.MEASUREMENT),
+    "_by_log_regularisation": Variable("derivative of {} with respect to log λ", Role.DERIVATIVE),
+    "_by_log_n": Variable("derivative of {} with respect to log n", Role.DERIVATIVE),
+    "_by_log_p": Variable("derivative of {} with respect to log p", Role.DERIVATIVE),
+    "_leave_one_out": Variable("{}, measured by leave-one-out at n = N", Role.MEASUREMENT),
     "_measured": Variable("{}, measured", Role.MEASUREMENT),
-    "_theory": Variable("{}, as the theory predicts it", Role.THEORY),
+    "_theory": Variable("{}, predicted by the theory", Role.THEORY),
     "_z": Variable("({0} - {0}_theory)/{0}_stderr", Role.Z_SCORE),
     "_test_stderr": Variable(
-        "standard error of {} left by the finite number of test samples", Role.STANDARD_ERROR
+        "standard error of {} due to the finite number of test samples", Role.STANDARD_ERROR
     ),
     "_stderr": Variable("standard error of the mean of {}", Role.STANDARD_ERROR),
     "_low": Variable("one standard deviation below {}", Role.LOWER_BOUND),
