@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold import figures
+from hiddenmanifold import compiled, figures
 from hiddenmanifold.figures import figure_4, figure_cache
 from hiddenmanifold.figures.setting import Axis
 from hiddenmanifold.plotting import MissingExtraError
-from hiddenmanifold.storage import StoreError, store
 
 COMPUTED = {}
 
@@ -45,9 +44,7 @@ def test_run_writes_figure_and_data_and_computes_once(tmp_path, monkeypatch):
         "figure_4_quick_threshold.nc",
     ]
     assert all(path.stat().st_size > 500 for path in paths)
-    assert sorted([*paths, tmp_path / "new" / figures.STORE]) == sorted(
-        (tmp_path / "new").iterdir()
-    )
+    assert sorted(paths) == sorted((tmp_path / "new").iterdir())  # it simulates nothing
     before = [path.read_bytes() for path in paths]
     figures.run(4, quick=True, directory=tmp_path / "new", progress=False)
     assert len(calls) == 1
@@ -72,13 +69,15 @@ def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("source", "computes"),
     [
-        ("theory/channel.py", True),
+        ("theory/features_side.py", True),
+        ("compiled/_extension.c", True),
+        ("compiled/proximal_curve.h", True),
         ("simulation/fit.py", True),
         ("losses/named.py", True),
-        ("needs.py", True),
+        ("model.py", True),
         ("numerics/another.py", True),
         ("figures/setting.py", True),
-        ("figures/curves.py", True),
+        ("figures/figure_data.py", True),
         ("figures/figure_4.py", True),
         ("figures/figure_2.py", False),
         ("figures/drawing.py", False),
@@ -110,24 +109,24 @@ def test_other_parameters_are_computed_anew(tmp_path, monkeypatch):
     assert (data["peak"].regularisation == 1e-3).all()
 
 
-def test_another_version_is_refused(tmp_path, monkeypatch):
-    small(monkeypatch)
-    figures.datasets(4, quick=True, directory=tmp_path)
-    monkeypatch.setattr(store, "version", lambda package: "another")
-    with pytest.raises(StoreError, match="and this is another"):
-        figures.datasets(4, quick=True, directory=tmp_path)
-
-
-@pytest.mark.parametrize("damage", [None, b"", b"nonsense"])
-def test_files_are_written_anew_from_the_store(tmp_path, monkeypatch, damage):
+@pytest.mark.parametrize("damage", [None, b"", b"nonsense", b"CDF\x01"])
+def test_a_missing_or_damaged_file_is_computed_anew(tmp_path, monkeypatch, damage):
     calls = small(monkeypatch)
     figures.datasets(4, quick=True, directory=tmp_path)
     path = tmp_path / "figure_4_quick_threshold.nc"
     whole = path.read_bytes()
     path.unlink() if damage is None else path.write_bytes(damage)
     figures.datasets(4, quick=True, directory=tmp_path)
-    assert len(calls) == 1
+    assert len(calls) == 2
     assert path.read_bytes() == whole
+
+
+def test_another_engine_computes_anew(tmp_path, monkeypatch):
+    calls = small(monkeypatch)
+    for engine, expected in (("one", 1), ("another", 2), ("another", 2)):
+        monkeypatch.setattr(compiled, "engine", lambda name=engine: name)
+        figures.datasets(4, quick=True, directory=tmp_path)
+        assert len(calls) == expected
 
 
 def test_without_matplotlib_nothing_is_computed(tmp_path, monkeypatch):

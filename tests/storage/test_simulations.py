@@ -95,13 +95,6 @@ def test_another_configuration_is_never_mixed_in(tmp_path, change):
     assert same(other, hm.simulate(**asked | change | {"store": None}))
 
 
-def test_changed_sources_compute_anew(tmp_path, monkeypatch):
-    asked = {**SMALL, "regularisation": LAMS, "store": tmp_path / "runs.db"}
-    hm.simulate(model(), **asked)
-    monkeypatch.setattr(trial_cache, "computing_sources", lambda: "a fix")
-    assert counts(hm.simulate(model(), **asked)) == (12, 0, 0)
-
-
 def test_draws_without_a_minimum_are_counted_and_kept(tmp_path):
     rule = model(intercept=True, teacher=hm.teachers.Sign(threshold=1.5))
     asked = {"n_over_d": 0.5, "p_over_n": 1.0, "d": 6, "seeds": 20, "n_test": 20}

@@ -86,16 +86,16 @@ def simulate(
         relative distance from its minimum), the sizes `n`, `p`, `d` used, and `seconds`. After a
         Ctrl-C the attribute `interrupted` is 1, the attributes `done` and `asked` count trials
         (a seed of a point each), and those that were not finished are NaN. With a
-        store the attributes `computed`, `reused` and `failed` count fits: made now, known to the
-        store, and of both those farther than 1e-7 from their optimum. NaN are also draws without a
-        minimum (a single class, an intercept and a loss that only falls), of infinite
-        `optimality`.
+        store the attributes `computed`, `reused`, `outdated` and `failed` count fits: made now,
+        known to the store, made now though the store has them by another version of the algorithm,
+        and those farther than 1e-7 from their optimum. NaN are also draws without a minimum (a
+        single class, an intercept and a loss that only falls), of infinite `optimality`.
 
     Raises
     ------
     InvalidArgumentError
-        If an argument makes no sense, a size rounds to zero, the data do not fit in memory, or a
-        custom function cannot be told from others by its content, for the store.
+        If an argument makes no sense, a size rounds to zero, the data do not fit in memory, or the
+        content of a custom function cannot be inspected, for the store.
     StoreError
         If the store cannot be used; what it holds stays.
     """
@@ -205,7 +205,12 @@ class Simulation:
         if store is None:
             return source
         failed = int((found.columns["optimality"] > ACCEPTED).sum())
-        fits = {"computed": found.computed, "reused": found.reused, "failed": failed}
+        fits = {
+            "computed": found.computed,
+            "reused": found.reused,
+            "outdated": found.outdated,
+            "failed": failed,
+        }
         if self.grid.workers.progress.visible:
             told = ", ".join(f"{count} {what}" for what, count in fits.items())
             print(f"{store.path}: {told}", file=sys.stderr)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import Counter
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,38 +28,47 @@ store = typer.Typer(cls=OneSentence, help="Look into a store of simulations, and
 app.add_typer(store, name="store", no_args_is_help=True)
 
 
+COLUMNS = ("n", "p", "d", "regularisation", "root_seed", "seed", "data")
+"""What `ls` shows of a fit, beside its state, its date, its key and its model."""
+
+
 def _rows(path: Path) -> list[tuple[Row, bool]]:
     from hiddenmanifold.storage import Store
 
     return list(Store(path, create=False).rows())
 
 
-def _current(row: Row) -> bool:
-    """Whether a fit was made by the sources that run now; of other kinds that is not known here."""
-    from hiddenmanifold.simulation.trial_cache import computing_sources
+def _state(row: Row, intact: bool) -> str:
+    """What becomes of a row when its fit is asked for again."""
+    from hiddenmanifold.simulation.trial_cache import reusable
 
-    return row.kind != "fit" or row.sources == computing_sources()
+    if not intact:
+        return "damaged"
+    return "reusable" if reusable(row) else "outdated" if row.kind == "fit" else row.kind
+
+
+def _listed(rows: list[tuple[Row, bool]]) -> Iterator[tuple[str, ...]]:
+    yield "state", *COLUMNS, "date", "key", "model"
+    for row, intact in rows:
+        what = row.content
+        model = str(what.get("model") or what.get("figure") or "")
+        sizes = (str(what.get(name, "")) for name in COLUMNS)
+        yield _state(row, intact), *sizes, row.date[:10], row.key[:12], model
 
 
 @store.command()
 @spread
 def ls(path: File, debug: Debug = False) -> None:
-    """List what a store holds: models, sizes, and how many fits of each."""
-    from rich.console import Console
-    from rich.table import Table
+    """List what a store holds, a line per row: its state, sizes, λ, seeds and model.
 
-    groups: Counter[tuple[str, ...]] = Counter()
-    for row, good in _rows(path):
-        what, made = row.content, "now" if _current(row) else "other sources"
-        sizes = (str(what.get(name, "")) for name in ("n", "p", "d", "data"))
-        name = str(what.get("model") or what.get("figure")) if good else "damaged"
-        groups[(row.kind, name, *sizes, made)] += 1
-    console = Console()
-    table = Table("kind", "of", "n", "p", "d", "data", "made by", "rows")
-    # sizes in the order of numbers
-    for key, count in sorted(groups.items(), key=lambda item: [(len(t), t) for t in item[0]]):
-        table.add_row(*(legible(text, console.encoding) for text in key), str(count))
-    console.print(table)
+    A reusable fit is not computed again; an outdated one was computed by another version of the
+    algorithm.
+    """
+    table = list(_listed(_rows(path)))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
+        typer.echo(legible("  ".join(cells).rstrip(), sys.stdout.encoding))
 
 
 @store.command()
@@ -69,12 +79,15 @@ def export(
     debug: Debug = False,
 ) -> None:
     """Write every fit with its origin, as CSV or as JSON, a line each."""
+    from hiddenmanifold.simulation.trial_cache import algorithm_version
+
     if file.suffix not in (".csv", ".json") and file != STANDARD_OUTPUT:
         raise InvalidArgumentError("FILE", str(file), "a name that ends in .csv or .json, or -")
     fits: list[dict[str, Any]] = []
     for row, good in _rows(path):
         if row.kind == "fit":
-            origin = {"version": row.version, "sources": row.sources, "date": row.date}
+            made_by = {"version": row.version, "algorithm": algorithm_version(row)}
+            origin = {**made_by, "date": row.date}
             fits.append({"key": row.key, **row.content, **row.numbers, **origin, "intact": good})
     names = list(dict.fromkeys(name for fit in fits for name in fit))
     with opened(file) as out:
@@ -100,8 +113,10 @@ def verify(path: File, debug: Debug = False) -> None:
         first = ", ".join(key[:12] for key in damaged[:5])
         what = wrong[0] if wrong else f"{len(damaged)} of {len(rows)} rows changed, as {first}"
         stop(Code.INCOMPLETE, f"{path} is damaged: {what}")
-    other = sum(not _current(row) for row, _ in rows)
-    typer.echo(f"{path}: {len(rows)} rows, all intact; {other} made by other sources than these")
+    outdated = sum(_state(row, good) == "outdated" for row, good in rows)
+    typer.echo(
+        f"{path}: {len(rows)} rows, all intact; {outdated} by another version of the algorithm"
+    )
 
 
 @store.command()
@@ -111,11 +126,11 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Take out rows that are damaged or were made by other sources, which nothing reuses."""
+    """Take out rows that nothing reuses: damaged, or by another version of the algorithm."""
     from hiddenmanifold.storage import Store
 
     rows = _rows(path)
-    keys = [row.key for row, good in rows if not good or not _current(row)]
+    keys = [row.key for row, good in rows if _state(row, good) != "reusable"]
     if not dry_run:
         Store(path, create=False).remove(keys)
     typer.echo(f"{path}: {len(keys)} of {len(rows)} rows {'would go' if dry_run else 'taken out'}")

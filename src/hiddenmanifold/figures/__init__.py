@@ -1,7 +1,16 @@
-"""The figures of Gerace et al. 2020, computed and drawn anew.
+"""The figures of Gerace et al. 2020, reproduced: theory and simulation side by side.
 
 A module per figure: its setting at the top, in the paper's size (`FULL`) and in a small one
 (`QUICK`), `compute`, which returns datasets, and `draw`, which draws them and computes nothing.
+Read `figure_1` first, then `setting` (the paper's model and what determines a figure's data) and
+`figure_data` (predicted curves and simulated points of several models). `drawing` has the style and
+writes the files, `report` compares every simulated point with the theory, and `claims` checks the
+sentences of the paper that are not figures.
+
+`run` computes a figure, or reads its datasets, and draws it. What was computed stays on disk in two
+forms. Every simulated fit is a row of the store `results.db`, so that an interrupted figure goes on
+where it stopped. The finished datasets are netCDF files; `figure_cache` reads them back as long as
+nothing that determines them has changed.
 """
 
 from __future__ import annotations
@@ -24,7 +33,6 @@ from hiddenmanifold.figures.drawing import write
 from hiddenmanifold.figures.figure_data import Datasets, scores
 from hiddenmanifold.figures.setting import Setting
 from hiddenmanifold.plotting.figure import check_available
-from hiddenmanifold.storage import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +67,7 @@ MODULES = dict[int, Recipe](
     enumerate((figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7), start=1)
 )
 STORE = "results.db"
-"""The file in a figure's directory that keeps its data, and every fit they are made of."""
+"""The file in a figure's directory that keeps every fit, so that a figure can be interrupted."""
 NUMBERS = tuple(MODULES)
 """The numbers of the paper's figures."""
 
@@ -75,7 +83,7 @@ def run(number: int, *, quick: bool, directory: Path | str, progress: bool = Tru
         Whether to simulate small sizes and few seeds instead of those of the paper.
     directory : path
         Where everything is written, quick and full ones side by side. Datasets found there are
-        used again, if they were made with the same parameters by the same sources.
+        used again if they were made with the same parameters by the same source code.
     progress : bool
         Whether simulations show a progress bar.
 
@@ -110,14 +118,15 @@ def datasets(number: int, *, quick: bool, directory: Path | str, progress: bool 
     recipe, directory = MODULES[number], Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     setting = recipe.QUICK if quick else recipe.FULL
-    kept = Store(directory / STORE)
-    data = figure_cache.recalled(kept, setting, f"figure_{number}")
+    files = _files(number, quick, directory)
+    made_by = figure_cache.digest(setting, f"figure_{number}")
+    data = figure_cache.recalled(files, made_by)
     if data is None:
-        data = recipe.compute(setting, progress=progress, store=kept.path)
-        figure_cache.keep(kept, setting, f"figure_{number}", data)
-    figure_cache.export(data, _files(number, quick, directory))
+        data = recipe.compute(setting, progress=progress, store=directory / STORE)
+        figure_cache.keep(data, files, made_by)
     return data
 
 
 def _files(number: int, quick: bool, directory: Path) -> dict[str, Path]:
-    return figure_cache.paths(directory, stem(number, quick=quick), MODULES[number].PARTS)
+    start = stem(number, quick=quick)
+    return {part: directory / f"{start}_{part}.nc" for part in MODULES[number].PARTS}

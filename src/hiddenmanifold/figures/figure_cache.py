@@ -1,67 +1,66 @@
-"""Datasets of figures in a store, under a hash of what made them: parameters and sources."""
+"""The netCDF files of a figure's datasets, each with a hash of what made it as an attribute.
+
+Datasets are read back only if nothing that determines them has changed since: the figure's setting,
+the compiled or the pure engine, and every source, in Python or in C, that computes them.
+"""
 
 from __future__ import annotations
 
-import io
-from base64 import b64decode, b64encode
-from collections.abc import Sequence
-from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hiddenmanifold import compiled
 from hiddenmanifold.figures.figure_data import Datasets
 from hiddenmanifold.figures.setting import Setting
-from hiddenmanifold.storage import SHOWING, Row, Store, fingerprint, sources_digest
+from hiddenmanifold.storage import identity
 
 if TYPE_CHECKING:
     import xarray as xr
 
 PACKAGE = Path(__file__).parents[1]
+SHOWING = ("cli", "explorer", "plotting", "storage", "parallel")
+"""Folders of this package that show, keep or distribute numbers and compute none."""
+MADE_BY = "figure_digest"
+"""Attribute with the hash of what made a dataset."""
 
 
-def digest(figure: str) -> str:
-    """A hash of every source that the data of a figure depend on."""
-    others = tuple(
-        path.relative_to(PACKAGE).as_posix()
-        for path in (PACKAGE / "figures").rglob("*.py")
-        if path.stem not in ("setting", "curves", figure)
-    )
-    return sources_digest(PACKAGE, (*SHOWING, *others))
+def digest(setting: Setting, figure: str) -> str:
+    """A hash of all that the data of a figure depend on."""
+    told = sha256(f"{figure} {identity(setting)} {compiled.engine()}".encode())
+    for path in sorted(PACKAGE.rglob("*.[pch]*")):
+        if path.suffix in (".py", ".c", ".h") and _computes(path.relative_to(PACKAGE), figure):
+            told.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return told.hexdigest()
 
 
-def recalled(store: Store, setting: Setting, figure: str) -> Datasets | None:
-    """The datasets that were made so, if the store has them."""
+def _computes(path: Path, figure: str) -> bool:
+    """Whether the data of a figure depend on a source of this package."""
+    if path.parts[0] == "figures":
+        return path.stem in ("setting", "figure_data", figure)
+    return path.parts[0] not in SHOWING
+
+
+def recalled(files: dict[str, Path], made_by: str) -> Datasets | None:
+    """The datasets in files, if all are there, whole, and made by the same."""
     import xarray as xr
 
-    key = _key(setting, figure)
-    if (row := store.found([key]).get(key)) is None:
-        return None
-    files = {part: io.BytesIO(b64decode(text)) for part, text in row.numbers.items()}
-    return {part: xr.load_dataset(file, engine="scipy") for part, file in files.items()}
+    data = {}
+    for part, path in files.items():
+        try:
+            data[part] = xr.load_dataset(path, engine="scipy")
+        except Exception:  # no file, or not a whole one: SciPy raises whatever its bytes lead to
+            return None
+        if data[part].attrs.pop(MADE_BY, None) != made_by:
+            return None
+    return data
 
 
-def keep(store: Store, setting: Setting, figure: str, data: Datasets) -> None:
-    """Keep datasets for the next time."""
-    numbers = {part: b64encode(_netcdf(ds)).decode() for part, ds in data.items()}
-    content = {"figure": figure, "setting": str(setting)}
-    with store.writing() as write:
-        write([Row(_key(setting, figure), "dataset", content, numbers, digest(figure))])
-
-
-def _key(setting: Setting, figure: str) -> str:
-    return fingerprint([figure, asdict(setting), digest(figure)])
-
-
-def paths(directory: Path, stem: str, parts: Sequence[str]) -> dict[str, Path]:
-    """The file of each part."""
-    return {part: directory / f"{stem}_{part}.nc" for part in parts}
-
-
-def export(data: Datasets, files: dict[str, Path]) -> None:
+def keep(data: Datasets, files: dict[str, Path], made_by: str) -> None:
     """Write every part to its file."""
     for part, path in files.items():
         unfinished = path.with_suffix(".part")
-        unfinished.write_bytes(_netcdf(data[part]))
+        unfinished.write_bytes(_netcdf(data[part].assign_attrs({MADE_BY: made_by})))
         unfinished.replace(path)  # so that an interruption leaves no half of a file
 
 

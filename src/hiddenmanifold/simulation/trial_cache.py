@@ -1,4 +1,4 @@
-"""What a store knows of some trials: a row for each regularisation of each."""
+"""Which fits of some trials a store holds: a row for each regularisation of each trial."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,28 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.simulation.experiment import Trial
-from hiddenmanifold.storage import SHOWING, Row, Store, fingerprint, sources_digest
+from hiddenmanifold.storage import Row, Store, identity
 
-PACKAGE = Path(__file__).parents[1]
-NOT_COMPUTING = (*SHOWING, "figures/", "theory/")
-"""Sources that no fit depends on."""
+ALGORITHM_VERSION = 1
+"""Version of the algorithm that computes a row: the drawn samples, the fit and what is measured.
+
+Raise it in a commit that changes the numbers of a fit that reaches its minimum, and in no other:
+stored rows of other versions are listed and exported, and computed anew instead of reused.
+"""
+FORMER_SOURCES = {"f316fe0978d652e1dc701eb08ea2fe08e7e4fd22b5b398e58fe6b109d230bda8": 1}
+"""Versions of the algorithm by the hash of sources that commit 14b87c2 wrote in their place."""
+
+
+def algorithm_version(row: Row) -> int | None:
+    """The version of the algorithm that computed a row; None if it is not known."""
+    text = row.algorithm
+    return int(text) if text.isdecimal() and len(text) < 10 else FORMER_SOURCES.get(text)
+
+
+def reusable(row: Row) -> bool:
+    """Whether a row is a fit by the algorithm of today, and has its numbers in today's form."""
+    former = "margins" in row.content  # one number for each margin, under a name of its own
+    return row.kind == "fit" and algorithm_version(row) == ALGORITHM_VERSION and not former
 
 
 @dataclass(frozen=True)
@@ -33,11 +49,17 @@ class Memory:
         Of each trial, one per regularisation.
     known : dict
         Numbers by key.
+    model : str
+        Identity of the model.
+    outdated : int
+        Fits that the store holds, but by another version of the algorithm.
     """
 
     trials: Sequence[Trial]
     keys: list[tuple[str, ...]]
     known: dict[str, Mapping[str, Any]]
+    model: str = ""
+    outdated: int = 0
 
     @classmethod
     def of(cls, trials: Sequence[Trial], store: Store | None) -> Memory:
@@ -45,10 +67,19 @@ class Memory:
         if store is None:
             numbers = range(len(trials))
             return cls(trials, [tuple(f"{i}/{lam}" for lam in trials[i].lams) for i in numbers], {})
-        model = fingerprint(trials[0].model)
-        keys = [tuple(_key({"model": model, **content}) for content in contents(t)) for t in trials]
-        rows = store.found(key for some in keys for key in some)
-        return cls(trials, keys, {key: row.numbers for key, row in rows.items()})
+        model = identity(trials[0].model)
+        keys = [tuple(map(_key, contents(trial, model))) for trial in trials]
+        asked = {key for some in keys for key in some}
+        rows, outdated = store.found(asked), set()
+        for row in store.rows_by_others(str(ALGORITHM_VERSION)):
+            if (key := _key(row.content)) in asked and key not in rows:
+                if reusable(row):
+                    rows[key] = row
+                else:
+                    outdated.add(key)
+        names = set(trials[0].shapes)
+        known = {key: row.numbers for key, row in rows.items() if names <= row.numbers.keys()}
+        return cls(trials, keys, known, model, len(outdated - known.keys()))
 
     @property
     def missing(self) -> list[tuple[tuple[str, ...], Trial]]:
@@ -71,10 +102,9 @@ class Memory:
         self, keys: Sequence[str], trial: Trial, result: Mapping[str, Array]
     ) -> Iterator[Row]:
         """Take in what was left of a trial; its rows are those to be written."""
-        for i, (key, content) in enumerate(zip(keys, contents(trial), strict=True)):
+        for i, (key, content) in enumerate(zip(keys, contents(trial, self.model), strict=True)):
             self.known[key] = {name: values[i].tolist() for name, values in result.items()}
-            described = {"model": repr(trial.model), **content}
-            yield Row(key, "fit", described, self.known[key], computing_sources())
+            yield Row(key, "fit", content, self.known[key], str(ALGORITHM_VERSION))
 
     @property
     def columns(self) -> dict[str, Array]:
@@ -100,14 +130,16 @@ class Collected:
         Of shape (trials, regularisations).
     done : int
         Trials that are complete; fewer than all after a Ctrl-C.
-    computed, reused : int
-        Fits made now, and those a store knew.
+    computed, reused, outdated : int
+        Fits made now, those a store knew, and of the former those that it held by another version
+        of the algorithm.
     """
 
     columns: dict[str, Array]
     done: int
     computed: int
     reused: int
+    outdated: int
 
 
 def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = None) -> Collected:
@@ -131,20 +163,17 @@ def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = Non
     except KeyboardInterrupt:
         if not memory.complete:
             raise
-    return Collected(memory.columns, memory.complete, len(memory.known) - reused, reused)
+    computed = len(memory.known) - reused
+    return Collected(memory.columns, memory.complete, computed, reused, memory.outdated)
 
 
-def computing_sources() -> str:
-    """Hash of the sources that fits depend on."""
-    return sources_digest(PACKAGE, NOT_COMPUTING)
-
-
-def contents(trial: Trial) -> Iterator[dict[str, Any]]:
-    """What determines each of a trial's fits, apart from the model and the sources."""
+def contents(trial: Trial, model: str) -> Iterator[dict[str, Any]]:
+    """What determines each of a trial's fits, apart from the algorithm; `model` is its identity."""
     asked = trial.observables
     at = {m.name: list(m.at) for m in asked if m.at is not None}
     for lam in trial.lams:
         yield {
+            "model": model,
             "n": trial.sizes.n,
             "p": trial.sizes.p,
             "d": trial.sizes.d,
@@ -159,5 +188,6 @@ def contents(trial: Trial) -> Iterator[dict[str, Any]]:
 
 
 def _key(content: Mapping[str, Any]) -> str:
-    told = json.dumps({**content, "sources": computing_sources()}, sort_keys=True)
+    """The key of a row, in a form in which every later version can make it from its content."""
+    told = json.dumps({**content, "algorithm": ALGORITHM_VERSION}, sort_keys=True)
     return sha256(told.encode()).hexdigest()

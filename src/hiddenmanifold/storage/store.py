@@ -25,6 +25,7 @@ PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 COLUMNS = ("key", "kind", "content", "numbers", "version", "sources", "date", "digest")
+"""In the column `sources` is the version of the algorithm; once it was a hash of source files."""
 INSERT = f"INSERT OR IGNORE INTO results VALUES ({', '.join('?' * len(COLUMNS))})"
 TABLES = f"""
 CREATE TABLE results (
@@ -48,20 +49,20 @@ class Row:
     key : str
         Hash of what determines the numbers.
     kind : str
-        What it is: a "fit" of a simulation, or a "dataset".
+        What it is: a "fit" of a simulation. Old files hold datasets of figures too.
     content : mapping
         What it is of, for people and for `export`.
     numbers : mapping
         The result: what JSON can write, floats to the last bit.
-    sources : str
-        Hash of the sources that computed it.
+    algorithm : str
+        Version of the algorithm that computed it.
     """
 
     key: str
     kind: str
     content: Mapping[str, Any]
     numbers: Mapping[str, Any]
-    sources: str
+    algorithm: str
     version: str = ""
     date: str = ""
 
@@ -73,7 +74,7 @@ class Row:
             json.dumps(self.content),
             json.dumps(self.numbers),
             self.version or version("hiddenmanifold"),
-            self.sources,
+            self.algorithm,
             self.date or datetime.now(UTC).isoformat(timespec="seconds"),
         )
         return (*texts, _digest(texts))
@@ -81,8 +82,8 @@ class Row:
     @classmethod
     def of(cls, fields: Sequence[str]) -> Row:
         """The row that was written."""
-        key, kind, content, numbers, made_by, sources, date, _ = fields
-        return cls(key, kind, json.loads(content), json.loads(numbers), sources, made_by, date)
+        key, kind, content, numbers, made_by, algorithm, date, _ = fields
+        return cls(key, kind, json.loads(content), json.loads(numbers), algorithm, made_by, date)
 
 
 def _digest(texts: Sequence[str]) -> str:
@@ -104,7 +105,7 @@ class Store:
     Raises
     ------
     StoreError
-        If the file is none of ours, damaged, or of another schema or version. It is not touched.
+        If the file is not a store, damaged, or of a later schema. It is not touched.
         If there is none, and none is to be made.
     """
 
@@ -113,19 +114,15 @@ class Store:
             self.path = Path(path)
         except TypeError:
             raise InvalidArgumentError("store", path, "the path of a file") from None
-        if not self.path.exists():
+        with self._explained("read"):
+            there = self.path.exists()
+        if not there:
             if not create:
                 raise StoreError(f"there is no store {self.path}")
             self._create()
         self._check_header()
         with self._reading() as db:
-            made_by = db.execute("SELECT value FROM about WHERE name = 'version'").fetchone()[0]
-        if made_by != version("hiddenmanifold"):
-            raise StoreError(
-                f"store {self.path} was made by hiddenmanifold {made_by}, and this is "
-                f"{version('hiddenmanifold')}: results of different versions are never mixed. "
-                "Use another file; the old one can be exported by the version that made it"
-            )
+            db.execute("SELECT name FROM about")  # fails if the file is truncated
 
     def _create(self) -> None:
         """A new file, complete when it gets its name: none is ever found half made."""
@@ -149,16 +146,16 @@ class Store:
                 name.unlink()
 
     def _check_header(self) -> None:
-        """Raise unless this is a store of this schema; looks, and lets SQLite touch nothing."""
+        """Raise unless this is a store that can be read; looks, and lets SQLite touch nothing."""
         with self._explained("read"), self.path.open("rb") as file:
             header = file.read(100)
         schema, mark = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
         if not header.startswith(b"SQLite format 3\0") or mark != MARK:
             raise StoreError(f"{self.path} is not a store of hiddenmanifold; it is left as it is")
-        if schema != SCHEMA:
+        if schema > SCHEMA:
             raise StoreError(
-                f"store {self.path} has schema {schema}, and this version of hiddenmanifold "
-                f"writes schema {SCHEMA}: use another file, or the version that made this one"
+                f"store {self.path} has schema {schema}, and this version of hiddenmanifold reads "
+                f"schemas up to {SCHEMA}: install a later version"
             )
 
     @contextmanager
@@ -216,6 +213,14 @@ class Store:
                 intact = digest == _digest((key, kind, *texts))
                 told = texts if intact else ["{}", "{}", *texts[2:]]
                 yield Row.of((key, kind, *told, digest)), intact
+
+    def rows_by_others(self, algorithm: str) -> Iterator[Row]:
+        """The intact fits that were computed by another version of the algorithm."""
+        with self._reading() as db:
+            asked = "SELECT * FROM results WHERE kind = 'fit' AND sources != ?"
+            for fields in db.execute(asked, (algorithm,)):
+                if fields[-1] == _digest(fields[:-1]):
+                    yield Row.of(fields)
 
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file; nothing if all is well."""

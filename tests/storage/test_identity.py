@@ -1,4 +1,4 @@
-"""A fingerprint is that of the content: the same wherever it is taken, another for another."""
+"""The identity of a value: the same in every process, another for other content."""
 
 import pickle
 import re
@@ -15,7 +15,7 @@ from scipy.interpolate import CubicSpline
 
 import hiddenmanifold as hm
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.storage import fingerprint
+from hiddenmanifold.storage.identity import content_hash, identity
 
 F = np.random.default_rng(0).standard_normal((6, 4))
 SCALE = 2.0
@@ -157,6 +157,8 @@ VALUES = {
     "other named fields": lambda: np.zeros(2, dtype=[("b", float)]),
     "spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 3),
     "other spline": lambda: CubicSpline(np.arange(5.0), np.arange(5.0) ** 2),
+    "objects": lambda: np.array([1.0, "a"], dtype=object),
+    "other objects": lambda: np.array([1.0, "b"], dtype=object),
     "set": lambda: {"a", "b", "c"},
     "one and True": lambda: (1, True),
     "True and one": lambda: (True, 1),
@@ -170,17 +172,17 @@ VALUES = {
 
 
 def all_of_them():
-    return {name: fingerprint(make()) for name, make in VALUES.items()}
+    return {name: content_hash(make()) for name, make in VALUES.items()}
 
 
-def test_different_content_has_different_fingerprints():
+def test_different_content_has_different_hashes():
     found = all_of_them()
     assert len(set(found.values())) == len(found)
 
 
 def test_another_process_finds_the_same():
     # hashes of strings differ from process to process, and with them the order of sets
-    code = "import test_fingerprint as t; print(sorted(t.all_of_them().items()))"
+    code = "import test_identity as t; print(sorted(t.all_of_them().items()))"
     found = subprocess.run(
         [sys.executable, "-c", code],
         cwd=__file__.rpartition("/")[0],
@@ -195,23 +197,23 @@ def test_another_process_finds_the_same():
 @pytest.mark.parametrize("name", ["erf", "matrix", "deep", "function", "object", "spline"])
 def test_a_copy_has_the_same(name):
     value = VALUES[name]()
-    assert fingerprint(pickle.loads(pickle.dumps(value))) == fingerprint(value)
+    assert content_hash(pickle.loads(pickle.dumps(value))) == content_hash(value)
 
 
 def test_what_was_computed_on_the_way_does_not_count():
     for value in (Scaled(2.0), Rescaled(2.0)):
-        before = fingerprint(value)
+        before = content_hash(value)
         assert value.square == 4.0
-        assert fingerprint(value) == before
+        assert content_hash(value) == before
     used = model(activation=np.tanh)
     hm.predict(used, n_over_d=1.0, p_over_n=1.0, regularisation=1.0)
-    assert fingerprint(used) == fingerprint(model(activation=np.tanh))
+    assert content_hash(used) == content_hash(model(activation=np.tanh))
 
 
 def test_globals_that_a_function_uses_count(monkeypatch):
-    before = {name: fingerprint(VALUES[name]()) for name in VALUES}
+    before = {name: content_hash(VALUES[name]()) for name in VALUES}
     monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)
-    changed = {name for name in VALUES if fingerprint(VALUES[name]()) != before[name]}
+    changed = {name for name in VALUES if content_hash(VALUES[name]()) != before[name]}
     assert changed == {"function", "calls a function", "vectorised by name"}
 
 
@@ -221,14 +223,14 @@ def test_an_edited_loss_is_another():
         def value(self, s):
             return s**2
 
-    first = fingerprint(Mine())
+    first = content_hash(Mine())
 
     @dataclass(frozen=True)
     class Mine(Loss):
         def value(self, s):
             return s**4
 
-    assert fingerprint(Mine()) != first
+    assert content_hash(Mine()) != first
 
 
 def test_an_object_may_tell_its_own():
@@ -238,9 +240,9 @@ def test_an_object_may_tell_its_own():
     one, two = Wrapped(), Wrapped()
     one.handle, two.handle = (object() for _ in range(2))
     one.fingerprint = two.fingerprint = "table 7"
-    assert fingerprint(one) == fingerprint(two)
+    assert content_hash(one) == content_hash(two)
     two.fingerprint = "table 8"
-    assert fingerprint(one) != fingerprint(two)
+    assert content_hash(one) != content_hash(two)
 
 
 def test_what_tells_its_own_is_still_of_its_class():
@@ -250,7 +252,7 @@ def test_what_tells_its_own_is_still_of_its_class():
     class Two:
         fingerprint = "version 1"
 
-    assert fingerprint(One()) != fingerprint(Two())
+    assert content_hash(One()) != content_hash(Two())
 
 
 def test_a_function_may_tell_its_own():
@@ -258,9 +260,9 @@ def test_a_function_may_tell_its_own():
         return OWN.rule(x)
 
     rule.fingerprint = "version 1"
-    first = fingerprint(rule)
+    first = content_hash(rule)
     rule.fingerprint = "version 2"
-    assert fingerprint(rule) != first
+    assert content_hash(rule) != first
 
 
 class ByName:
@@ -279,19 +281,42 @@ UNTOLD = {
     "module": lambda x: OWN.rule(x) + 0.0,
     "by name": BY_NAME,
     "generator": (i for i in range(3)),
-    "objects": np.array([object()]),
     "file": open(__file__, encoding="utf-8"),  # noqa: SIM115
 }
 
 
 @pytest.mark.parametrize("name", UNTOLD)
 def test_what_cannot_be_told_is_refused(name):
-    with pytest.raises(hm.InvalidArgumentError, match=r"store = .* attribute `fingerprint`"):
-        fingerprint(UNTOLD[name])
+    told = r"store cannot identify .* attribute `fingerprint`"
+    with pytest.raises(hm.InvalidArgumentError, match=told):
+        content_hash(UNTOLD[name])
 
 
 def test_what_contains_itself_is_refused():
     endless = []
     endless.append(endless)
     with pytest.raises(hm.InvalidArgumentError, match="attribute `fingerprint`"):
-        fingerprint(endless)
+        content_hash(endless)
+
+
+def test_the_identity_of_a_plain_model_is_its_repr():
+    for name in ("erf", "hinge", "intercept", "flips", "deep"):
+        rule = VALUES[name]()
+        assert identity(rule) == repr(rule)
+
+
+@pytest.mark.parametrize("name", ["matrix", "lambda", "closure", "object", "special"])
+def test_the_identity_of_other_models_has_their_hash(name):
+    rule = VALUES[name]()
+    text, _, digest = identity(rule).rpartition(" ")
+    assert digest == content_hash(rule)
+    assert " at 0x" not in text
+
+
+def test_a_subclass_of_ours_is_not_plain():
+    @dataclass(frozen=True)
+    class Mine(hm.losses.Huber):
+        def value(self, s):
+            return 2.0 * super().value(s)
+
+    assert identity(Mine(0.5)) != repr(Mine(0.5))
