@@ -330,6 +330,7 @@ static PyObject *python_newton_step(PyObject *self, PyObject *unnamed, PyObject 
         return done(&a, NULL);
     size_t bytes = (size_t)n * sizeof(double);
     int regular = 1;
+    Py_BEGIN_ALLOW_THREADS;
     for (Py_ssize_t row = 0; row < rows && regular; row++) {
         double *step = steps + row * n, matrix[LARGEST * LARGEST];
         const double *residual = (const double *)residuals->buf + row * n;
@@ -340,6 +341,7 @@ static PyObject *python_newton_step(PyObject *self, PyObject *unnamed, PyObject 
         if (!all_finite(step, n))
             memcpy(step, residual, bytes);
     }
+    Py_END_ALLOW_THREADS;
     return done(&a, PyBool_FromLong(regular));
 }
 
