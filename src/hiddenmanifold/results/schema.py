@@ -91,162 +91,142 @@ class Variable(NamedTuple):
 
 
 COUNTED = {"n": "samples", "p": "features", "d": "latent dimensions"}
-VARIABLES: Mapping[str, Variable] = {
-    **{
-        f"{a}_over_{b}": Variable(f"{COUNTED[a]} per {COUNTED[b][:-1]}", Role.COORDINATE)
-        for a, b in permutations(COUNTED, 2)
+GENERAL: Mapping[Role, Mapping[str, str]] = {
+    Role.COORDINATE: {
+        **{
+            f"{a}_over_{b}": f"{COUNTED[a]} per {COUNTED[b][:-1]}"
+            for a, b in permutations(COUNTED, 2)
+        },
+        **{name: f"number of {counted}" for name, counted in COUNTED.items()},
+        "regularisation": "regularisation λ of the objective; 0 and inf mean the limits",
+        "target_error": "generalisation error to reach",
+        "seed": "index of the random draw of features, teacher and samples",
+        "y_f": "margin y f of a sample",
     },
-    **{
-        name: Variable(f"number of {counted}", Role.COORDINATE) for name, counted in COUNTED.items()
+    Role.ANSWER: {
+        "optimal_regularisation": "the regularisation with the smallest test error; 0 and inf "
+        "mean the limits",
     },
-    "regularisation": Variable(
-        "regularisation λ of the objective; 0 and inf mean the limits", Role.COORDINATE
-    ),
-    "target_error": Variable("generalisation error to reach", Role.COORDINATE),
-    "seed": Variable("index of the random draw of features, teacher and samples", Role.COORDINATE),
-    "y_f": Variable("margin y f of a sample", Role.COORDINATE),
-    "optimal_regularisation": Variable(
-        "the regularisation with the smallest test error; 0 and inf mean the limits", Role.ANSWER
-    ),
-    "generalisation_error": Variable(
-        "test error against new labels drawn by the same noisy rule", Role.ERROR
-    ),
-    "clean_error": Variable("test error against the noiseless rule", Role.ERROR),
-    "training_error": Variable("fraction of training samples that are misclassified", Role.ERROR),
-    "training_loss": Variable(
-        "(sum of losses + regularisation/2 |w|²)/n at the minimum", Role.LOSS
-    ),
-    **{o.name: Variable(o.long_name, Role.OBSERVABLE) for o in OBSERVABLES},
-    **{name: Variable(text, Role.DISTRIBUTION) for name, (text, _) in MARGIN_LAWS.items()},
-    "V": Variable("width of the proximal map, κ1² V_s + κ⋆² V_w", Role.OVERLAP),
-    "Q": Variable("variance of the prediction, κ1² q_s + κ⋆² q_w", Role.OVERLAP),
-    "M": Variable("covariance of the prediction with the teacher's field, κ1 m_s", Role.OVERLAP),
-    "alignment": Variable(
-        "correlation of the prediction with the teacher's field, M/√(ρQ); NaN if the prediction "
-        "is constant",
-        Role.OVERLAP,
-    ),
-    "overlap": Variable(
-        "variance of the posterior mean of the teacher's field; rho if the teacher is known "
-        "exactly",
-        Role.OVERLAP,
-    ),
-    "margin": Variable(
-        "smallest y f √p/|w| of the training samples at λ → 0⁺; NaN if they are not all fitted",
-        Role.OVERLAP,
-    ),
-    "q_s": Variable("|F w/√p|²/d", Role.OVERLAP),
-    "q_w": Variable("|w|²/p", Role.OVERLAP),
-    "m_s": Variable("(F w/√p)·θ/d", Role.OVERLAP),
-    "V_s": Variable("part of V that is due to F w/√p", Role.OVERLAP),
-    "V_w": Variable("part of V that is due to w", Role.OVERLAP),
-    "intercept": Variable("the intercept b of the prediction", Role.OVERLAP),
-    **{
-        f"{name}_normalised": Variable(
-            f"{formula}, finite where w grows without bound", Role.OVERLAP
-        )
-        for name, formula in (
-            ("Q", "Q/q_w"),
-            ("M", "M/√q_w"),
-            ("q_s", "q_s/q_w"),
-            ("m_s", "m_s/√q_w"),
-            ("intercept", "b/√q_w"),
-        )
+    Role.ERROR: {
+        "generalisation_error": "test error against new labels drawn by the same noisy rule",
+        "clean_error": "test error against the noiseless rule",
+        "training_error": "fraction of training samples that are misclassified",
     },
-    "status": Variable("outcome of the solver", Role.STATUS),
-    "theory_status": Variable("outcome of the solver for the theory", Role.STATUS),
-    "residual": Variable("largest relative residual of the undamped equations", Role.CERTIFICATE),
-    "quadrature_error": Variable(
-        "estimated relative error of (V, Q, M) due to the quadrature", Role.CERTIFICATE
-    ),
-    "conditioning_error": Variable(
-        "estimated relative error of (V, Q, M) due to rounding", Role.CERTIFICATE
-    ),
-    "iterations": Variable("evaluations of the equations", Role.CERTIFICATE),
-    "optimality": Variable(
-        "bound on the fit's relative distance from its minimum", Role.CERTIFICATE
-    ),
-    "seconds": Variable("time spent on the fit, its data and its test", Role.TIME),
-    "seeds": Variable("number of seeds in the mean", Role.COUNT),
-    "dropped": Variable("number of seeds whose fit did not reach its minimum", Role.COUNT),
+    Role.LOSS: {
+        "training_loss": "(sum of losses + regularisation/2 |w|²)/n at the minimum",
+    },
+    Role.OBSERVABLE: {observable.name: observable.long_name for observable in OBSERVABLES},
+    Role.DISTRIBUTION: {name: meaning for name, (meaning, _) in MARGIN_LAWS.items()},
+    Role.OVERLAP: {
+        "V": "width of the proximal map, κ1² V_s + κ⋆² V_w",
+        "Q": "variance of the prediction, κ1² q_s + κ⋆² q_w",
+        "M": "covariance of the prediction with the teacher's field, κ1 m_s",
+        "alignment": "correlation of the prediction with the teacher's field, M/√(ρQ); NaN if "
+        "the prediction is constant",
+        "overlap": "variance of the posterior mean of the teacher's field; rho if the teacher "
+        "is known exactly",
+        "margin": "smallest y f √p/|w| of the training samples at λ → 0⁺; NaN if they are not "
+        "all fitted",
+        "q_s": "|F w/√p|²/d",
+        "q_w": "|w|²/p",
+        "m_s": "(F w/√p)·θ/d",
+        "V_s": "part of V that is due to F w/√p",
+        "V_w": "part of V that is due to w",
+        "intercept": "the intercept b of the prediction",
+        "Q_normalised": "Q/q_w, finite where w grows without bound",
+        "M_normalised": "M/√q_w, finite where w grows without bound",
+        "q_s_normalised": "q_s/q_w, finite where w grows without bound",
+        "m_s_normalised": "m_s/√q_w, finite where w grows without bound",
+        "intercept_normalised": "b/√q_w, finite where w grows without bound",
+    },
+    Role.STATUS: {
+        "status": "outcome of the solver",
+        "theory_status": "outcome of the solver for the theory",
+    },
+    Role.CERTIFICATE: {
+        "residual": "largest relative residual of the undamped equations",
+        "quadrature_error": "estimated relative error of (V, Q, M) due to the quadrature",
+        "conditioning_error": "estimated relative error of (V, Q, M) due to rounding",
+        "iterations": "evaluations of the equations",
+        "optimality": "bound on the fit's relative distance from its minimum",
+    },
+    Role.TIME: {"seconds": "time spent on the fit, its data and its test"},
+    Role.COUNT: {
+        "seeds": "number of seeds in the mean",
+        "dropped": "number of seeds whose fit did not reach its minimum",
+    },
 }
-"""Names that mean the same in every dataset."""
-OF_KIND: Mapping[Kind, Mapping[str, Variable]] = {
+"""Names that mean the same in every dataset, by their role."""
+SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
     Kind.THRESHOLD: {
-        "p_over_n": Variable(
-            "features per sample above which the training data are linearly separable", Role.ANSWER
-        ),
-        "n_over_d": Variable(
-            "samples per latent dimension above which the training data are linearly separable",
-            Role.ANSWER,
-        ),
+        Role.ANSWER: {
+            "p_over_n": "features per sample above which the training data are linearly separable",
+            "n_over_d": "samples per latent dimension above which the training data are linearly "
+            "separable",
+        },
     },
     Kind.PEAK: {
-        "p_over_n": Variable("features per sample at the peak", Role.ANSWER),
-        "generalisation_error": Variable("height of the peak", Role.ERROR),
+        Role.ANSWER: {"p_over_n": "features per sample at the peak"},
+        Role.ERROR: {"generalisation_error": "height of the peak"},
     },
     Kind.FEATURES_NEEDED: {
-        "p_over_n": Variable("fewest features per sample; 0 if none are needed", Role.ANSWER),
-        "generalisation_error": Variable(
-            "error with this number of features, at optimal regularisation", Role.ERROR
-        ),
-        "kernel_limit": Variable(
-            "error with infinitely many features, at optimal regularisation", Role.ERROR
-        ),
+        Role.ANSWER: {"p_over_n": "fewest features per sample; 0 if none are needed"},
+        Role.ERROR: {
+            "generalisation_error": "error with this number of features, at optimal regularisation",
+            "kernel_limit": "error with infinitely many features, at optimal regularisation",
+        },
     },
     Kind.SAMPLES_NEEDED: {
-        "n_over_d": Variable(
-            "fewest samples per latent dimension from which on the error stays at or below the "
-            "target; 0 if hardly any are needed, inf if the target cannot be reached",
-            Role.ANSWER,
-        ),
-        "first_n_over_d": Variable(
-            "fewest samples per latent dimension at which the error reaches the target, above "
-            "which it may rise again; 0 if hardly any are needed, inf if the target cannot be "
+        Role.ANSWER: {
+            "n_over_d": "fewest samples per latent dimension from which on the error stays at "
+            "or below the target; 0 if hardly any are needed, inf if the target cannot be "
             "reached",
-            Role.ANSWER,
-        ),
-        "generalisation_error": Variable(
-            "error with n_over_d samples per latent dimension", Role.ERROR
-        ),
-        "infinite_data_limit": Variable(
-            "error with infinitely many samples; NaN if it could not be computed", Role.ERROR
-        ),
+            "first_n_over_d": "fewest samples per latent dimension at which the error reaches "
+            "the target, above which it may rise again; 0 if hardly any are needed, inf if the "
+            "target cannot be reached",
+        },
+        Role.ERROR: {
+            "generalisation_error": "error with n_over_d samples per latent dimension",
+            "infinite_data_limit": "error with infinitely many samples; NaN if it could not be "
+            "computed",
+        },
     },
     Kind.BAYES_OPTIMAL: {
-        "generalisation_error": Variable(
-            "smallest test error against new labels drawn by the same noisy rule", Role.ERROR
-        ),
-        "clean_error": Variable("smallest test error against the noiseless rule", Role.ERROR),
-        "residual": Variable(
-            "residual of the equation for log(q/(rho - q)), where q is the overlap",
-            Role.CERTIFICATE,
-        ),
-        "quadrature_error": Variable(
-            "estimated relative error of q and rho - q due to the quadrature", Role.CERTIFICATE
-        ),
-        "conditioning_error": Variable(
-            "estimated relative error of q and rho - q due to rounding", Role.CERTIFICATE
-        ),
+        Role.ERROR: {
+            "generalisation_error": "smallest test error against new labels drawn by the same "
+            "noisy rule",
+            "clean_error": "smallest test error against the noiseless rule",
+        },
+        Role.CERTIFICATE: {
+            "residual": "residual of the equation for log(q/(rho - q)), where q is the overlap",
+            "quadrature_error": "estimated relative error of q and rho - q due to the quadrature",
+            "conditioning_error": "estimated relative error of q and rho - q due to rounding",
+        },
     },
     Kind.LEARNING_CURVE: {
-        "status": Variable("basis of the prediction", Role.STATUS),
-        "resolved": Variable(
-            "whether the sample resolves the spectrum that matters", Role.CERTIFICATE
-        ),
-        "kappa": Variable("effective ridge penalty of the population", Role.CERTIFICATE),
+        Role.STATUS: {"status": "basis of the prediction"},
+        Role.CERTIFICATE: {
+            "resolved": "whether the sample resolves the spectrum that matters",
+            "kappa": "effective ridge penalty of the population",
+        },
     },
     Kind.BACKTEST: {
-        "deviation": Variable("predicted standard deviation", Role.CERTIFICATE),
-        "inside_1": Variable(
-            "fraction of measurements within one standard deviation", Role.CERTIFICATE
-        ),
-        "inside_2": Variable(
-            "fraction of measurements within two standard deviations", Role.CERTIFICATE
-        ),
+        Role.CERTIFICATE: {
+            "deviation": "predicted standard deviation",
+            "inside_1": "fraction of measurements within one standard deviation",
+            "inside_2": "fraction of measurements within two standard deviations",
+        },
     },
 }
 """Names of one kind of dataset, and those that mean something else there."""
+
+
+def _by_name(table: Mapping[Role, Mapping[str, str]]) -> dict[str, Variable]:
+    return {n: Variable(text, role) for role, names in table.items() for n, text in names.items()}
+
+
+VARIABLES = _by_name(GENERAL)
+OF_KIND = {kind: _by_name(table) for kind, table in SPECIFIC.items()}
 SUFFIXES: Mapping[str, Variable] = {
     "_by_log_regularisation": Variable("derivative of {} with respect to log λ", Role.DERIVATIVE),
     "_by_log_n": Variable("derivative of {} with respect to log n", Role.DERIVATIVE),
