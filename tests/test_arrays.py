@@ -1,4 +1,4 @@
-"""Tables of arrays: rows are taken, written, joined and chosen in all columns at once."""
+"""Tables of arrays: rows are taken, written and joined in all columns at once."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,10 +31,9 @@ def test_rows_are_taken_also_after_a_property_was_computed():
     assert taken.total == 44.0
 
 
-def test_rows_are_written_joined_and_chosen():
+def test_rows_are_written_and_joined():
     rows, other = table(1, 2, 3), table(7, 8)
-    np.testing.assert_array_equal(Table.joined([rows, other]).a, [1, 2, 3, 7, 8])
+    for both in (rows.extended(other), Table.joined([rows, other])):
+        np.testing.assert_array_equal(both.a, [1, 2, 3, 7, 8])
     rows[np.array([True, False, True])] = other
     np.testing.assert_array_equal(rows.columns, [[7, 2, 8], [70, 20, 80]])
-    chosen = Table.chosen(np.array([True, False]), other, table(5, 6))
-    np.testing.assert_array_equal(chosen.columns, [[7, 6], [70, 60]])

@@ -32,17 +32,12 @@ class Rows:
         for values, new in zip(self.columns, other.columns, strict=True):
             values[some] = new
 
-    def __add__(self, other: Self) -> Self:
-        return self.joined([self, other])
+    def extended(self, *more: Self) -> Self:
+        """These rows, and then those of others."""
+        return self.joined([self, *more])
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """The rows of all parts, one after another."""
         columns = zip(*(part.columns for part in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
-
-    @classmethod
-    def chosen(cls, first: Booleans, one: Self, other: Self) -> Self:
-        """The rows of `one` where `first`, else those of `other`."""
-        pairs = zip(one.columns, other.columns, strict=True)
-        return cls(*(np.where(first, x, y) for x, y in pairs))

@@ -15,7 +15,7 @@ from hiddenmanifold.numerics.minima import (
 def minima_of(function, grid, points=1):
     point = np.repeat(np.arange(points), len(grid))
     scan = Samples.of(function, point, np.tile(grid, points)).ordered()
-    scan = (scan + hidden_turns(sampler(function), scan)).ordered()
+    scan = scan.extended(hidden_turns(sampler(function), scan)).ordered()
     found = refined_minima(sampler(function), *scan.pairs())
     return found[np.lexsort((found.t, found.point))]
 

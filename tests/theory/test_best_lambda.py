@@ -37,7 +37,7 @@ def test_nodes_are_solutions(m):
     t = np.log(10.0) * np.array([-12.0, -7.0, -5.0, -3.0, -1.0, 1.0, 3.0, 12.0])
     nodes = path.nodes(np.repeat(np.arange(3), len(t)), np.tile(t, 3))
     left, right = nodes.pairs()
-    nodes += path.between(left, right, 0.6 * left.t + 0.4 * right.t)
+    nodes = nodes.extended(path.between(left, right, 0.6 * left.t + 0.4 * right.t))
     points = Points.of(ALPHA[nodes.point], GAMMA[nodes.point], np.exp(nodes.t))
     found = asymptotics(m, points, slopes=("regularisation",))
     assert_allclose(nodes.value, found[ERROR], rtol=1e-10)

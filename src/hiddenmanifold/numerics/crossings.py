@@ -53,12 +53,12 @@ def with_turns(curve: Function, scan: Samples) -> Samples:
     still = np.abs(scan.slope) <= STILL * np.abs(scan.value)  # noise of a plateau turns nowhere
     scan = replace(scan, slope=np.where(still, 0.0, scan.slope))
     minima, maxima = _minima(curve, scan), _minima(negated(curve), _flipped(scan))
-    return scan + minima + _flipped(maxima)
+    return scan.extended(minima, _flipped(maxima))
 
 
 def _minima(curve: Function, scan: Samples) -> Samples:
     scan = scan.ordered()
-    left, right = (scan + hidden_turns(sampler(curve), scan)).ordered().pairs()
+    left, right = scan.extended(hidden_turns(sampler(curve), scan)).ordered().pairs()
     rising = right.trend > 0
     return refined_minima(sampler(curve), left[rising], right[rising])
 

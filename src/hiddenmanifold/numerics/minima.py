@@ -151,7 +151,7 @@ def refined_minima(between: Sampler[S], left: S, right: S) -> S:
         close &= np.abs(middle.slope) * width <= GAIN * np.abs(middle.value)
         close &= middle.value - lowest(left, right) <= GAIN * np.abs(middle.value)
         done = close | (width < np.where(plateau, SHORT, NARROW)) | failed
-        found += middle[done & ~failed]
+        found = found.extended(middle[done & ~failed])
         left, right = left[~done], right[~done]
         low, high, was_rising = low[~done], high[~done], rising[~done].astype(float)
         plateau, before = plateau[~done], before[~done]

@@ -79,10 +79,10 @@ class Search:
         needed = {name: f for name, f in self.observables.items() if name == self.target}
         path = Path(self.model, self.points, self.target, needed)
         nodes = _with_minima(path, self.scan(path))
-        nodes = nodes + self.below(path, nodes)
+        nodes = nodes.extended(self.below(path, nodes))
         if self.bounds[1] == np.inf:
             top = nodes[least_of_each(nodes.point, -nodes.t)]
-            nodes += replace(top, t=np.full_like(top.t, np.inf))
+            nodes = nodes.extended(replace(top, t=np.full_like(top.t, np.inf)))
         return self.best(nodes)
 
     def scan(self, path: Path) -> Nodes:
@@ -98,7 +98,8 @@ class Search:
             left, right = nodes.pairs()
             gaps = right.t <= top[right.point]
             left, right = left[gaps], right[gaps]
-            nodes = (nodes + path.between(left, right, 0.5 * (left.t + right.t))).ordered()
+            middle = path.between(left, right, 0.5 * (left.t + right.t))
+            nodes = nodes.extended(middle).ordered()
         return nodes
 
     def below(self, path: Path, nodes: Nodes) -> Nodes:
@@ -117,7 +118,7 @@ class Search:
             t = np.append(stage + np.log(path.unit), low)[:, None]
             tried, row = np.nonzero(np.isfinite(t) & (t >= low) & (t < bottom.t))
             more = path.nodes(bottom.point[row], t[tried, 0])
-            found.append(_with_minima(path, (more + bottom).ordered()))
+            found.append(_with_minima(path, more.extended(bottom).ordered()))
             bottom = found[-1][least_of_each(found[-1].point, found[-1].t)]
         return Nodes.joined(found)
 
@@ -169,8 +170,8 @@ class Search:
 
 def _with_minima(path: Path, nodes: Nodes) -> Nodes:
     """Nodes in order, and those at all minima between them."""
-    nodes = (nodes + hidden_turns(path.between, nodes)).ordered()
-    return nodes + refined_minima(path.between, *nodes.pairs())
+    nodes = nodes.extended(hidden_turns(path.between, nodes)).ordered()
+    return nodes.extended(refined_minima(path.between, *nodes.pairs()))
 
 
 def monotone(model: Model, unit: float, bottom: Samples, fall: Array) -> Booleans:

@@ -23,7 +23,8 @@ def fewest_features(curve: ErrorCurve, within: float) -> tuple[Columns, Booleans
     limit, samples = scan[scan.t == END].value, scan[scan.t < END]
     enough = np.ones(len(curve), dtype=bool)
     enough[samples.point[~(samples.value <= (1.0 + within) * limit[samples.point])]] = False
-    samples += curve.scan(np.add.outer(FEW, np.where(enough, 0.0, np.nan)))
+    few = curve.scan(np.add.outer(FEW, np.where(enough, 0.0, np.nan)))
+    samples = samples.extended(few)
 
     def excess(point: Integers, error: Array, slope: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore", invalid="ignore"):

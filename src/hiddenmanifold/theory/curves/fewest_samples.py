@@ -75,9 +75,10 @@ def _at_fixed_lambda(curve: ErrorCurve) -> Samples:
     t[zero & (np.abs(t - place) < BESIDE)] = np.nan
     found = curve.scan(np.append(t, np.full((1, len(gamma)), END), axis=0))
     scan = bridged(found[found.t < END], np.stack([place, latent]))
-    samples = with_turns(curve, scan) + found[found.t == END]
+    samples = with_turns(curve, scan).extended(found[found.t == END])
     height = np.full_like(place, np.nan)
     if zero.any():
         height[zero] = at_threshold(curve[zero], place[zero])[0]
     peak = np.flatnonzero(~np.isnan(height))
-    return samples + Samples(peak, place[peak], height[peak], np.zeros(len(peak)))
+    peaks = Samples(peak, place[peak], height[peak], np.zeros(len(peak)))
+    return samples.extended(peaks)

@@ -48,7 +48,7 @@ def highest(curve: ErrorCurve, threshold: Array) -> tuple[Array, Array, Booleans
     value, point = np.nonzero(np.isfinite(t))
     scan = Samples.of(negated(curve), point, t[value, point]).ordered()
     between = sampler(negated(curve))
-    scan = (scan + hidden_turns(between, scan)).ordered()
+    scan = scan.extended(hidden_turns(between, scan)).ordered()
     peaks = refined_minima(between, *scan.pairs())
     peaks = peaks[stand_out(peaks, scan)]
     place, height = np.full((2, len(points)), np.nan)

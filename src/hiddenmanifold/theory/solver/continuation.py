@@ -9,12 +9,16 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.numerics.newton import Solution
 
+# Half or twice of each, on 600 points with n/p and d/p from 1e-9 to 1e9 and λ from 1e-26 on: no
+# more are lost, the errors move by less than 1e-11, and the evaluations change by at most 3 %.
 FIRST_STRIDE = 3.0
 """First step of a path, in the logarithm of a parameter; it doubles where the solves are quick."""
 SHORTEST_STRIDE = 0.01
-"""Step below which a path is given up."""
+"""Step below which a path is given up: six failures in a row from the first step."""
 FEW_ITERATIONS = 5
-"""Iterations of a quick solve."""
+"""Iterations of a quick solve: Newton's method from a good guess, which squares its error."""
+SHRINKING = 3.0
+"""Divisor of a failed step: more than the 2 by which it grows, so that it is not tried again."""
 
 
 def followed(
@@ -45,7 +49,7 @@ def followed(
         found.x[i], found.residual[i] = trial.x[good], trial.residual[good]
         done[i] = np.where(stride[good] < step[i], length[i], done[i] + stride[good])
         step[i] *= np.where(trial.iterations[good] <= FEW_ITERATIONS, 2.0, 1.0)
-        step[walking[~good]] /= 3.0
+        step[walking[~good]] /= SHRINKING
         alive[walking] &= (step[walking] > SHORTEST_STRIDE) & (found.iterations[walking] < longest)
     found.residual[done < length] = np.inf
     return found
