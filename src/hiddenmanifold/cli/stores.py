@@ -40,11 +40,13 @@ def _rows(path: Path) -> list[tuple[Row, bool]]:
 
 def _state(row: Row, intact: bool) -> str:
     """What becomes of a row when its fit is asked for again."""
-    from hiddenmanifold.simulation.trial_cache import reusable
+    from hiddenmanifold.simulation.trial_cache import FORMER_SOURCES, reusable
 
-    if not intact:
-        return "damaged"
-    return "reusable" if reusable(row) else "outdated" if row.kind == "fit" else row.kind
+    if not intact or row.kind != "fit":
+        return row.kind if intact else "damaged"
+    if not reusable(row):
+        return "outdated"
+    return "former" if row.algorithm in FORMER_SOURCES else "reusable"
 
 
 def _listed(rows: list[tuple[Row, bool]]) -> Iterator[tuple[str, ...]]:
@@ -61,8 +63,9 @@ def _listed(rows: list[tuple[Row, bool]]) -> Iterator[tuple[str, ...]]:
 def ls(path: File, debug: Debug = False) -> None:
     """List what a store holds, a line per row: its state, sizes, λ, seeds and model.
 
-    A reusable fit is not computed again; an outdated one was computed by another version of the
-    algorithm.
+    A reusable fit is not computed again. A former one was written before the version of the
+    algorithm was recorded; it is reused, unless its model has functions or arrays of one's own, or
+    margins were asked for. An outdated one was computed by another version of the algorithm.
     """
     table = list(_listed(_rows(path)))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -130,7 +133,7 @@ def prune(
     from hiddenmanifold.storage import Store
 
     rows = _rows(path)
-    keys = [row.key for row, good in rows if _state(row, good) != "reusable"]
+    keys = [row.key for row, good in rows if _state(row, good) not in ("reusable", "former")]
     if not dry_run:
         Store(path, create=False).remove(keys)
     typer.echo(f"{path}: {len(keys)} of {len(rows)} rows {'would go' if dry_run else 'taken out'}")

@@ -34,9 +34,8 @@ def algorithm_version(row: Row) -> int | None:
 
 
 def reusable(row: Row) -> bool:
-    """Whether a row is a fit by the algorithm of today, and has its numbers in today's form."""
-    former = "margins" in row.content  # one number for each margin, under a name of its own
-    return row.kind == "fit" and algorithm_version(row) == ALGORITHM_VERSION and not former
+    """Whether a row is a fit by the algorithm of today."""
+    return row.kind == "fit" and algorithm_version(row) == ALGORITHM_VERSION
 
 
 @dataclass(frozen=True)
