@@ -27,6 +27,7 @@ from hiddenmanifold.simulation.experiment import Trial
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.theory.bayes import fixed_points
 from hiddenmanifold.theory.bayes.label_information import Table, labels_of
+from hiddenmanifold.theory.best_lambda import search
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import Batch, Request, channel_of
@@ -65,6 +66,7 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(Channel, "batch", property(lambda self: 20 if self.closed_form else 7))
     monkeypatch.setattr(fixed_points, "BATCH", 4)
     monkeypatch.setattr(line, "BATCH", 4)
+    monkeypatch.setattr(search, "TOGETHER", 4)
 
 
 @pytest.fixture(scope="module")
