@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import hiddenmanifold as hm
 from hiddenmanifold.api.bayes_optimal import bayes_optimal
-from hiddenmanifold.cli import app, commands, printed_tables, work
+from hiddenmanifold.cli import app, printed_tables, theory_commands, work
 from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.exit_codes import Code
 from hiddenmanifold.simulation.experiment import Trial
@@ -67,7 +67,7 @@ def assert_same_numbers(table, ds):
 def test_a_search_that_is_not_made_is_refused(option):
     told = complaint(run("predict", *GRID, "--lam", 1, *option, code=Code.BAD_INPUT))
     assert option[0] in told
-    assert "has no effect: leave it out, or give --regularisation optimal" in told
+    assert "have no effect: leave them out, or give --regularisation optimal" in told
 
 
 def test_predict_writes_the_numbers_of_the_library(tmp_path):
@@ -439,7 +439,7 @@ def test_plots_are_files_of_their_kind(tmp_path, suffix, start):
 def test_pieces_make_the_same_whole(monkeypatch):
     args = ("predict", "--n-over-d", "2,3", "--p-over-n", "0.1:3:7", "--lam", "0.1,1", "--csv", "-")
     whole = read_csv(run(*args).stdout)
-    monkeypatch.setitem(commands.PIECES, "predict", 8)
+    monkeypatch.setitem(theory_commands.PIECES, "predict", 8)
     pieces = read_csv(run(*args).stdout)
     assert list(pieces) == list(whole)
     for name in ("n_over_d", "p_over_n", "regularisation", "status"):
@@ -462,7 +462,7 @@ def test_an_interrupt_keeps_the_pieces_that_are_done(monkeypatch):
     assert ds.attrs["interrupted"] == 1
     np.testing.assert_array_equal(ds.p_over_n, np.linspace(1, 2, 12)[:6])
 
-    monkeypatch.setitem(commands.PIECES, "predict", 3)
+    monkeypatch.setitem(theory_commands.PIECES, "predict", 3)
     monkeypatch.setattr("hiddenmanifold.api.predict.predict", lambda *_, **__: interrupt())
     out = run("predict", *GRID, "--n-over-d", "1,2", "--lam", 1, code=Code.INTERRUPTED)
     assert "before anything was done" in complaint(out)
@@ -501,8 +501,8 @@ def interrupt():
 
 
 REFUSED = [
-    ((*GRID, "--lam", "1:2"), "--regularisation = '1:2'"),
-    (("--n-over-d", "0.1:", "--p-over-n", "1", "--lam", "1"), "--n-over-d = '0.1:'"),
+    ((*GRID, "--lam", "1:2"), "--regularisation' / '--lam': '1:2' is not allowed"),
+    (("--n-over-d", "0.1:", "--p-over-n", "1", "--lam", "1"), "--n-over-d': '0.1:' is not allowed"),
     ((*GRID, "--lam", "-1"), "regularisation = -1.0"),
     ((*GRID, "--lam", "1", "--loss", "logistik"), "did you mean 'logistic'"),
     ((*GRID, "--lam", "1", "--teacher", "sign:nose=1"), "did you mean 'noise'"),
@@ -612,8 +612,8 @@ def test_help_names_every_command_option_and_exit_code():
         assert re.search(rf"\b{code.value}\b", text)
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     assert names == [
-        *("predict", "sensitivity", "simulate", "compare", "threshold", "peak"),
-        *("features-needed", "samples-needed", "bayes", "data", "explore", "figure", "claims"),
+        *("predict", "sensitivity", "threshold", "peak", "features-needed", "samples-needed"),
+        *("bayes", "simulate", "compare", "data", "explore", "figure", "claims"),
     ]
     for name in names:
         assert name in text

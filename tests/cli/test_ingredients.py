@@ -99,4 +99,4 @@ def test_the_help_page_names_every_ingredient_and_its_keys(command):
                 assert re.search(rf"\b{name}\b", text)
                 assert all(field.name in text for field in dataclasses.fields(cls) if field.init)
         assert "sign (noise, flip, threshold, rho)" in text
-        assert text.count("Names") == 4
+        assert text.count("Names, with their keys") == 4

@@ -83,7 +83,7 @@ def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
         ("figures/drawing.py", False),
         ("figures/claims/features.py", False),
         ("plotting/style.py", False),
-        ("cli/commands.py", False),
+        ("cli/theory_commands.py", False),
     ],
 )
 def test_changed_sources_compute_anew(tmp_path, monkeypatch, source, computes):

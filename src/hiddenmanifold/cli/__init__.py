@@ -1,19 +1,29 @@
 """The command line: parse, call, print. It contains no formulas.
 
-The modules are named after these steps: `values` and `ingredients` read what was typed, `options`
-holds what the commands share, which `groups` spreads over their signatures, `work` runs it with a
-progress bar, `tables` and `files` present the result, `outcome` turns every ending into a sentence
-and an exit code. The commands are those of `commands` (curves), `answers` (questions about a
-curve), `data`, `paper`, `stores` and `explore`; `cluster` finds
-workers elsewhere.
+A command is a function in one of `theory_commands` (curves and questions about them),
+`simulation_commands`, `data_command` (real data), `paper` (figures and claims), `stores` and
+`explore`. Each follows the same steps, which the other modules are named after:
+
+1. `app` is the program that commands join; `options` declares the options that several commands
+   share, in dataclasses that `option_groups` spreads over a command's signature.
+2. `values` and `ingredient_options` turn what was typed into numbers and ingredients.
+3. `work` runs the computation with a progress bar; `cluster` finds workers elsewhere.
+4. `output` checks beforehand that results can be delivered, then delivers them: `output_files` as
+   CSV, JSON or netCDF, `printed_tables` on the terminal, where `ascii_symbols` replaces symbols
+   that the terminal lacks.
+5. `exit_codes` turns every ending into one sentence and an exit code.
 """
 
 import sys
 from io import TextIOWrapper
 
-from hiddenmanifold.cli import answers, data_command, explore, paper, stores  # noqa: F401 their commands
+from hiddenmanifold.cli.app import app
 from hiddenmanifold.cli.ascii_symbols import SPELT
-from hiddenmanifold.cli.commands import app
+
+# each adds its commands, in the order of the help page
+from hiddenmanifold.cli import theory_commands  # noqa: F401 # isort: skip
+from hiddenmanifold.cli import simulation_commands  # noqa: F401 # isort: skip
+from hiddenmanifold.cli import data_command, explore, paper, stores  # noqa: F401 # isort: skip
 
 __all__ = ["app", "main"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -13,10 +13,11 @@ import numpy as np
 import typer
 
 from hiddenmanifold.checks import check_count
-from hiddenmanifold.cli.commands import command
+from hiddenmanifold.cli.app import command
 from hiddenmanifold.cli.exit_codes import Code, stop
 from hiddenmanifold.cli.option_groups import spread
-from hiddenmanifold.cli.options import Loss, OutputOptions
+from hiddenmanifold.cli.options import Loss, OutputOptions, regularisation
+from hiddenmanifold.cli.values import values
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -79,21 +80,17 @@ class QuestionOptions:
     """What is asked about them."""
 
     n: Annotated[
-        str | None,
-        _question(
-            "Numbers of samples; by default 1/2, 1, 2, 4 and 8 times those there are.",
+        Any,
+        typer.Option(
             metavar="VALUES",
+            help="Numbers of samples; by default 1/2, 1, 2, 4 and 8 times those there are.",
+            parser=values,
+            rich_help_panel=QUESTION,
         ),
     ] = None
     regularisation: Annotated[
-        str,
-        _question(
-            "The λ of Σ loss + (λ/2)|w|², a sum over samples; or the word loo: that of least "
-            "leave-one-out error.",
-            "--regularisation",
-            "--lam",
-            metavar="VALUES",
-        ),
+        Any,
+        regularisation("or the word loo: that of least leave-one-out error", "loo", panel=QUESTION),
     ] = "loo"
     target_error: Annotated[
         float | None, _question("An error to reach: how many samples?", metavar="ERROR")
@@ -110,25 +107,12 @@ class QuestionOptions:
         bool, _question("Predict even if the diagnosis speaks against it.", "--keep")
     ] = False
 
-    def lams(self) -> Any:
-        """The regularisations, or the word for the best."""
-        from hiddenmanifold.cli.values import values
-
-        try:
-            return values("--regularisation", self.regularisation)
-        except InvalidArgumentError as error:
-            if self.regularisation.strip() == "loo":
-                return "loo"
-            remedy = f"{error.remedy}; or 'loo'"
-            raise InvalidArgumentError.because(error.argument, error.problem, remedy) from None
-
     def sizes(self, sample: Data, most: float) -> Array:
         """Numbers of samples to predict for, those that are measured among them."""
-        from hiddenmanifold.cli.values import values
         from hiddenmanifold.data.learning_curve import MULTIPLES
 
         N = sample.N
-        asked = np.round(np.array(MULTIPLES) * N) if self.n is None else values("--n", self.n)
+        asked = np.round(np.array(MULTIPLES) * N) if self.n is None else self.n
         every = np.unique([*np.atleast_1d(asked), *self._held(sample), N])
         return every[every <= most]
 
@@ -177,11 +161,12 @@ def data(
     loss: Loss = "square",
     output: OutputOptions,
 ) -> None:
-    """Say what more samples of a data set would bring, with error bars, or why that is not known.
+    """Estimate how much more samples would lower the error on your own data, with error bars.
+
+    If the data do not allow it, the command says why.
 
     For example: hiddenmanifold data table.csv --label price --scale standard --plot curve.png
     """
-    from hiddenmanifold import plotting
     from hiddenmanifold.cli.ingredient_options import ingredient
     from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.output_files import STANDARD_OUTPUT
@@ -189,7 +174,7 @@ def data(
     from hiddenmanifold.data.learning_curve import learning_curve
     from hiddenmanifold.data.planning import plan
 
-    lam, target = question.lams(), question.target()
+    lam, target = question.regularisation, question.target()
     grid = {"n": (1, 2), "regularisation": 1.0 if isinstance(lam, str) else lam}
     check(output, grid, lambda: (*QUANTITIES, "kappa"))
     of_loss = {} if loss == "square" else {"loss": ingredient("loss", loss)}
@@ -202,9 +187,7 @@ def data(
     ds = curve(n=question.sizes(sample, sample.N if refused else np.inf))
     held = question.held_out(sample, regularisation=ds.regularisation.values, **of_loss)
     ds = _with_measured(ds, held)
-    deliver(ds, replace(output, plot=None))
-    if output.plot is not None:
-        plotting.save(_drawn(ds, held, curve, output), output.plot, ds.attrs)
+    deliver(ds, output, draw=lambda: _drawn(ds, held, curve, output))
     if refused:
         _refuse(sample)
     if talks:
@@ -242,9 +225,8 @@ def _drawn(
 
 
 def _refuse(sample: Data) -> NoReturn:
-    reasons = "; ".join(f"{f.question}: {f.meaning}" for f in sample.diagnosis.refusals)
     stop(
         Code.INCOMPLETE,
-        f"nothing is predicted beyond these {sample.N} samples: {reasons}. --keep predicts it "
-        "all the same",
+        f"nothing is predicted beyond these {sample.N} samples: {sample.diagnosis.reasons}. "
+        "--keep predicts it all the same",
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hiddenmanifold.cli.commands import app
+from hiddenmanifold.cli.app import app
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import Debug
 
@@ -42,7 +42,7 @@ def explore(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Open a page in the browser on which curves follow sliders.
+    """Open the interactive explorer in the browser: learning curves follow sliders.
 
     It is served on this machine and asks nothing of any other; Ctrl-C ends it.
     """

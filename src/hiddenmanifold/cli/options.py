@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiddenmanifold.checks import INGREDIENT_KINDS
+from hiddenmanifold.cli.values import bounds, names, values, values_or
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _ingredient(kind: str, examples: str = "") -> Any:
 
 
 def _ratio(text: str) -> Any:
-    return typer.Option(metavar="VALUES", help=text, rich_help_panel=RATIOS)
+    return typer.Option(metavar="VALUES", help=text, parser=values, rich_help_panel=RATIOS)
 
 
 def _size(text: str, metavar: str = "N") -> Any:
@@ -52,27 +53,33 @@ def _file(text: str) -> Any:
     return typer.Option(metavar="FILE", help=text, rich_help_panel=OUTPUT)
 
 
-def _regularisation(text: str) -> Any:
-    text = f"The λ of Σ loss + (λ/2)|w|², a sum over samples; {text}."
-    names = ("--regularisation", "--lam")
-    return typer.Option(*names, metavar="VALUES", help=text, rich_help_panel=SEARCH)
+def regularisation(text: str, word: str = "", *, panel: str = SEARCH) -> Any:
+    """The option of λ, which a word may take the place of."""
+    return typer.Option(
+        *("--regularisation", "--lam"),
+        metavar="VALUES",
+        help=f"The λ of Σ loss + (λ/2)|w|², a sum over samples; {text}.",
+        parser=values_or(word) if word else values,
+        rich_help_panel=panel,
+    )
 
 
 LIMITS, FITTED = "0 and inf are the limits", "positive, or 0 with the square loss"
 OPTIMAL = "; the word optimal: the λ of least error"
 
-Regularisation = Annotated[str, _regularisation(LIMITS)]
-RegularisationOrOptimal = Annotated[str, _regularisation(LIMITS + OPTIMAL)]
-FittedRegularisation = Annotated[str, _regularisation(FITTED)]
-FittedRegularisationOrOptimal = Annotated[str, _regularisation(FITTED + OPTIMAL)]
-PeakRegularisation = Annotated[str, _regularisation("0 is the limit")]
+Regularisation = Annotated[Any, regularisation(LIMITS)]
+RegularisationOrOptimal = Annotated[Any, regularisation(LIMITS + OPTIMAL, "optimal")]
+FittedRegularisation = Annotated[Any, regularisation(FITTED)]
+FittedRegularisationOrOptimal = Annotated[Any, regularisation(FITTED + OPTIMAL, "optimal")]
+PeakRegularisation = Annotated[Any, regularisation("0 is the limit")]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=OUTPUT)
 ]
 Observables = Annotated[
-    str | None,
+    Any,
     typer.Option(
         metavar="NAME,...",
+        parser=names,
         help="More to measure.",
         rich_help_panel=OUTPUT,
     ),
@@ -117,21 +124,15 @@ class _Ratios:
 
     def given(self) -> dict[str, Any]:
         """The ratios that were given, as numbers and vectors."""
-        from hiddenmanifold.cli.values import values
-
-        return {
-            name: values("--" + name.replace("_", "-"), text)
-            for name, text in vars(self).items()
-            if text is not None
-        }
+        return {name: given for name, given in vars(self).items() if given is not None}
 
 
-SamplesPerDimension = Annotated[str | None, _ratio("Samples per latent dimension.")]
-FeaturesPerDimension = Annotated[str | None, _ratio("Features per latent dimension.")]
-DimensionsPerFeature = Annotated[str | None, _ratio("Latent dimensions per feature.")]
-Samples = Annotated[str | None, _ratio("Samples; sizes may take the place of ratios.")]
-Features = Annotated[str | None, _ratio("Features.")]
-Dimensions = Annotated[str | None, _ratio("Latent dimensions.")]
+SamplesPerDimension = Annotated[Any, _ratio("Samples per latent dimension.")]
+FeaturesPerDimension = Annotated[Any, _ratio("Features per latent dimension.")]
+DimensionsPerFeature = Annotated[Any, _ratio("Latent dimensions per feature.")]
+Samples = Annotated[Any, _ratio("Samples; sizes may take the place of ratios.")]
+Features = Annotated[Any, _ratio("Features.")]
+Dimensions = Annotated[Any, _ratio("Latent dimensions.")]
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,11 @@ class SimulatedRatioOptions(_Ratios):
     """All ratios; or two of the sizes, beside the one of a simulation."""
 
     n_over_d: SamplesPerDimension = None
-    p_over_n: Annotated[str | None, _ratio("Features per sample.")] = None
-    n_over_p: Annotated[str | None, _ratio("Samples per feature.")] = None
+    p_over_n: Annotated[Any, _ratio("Features per sample.")] = None
+    n_over_p: Annotated[Any, _ratio("Samples per feature.")] = None
     p_over_d: FeaturesPerDimension = None
     d_over_p: DimensionsPerFeature = None
-    d_over_n: Annotated[str | None, _ratio("Latent dimensions per sample.")] = None
+    d_over_n: Annotated[Any, _ratio("Latent dimensions per sample.")] = None
     n: Samples = None
     p: Features = None
 
@@ -199,30 +200,29 @@ class SearchOptions:
         ),
     ] = "generalisation_error"
     bounds: Annotated[
-        str,
+        Any,
         typer.Option(
             metavar="LOW:HIGH",
+            parser=bounds,
             help="Where the optimal λ is sought; 0 and inf include the limits.",
             rich_help_panel=SEARCH,
         ),
     ] = "0:inf"
 
-    def regularisation(self, text: str) -> float | Array | Optimal:
-        """The λ that a text stands for: numbers, or this search."""
+    def regularisation(self, given: Any) -> float | Array | Optimal:
+        """The λ that is given: numbers, or this search."""
         from hiddenmanifold.api.optimal import Optimal
-        from hiddenmanifold.cli.values import bounds, regularisation
 
-        lam = regularisation("--regularisation", text)
-        if isinstance(lam, str):
-            return Optimal(self.minimise, bounds("--bounds", self.bounds))  # type: ignore[arg-type]
-        for field in fields(self):
-            if (value := getattr(self, field.name)) != field.default:
-                raise InvalidArgumentError.because(
-                    f"--{field.name}",
-                    f"= {value!r} has no effect",
-                    "leave it out, or give --regularisation optimal",
-                )
-        return lam
+        search = Optimal(self.minimise, self.bounds)  # type: ignore[arg-type]
+        if isinstance(given, str):
+            return search
+        if search != Optimal():
+            raise InvalidArgumentError.because(
+                "--minimise and --bounds",
+                "have no effect",
+                "leave them out, or give --regularisation optimal",
+            )
+        return given  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -304,10 +304,11 @@ class OutputOptions:
         ),
     ] = None
     show: Annotated[
-        str | None,
+        Any,
         typer.Option(
             metavar="NAME,...",
             help="Quantities in the table and in the plot, e.g. generalisation_error,q_w.",
+            parser=names,
             rich_help_panel=OUTPUT,
         ),
     ] = None
@@ -318,9 +319,9 @@ class OutputOptions:
 
     def quantities(self) -> list[str]:
         """Names of what is shown; none if that was not said."""
-        return [name.strip() for name in self.show.split(",")] if self.show else []
+        return list(self.show or ())
 
 
-def observed(text: str | None) -> dict[str, Any]:
+def observed(names: tuple[str, ...] | None) -> dict[str, Any]:
     """The argument that a list of observables stands for."""
-    return {"observables": tuple(name.strip() for name in text.split(","))} if text else {}
+    return {"observables": names} if names else {}

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from hiddenmanifold.results.schema import Role, is_real_data, of_role
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 
 def check(
@@ -92,12 +93,13 @@ def deliver(
     *,
     data: xr.Dataset | None = None,
     theory: Callable[[], xr.Dataset | None] = lambda: None,
+    draw: Callable[[], Figure] | None = None,
 ) -> None:
     """Write, print and draw a result, and end the command with an exit code.
 
     Files come first: they are not lost if something is wrong with the rest. `data` is what to write
     into them, if that is not the same; `theory` returns a finer prediction to draw with simulated
-    points, if there is one.
+    points, if there is one; `draw` makes another figure than that of the result itself.
     """
     writers = ((output.csv, output_files.write_csv), (output.json, output_files.write_json))
     printed = [write for path, write in writers if path == output_files.STANDARD_OUTPUT]
@@ -116,7 +118,10 @@ def deliver(
     if output.plot is not None:
         from hiddenmanifold import plotting
 
-        figure = plotting.plot(ds, output.x, output.quantities() or None, theory=theory())
+        if draw is None:
+            figure = plotting.plot(ds, output.x, output.quantities() or None, theory=theory())
+        else:
+            figure = draw()
         plotting.save(figure, output.plot, ds.attrs)
     if gone is not None:
         raise gone
@@ -140,3 +145,8 @@ def failures(ds: xr.Dataset) -> str:
     if "dropped" in ds and (dropped := int(ds["dropped"].sum())):
         sentences.append(f"{dropped} fits fell short of their optimum and were left out")
     return "; ".join(sentences)
+
+
+def first_point(grid: dict[str, Any]) -> dict[str, Any]:
+    """The first point of a grid."""
+    return {name: values[0] if np.ndim(values) else values for name, values in grid.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import sys
@@ -38,11 +37,11 @@ def columns(ds: xr.Dataset) -> dict[str, NDArray[Any]]:
 
 def write_csv(ds: xr.Dataset, path: Path) -> None:
     """One line per point, all digits; a status is its word."""
+    import pandas as pd
+
     table = {name: _plain(ds[name], values) for name, values in columns(ds).items()}
     with opened(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+        pd.DataFrame(table).to_csv(file, index=False, na_rep="nan", lineterminator="\n")
 
 
 def write_json(ds: xr.Dataset, path: Path) -> None:

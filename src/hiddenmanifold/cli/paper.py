@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from hiddenmanifold.cli.app import app
 from hiddenmanifold.cli.ascii_symbols import legible
-from hiddenmanifold.cli.commands import app
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import Debug
 from hiddenmanifold.errors import InvalidArgumentError

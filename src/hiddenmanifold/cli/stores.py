@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hiddenmanifold.cli.app import app
 from hiddenmanifold.cli.ascii_symbols import legible
-from hiddenmanifold.cli.commands import app
 from hiddenmanifold.cli.exit_codes import Code, OneSentence, stop
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import Debug

@@ -67,6 +67,11 @@ class Diagnosis:
         return tuple(f for f in self.findings if f.verdict == "refuse")
 
     @property
+    def reasons(self) -> str:
+        """The refusals in words."""
+        return "; ".join(f"{f.question}: {f.meaning}" for f in self.refusals)
+
+    @property
     def warnings(self) -> tuple[Finding, ...]:
         """Findings that call for caution."""
         return tuple(f for f in self.findings if f.verdict == "warn")

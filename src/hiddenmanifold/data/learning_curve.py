@@ -124,9 +124,8 @@ def learning_curve(
     beyond = (ns > data.N) | (~np.isnan(ps) & (ps != data.p))
     refused = beyond & (not data.usable) if beyond.any() else beyond
     if refused.any() and on_refusal == "raise":
-        reasons = "; ".join(f"{f.question}: {f.meaning}" for f in data.diagnosis.refusals)
         raise UnusableDataError(
-            f"{data!r} does not allow predictions beyond the sample: {reasons}. "
+            f"{data!r} does not allow predictions beyond the sample: {data.diagnosis.reasons}. "
             "on_refusal='keep' gives them all the same"
         )
     columns = _columns(data, ns, lams, ps, loss)

@@ -1,29 +1,117 @@
-"""The commands that answer a question about a curve: where, how many, how little."""
+"""The commands that solve equations: curves, and questions about a curve."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from hiddenmanifold.cli.commands import command, compute
+from hiddenmanifold.cli.app import command
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import (
     ModelOptions,
     NeedRatioOptions,
+    Observables,
     OutputOptions,
     PeakRatioOptions,
     PeakRegularisation,
     RatioOptions,
+    Regularisation,
     RegularisationOrOptimal,
     SampleRatioOptions,
     SearchOptions,
     WorkerOptions,
+    observed,
 )
+from hiddenmanifold.cli.output import first_point
+from hiddenmanifold.cli.values import values
 
 if TYPE_CHECKING:
-    pass
+    import xarray as xr
+
+
+PIECES = {
+    "predict": 2000,
+    "optimal": 50,
+    "sensitivity": 1000,
+    "threshold": 200,
+    "peak": 10,
+    "needed": 1,
+    "bayes": 500,
+}
+"""Points between two steps of the progress bar: about half a second's work, if possible."""
+
+
+def compute(
+    step: str,
+    call: Callable[..., xr.Dataset],
+    ratios: RatioOptions | PeakRatioOptions | NeedRatioOptions | SampleRatioOptions,
+    output: OutputOptions,
+    *,
+    names: Callable[[], Iterable[Hashable]] | None = None,
+    **regularisation: Any,
+) -> None:
+    """Compute and deliver what a call gives at some ratios; `names` finds its quantities."""
+    from hiddenmanifold.cli.output import check, deliver
+    from hiddenmanifold.cli.work import in_pieces
+
+    given = ratios.given()
+    grid = {**given, **regularisation}
+    check(output, grid, names or (lambda: call(**first_point(grid))))
+    points = max(1, PIECES[step] // np.size(regularisation.get("regularisation", 0.0)))
+    deliver(in_pieces(partial(call, **regularisation, progress=False), given, points), output)
+
+
+@command()
+@spread
+def predict(
+    *,
+    model: ModelOptions,
+    ratios: RatioOptions,
+    regularisation: RegularisationOrOptimal,
+    search: SearchOptions,
+    output: OutputOptions,
+    workers: WorkerOptions,
+    observables: Observables = None,
+) -> None:
+    """Predict test and training errors in the limit of many samples, features and dimensions.
+
+    Give two ratios, e.g.: hiddenmanifold predict --n-over-d 3 --p-over-n 0.05:3:60 --lam 1e-4;
+    --lam optimal finds the regularisation of least error at each point.
+    """
+    from hiddenmanifold.api.predict import predict
+
+    lam = search.regularisation(regularisation)
+    step = "optimal" if isinstance(regularisation, str) else "predict"
+    shared = {**workers.given(), **observed(observables)}
+    call = partial(predict, model.model(), on_failure="keep", **shared)
+    compute(step, call, ratios, output, regularisation=lam)
+
+
+@command()
+@spread
+def sensitivity(
+    *,
+    model: ModelOptions,
+    ratios: RatioOptions,
+    regularisation: Regularisation,
+    output: OutputOptions,
+    workers: WorkerOptions,
+    observables: Observables = None,
+) -> None:
+    """Predict how the errors respond to more regularisation, samples or features.
+
+    Derivatives by the logarithms of λ, n and p. Give two ratios, e.g.:
+    hiddenmanifold sensitivity --n-over-d 3 --p-over-n 0.1:3:30 --lam 1e-2
+    """
+    from hiddenmanifold.api.predict import sensitivity
+
+    shared = {**workers.given(), **observed(observables)}
+    call = partial(sensitivity, model.model(), on_failure="keep", **shared)
+    compute("sensitivity", call, ratios, output, regularisation=regularisation)
 
 
 @command()
@@ -56,11 +144,9 @@ def peak(
     Give --n-over-d or --d-over-p, e.g.: hiddenmanifold peak --n-over-d 0.5:5:10 --lam 0,1e-4
     """
     from hiddenmanifold.api.thresholds import interpolation_peak
-    from hiddenmanifold.cli.values import values
 
-    lam = values("--regularisation", regularisation)
     call = partial(interpolation_peak, model.model(), on_failure="keep", **workers.given())
-    compute("peak", call, ratios, output, regularisation=lam)
+    compute("peak", call, ratios, output, regularisation=regularisation)
 
 
 @command("features-needed")
@@ -102,7 +188,10 @@ def samples_needed_command(
     model: ModelOptions,
     ratios: SampleRatioOptions,
     target: Annotated[
-        str, typer.Option(metavar="VALUES", help="Test errors to come down to, for good.")
+        Any,
+        typer.Option(
+            metavar="VALUES", help="Test errors to come down to, for good.", parser=values
+        ),
     ],
     regularisation: RegularisationOrOptimal = "optimal",
     search: SearchOptions,
@@ -115,12 +204,11 @@ def samples_needed_command(
     hiddenmanifold samples-needed --p-over-d 3 --target 0.2,0.1 --loss square
     """
     from hiddenmanifold.api.needed import samples_needed
-    from hiddenmanifold.cli.values import values
     from hiddenmanifold.results.schema import OF_KIND, Kind
 
     lam = search.regularisation(regularisation)
     call = partial(samples_needed, model.model(), on_failure="keep", **workers.given())
-    goal = {"target_error": values("--target", target), "regularisation": lam}
+    goal = {"target_error": target, "regularisation": lam}
     names = (*OF_KIND[Kind.SAMPLES_NEEDED], "status")
     compute("needed", call, ratios, output, names=lambda: names, **goal)
 
