@@ -212,7 +212,7 @@ def test_cells_follow_the_loss(loss):
 
 
 @pytest.mark.parametrize("loss", [LOSSES["log cosh"], LOSSES["huber"]], ids=["log cosh", "huber"])
-def test_slope_keeps_its_relative_precision_at_rest(loss):
+def test_slope_keeps_its_relative_precision_at_the_minimiser(loss):
     s = np.geomspace(1e-200, 1e-2, 50)
     s = np.concatenate([-s, s])
     np.testing.assert_allclose(evaluated(loss.compiled.cells, s)[0], loss.derivative(s), rtol=1e-14)

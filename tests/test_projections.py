@@ -280,7 +280,7 @@ def test_slopes_are_the_differences_of_the_sums(kind):
 def test_sums_add_up(kind):
     for gamma in some_gammas(ANY[kind]):
         m = sums_at(ANY[kind], DECADES, gamma)
-        assert m.D1 + m.rest == pytest.approx(1.0, rel=1e-13)
+        assert m.D1 + m.unlearned == pytest.approx(1.0, rel=1e-13)
         assert pytest.approx(1.0, rel=1e-13) == m.T1 + m.U1
 
 
@@ -300,7 +300,7 @@ def test_both_sides_of_the_matrix_share_their_eigenvalues(kind):
 def test_sums_without_data_are_those_of_the_bare_spectrum(kind):
     for gamma in some_gammas(ANY[kind]):
         m = sums_at(ANY[kind], np.array([1e-80]), gamma)
-        assert (m.rest, m.D02, m.T02) == pytest.approx((1, 1, 1), abs=1e-14)
+        assert (m.unlearned, m.D02, m.T02) == pytest.approx((1, 1, 1), abs=1e-14)
         assert pytest.approx(1, abs=0.1) == 1e80 * m.D11  # a single matrix is roughly normalised
 
 
@@ -336,7 +336,7 @@ def test_matrix_of_lower_rank_counts_its_missing_eigenvalues_as_zeros():
     F = rng.standard_normal((60, 10)) @ rng.standard_normal((10, 40)) / np.sqrt(10)
     F *= np.sqrt(60 / (F**2).sum(0))
     m = sums_at(Matrix(F), np.array([1e9]), 1.5)
-    assert m.rest[0] == pytest.approx(1 - 10 / 40, abs=1e-6)
+    assert m.unlearned[0] == pytest.approx(1 - 10 / 40, abs=1e-6)
     assert m.T02[0] == pytest.approx(1 - 10 / 60, abs=1e-6)
 
 

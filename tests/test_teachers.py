@@ -183,7 +183,7 @@ def test_label_law_broadcasts(name):
 
 
 @every_rule
-def test_label_law_at_rest_is_that_of_the_whole_field(name):
+def test_label_law_without_knowledge_is_that_of_the_whole_field(name):
     teacher, probability, corners = RULES[name]
     plus, minus, slope = teacher.label_marginals
     rho = teacher.rho

@@ -12,7 +12,7 @@ import hiddenmanifold as hm
 from hiddenmanifold import teachers
 from hiddenmanifold.features import projections
 from hiddenmanifold.simulation.samples import Sizes, World
-from hiddenmanifold.theory.separability.direction import least
+from hiddenmanifold.theory.separability.direction import separating_direction
 
 
 def model(activation="sign", projection="gaussian", teacher="sign", **kwargs):
@@ -183,7 +183,7 @@ def test_noiseless_thresholds_fall_like_a_cube_root(projection):
 def test_noisy_thresholds_end_at_that_of_a_visible_field():
     teacher = teachers.Sign(flip=0.1)
     found = separable_from(model(teacher=teacher), n_over_d=[1e6, 1e12])
-    limit = least(teacher, np.ones(1), False).value[0]
+    limit = separating_direction(teacher, np.ones(1), False).value[0]
     assert limit < found[1] < found[0]
     assert float(found[1]) == pytest.approx(limit, rel=1e-9)
 
@@ -230,7 +230,7 @@ def test_enough_features_separate_at_every_n_over_d():
 
 def test_too_few_features_separate_noisy_labels_at_no_n_over_d():
     teacher = teachers.Sign(flip=0.1)
-    limit = least(teacher, np.ones(1), False).value[0]
+    limit = separating_direction(teacher, np.ones(1), False).value[0]
     found = separable_from(model(teacher=teacher), p_over_n=[0.9 * limit, 1.1 * limit])
     assert found[0] == np.inf
     assert 0 < found[1] < np.inf
@@ -247,7 +247,7 @@ def test_even_activations_make_labels_random():
 def test_linear_features_beyond_the_latent_dimensions_do_not_help():
     teacher = teachers.Sign(flip=0.1)
     linear = model("identity", "gaussian", teacher)
-    limit = 1 / least(teacher, np.ones(1), False).value[0]
+    limit = 1 / separating_direction(teacher, np.ones(1), False).value[0]
     found = separable_from(linear, n_over_d=[0.99 * limit, 1.01 * limit])
     assert found[0] * 0.99 * limit < 1  # p < d
     assert found[1] == np.inf
@@ -346,7 +346,7 @@ def test_a_threshold_that_is_not_found_is_reported():
     good, bad = partial.p_over_n.values
     assert good == pytest.approx(0.3677, abs=5e-5)
     assert np.isnan(bad)
-    assert partial.status.values.tolist() == [hm.Status.CONVERGED, hm.Status.SEARCH]
+    assert partial.status.values.tolist() == [hm.Status.CONVERGED, hm.Status.NON_FINITE]
     kept = hm.separability_threshold(model(), n_over_d=[3.0, 1e200], on_failure="keep")
     xr.testing.assert_identical(kept, partial)
 
@@ -379,7 +379,7 @@ def test_direction_at_the_threshold_is_that_of_unpenalised_fits(chosen):
     r = float(separable_from(chosen, n_over_d=3.0))
     visible = chosen.features.visible(np.array([1 / (3 * r)]))
     chi, hidden = visible.fraction, visible.hidden
-    direction = least(chosen.teacher, chi, chosen.free_intercept, hidden)
+    direction = separating_direction(chosen.teacher, chi, chosen.free_intercept, hidden)
     distance = np.array([1e-4, 2e-4])
     ds = hm.predict(chosen, n_over_d=3.0, p_over_n=r * (1 - distance), regularisation=1e-16)
     deviation = np.sqrt(ds.Q)

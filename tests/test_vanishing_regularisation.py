@@ -439,7 +439,7 @@ def test_underflow_is_not_flatness():
     )
     hinge = at(model(loss="hinge"), p_over_n=2.0, regularisation=0)
     for loss, least in ((probit, 0.0), (lifted, 1.0)):
-        assert loss.rest == (-np.inf, -np.inf)
+        assert loss.minimisers == (-np.inf, -np.inf)
         ds = at(model(loss=loss), p_over_n=2.0, regularisation=0)
         assert np.isinf(ds.Q)
         assert_allclose(ds.margin, hinge.margin, rtol=1e-12)

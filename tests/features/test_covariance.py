@@ -55,7 +55,7 @@ def test_sums_are_those_of_the_matrices(rank):
         expected = {
             "D1": np.trace(OR) / P,
             "D20": np.trace(OR @ OR) / P,
-            "rest": k * np.trace(R) / P,
+            "unlearned": k * np.trace(R) / P,
             "T1": g @ R @ g / rho,
             "T20": g @ R @ OR @ g / rho,
             "U1": 1.0 - g @ R @ g / rho,
@@ -105,7 +105,7 @@ def in_many_digits(features, k):
     left = mp.fsum(1 - v for v in r if v) / len(r)
     dW = -2 * T(2, 1) + 2 * T(1, 0) * T(1, 1)
     more = {"B": D(1, 1), "A": T(1, 1), "S": T(2, 0), "left": left}
-    return {**out, **more, "W": W, "dW": dW, "D1": D(1, 0), "T1": T(1, 0), "rest": D(0, 1)}
+    return {**out, **more, "W": W, "dW": dW, "D1": D(1, 0), "T1": T(1, 0), "unlearned": D(0, 1)}
 
 
 # random features with a given matrix, in other words

@@ -11,7 +11,7 @@ from given import Given
 from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.features import Deep, Layer, RandomFeatures
 from hiddenmanifold.features.projections import Gaussian, Matrix, Orthogonal, Spectrum
-from hiddenmanifold.theory.separability.direction import least
+from hiddenmanifold.theory.separability.direction import separating_direction
 
 pytestmark = pytest.mark.slow
 
@@ -394,7 +394,7 @@ def test_data_become_separable_where_what_is_visible_says(network, teacher):
     chi = np.trace(Phi @ np.linalg.solve(Omega, Phi.T)) / d
     model = hm.Model(features=Deep(layers_of(*parts)), teacher=teacher, loss="logistic")
     found = float(hm.separability_threshold(model, p_over_d=p_over_d).p_over_n)
-    expected = least(teacher, np.array([chi]), False).value[0]
+    expected = separating_direction(teacher, np.array([chi]), False).value[0]
     np.testing.assert_allclose(found, expected, rtol=5e-3)
     beside = hm.predict(
         model, p_over_d=p_over_d, p_over_n=[0.999 * found, 1.001 * found], regularisation=0

@@ -52,7 +52,7 @@ def test_sums_add_up_and_their_derivatives_are_differences(features):
         assert getattr(m, name).shape == k.shape
         assert (getattr(m, name) >= 0).all() or name == "dW"
     np.testing.assert_allclose(m.T1 + m.U1, 1.0, rtol=1e-12)
-    np.testing.assert_allclose(m.D1 + m.rest, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(m.D1 + m.unlearned, 1.0, rtol=1e-12)
     np.testing.assert_allclose(m.A + m.S, m.T1, rtol=1e-12)
     shifted = [features.sums(k * np.exp(h), gammas(features, k)) for h in STENCIL]
     for name, derivative in {

@@ -82,10 +82,10 @@ def test_sums_are_not_negative_and_add_up(atoms, layers, k):
     for name in POSITIVE:
         assert getattr(m, name) >= 0, name
     np.testing.assert_allclose(m.T1 + m.U1, 1.0, rtol=1e-12)
-    np.testing.assert_allclose(m.D1 + m.rest, size, rtol=1e-12)
+    np.testing.assert_allclose(m.D1 + m.unlearned, size, rtol=1e-12)
     np.testing.assert_allclose(m.A + m.S, m.T1, rtol=1e-12)
     np.testing.assert_allclose(m.T20 - m.T1**2, m.W, atol=1e-13 * m.T20[0])
-    assert m.left <= m.rest * (1 + 1e-12)
+    assert m.left <= m.unlearned * (1 + 1e-12)
 
 
 @PROPERTY

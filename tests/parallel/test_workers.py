@@ -258,7 +258,7 @@ def test_a_function_that_cannot_be_sent_is_refused_with_the_remedy(processes, mo
 # ---------------------------------------------------------------- jobs are values
 
 EQUATIONS = fixed_points.Equations(
-    labels_of(MODEL.teacher), MODEL.features.sight(np.array([0.5, 2.0])), np.log([1.0, 3.0])
+    labels_of(MODEL.teacher), MODEL.features.posterior(np.array([0.5, 2.0])), np.log([1.0, 3.0])
 )
 POINTS = Points.of(np.array([0.5, 2.0]), np.array([1.0, 0.3]), np.array([1e-2, 1.0]))
 PROBLEM = SaddlePoint(channel_of(MODEL), MODEL.features, POINTS)
@@ -268,7 +268,7 @@ JOBS = {
     "bayes": fixed_points.Batch(
         EQUATIONS, Table.of(EQUATIONS.labels, 0.25 * np.arange(-96.0, 40.0))
     ),
-    "threshold": line.Stretch(line.Line.of(MODEL), "n_over_d", np.array([0.1, 3.0])),
+    "threshold": line.ThresholdBatch(line.Line.of(MODEL), "n_over_d", np.array([0.1, 3.0])),
     "trial": Trial(MODEL, Sizes(30, 20, 10), (0.1, 1.0), np.random.SeedSequence(5), 40, False),
 }
 

@@ -103,10 +103,10 @@ def test_information_is_the_fisher_information_of_the_label(name):
 
 
 @any_rule
-def test_information_at_rest_is_its_limit(name):
+def test_prior_information_is_the_limit(name):
     labels = labels_of(RULES[name])
     nothing = np.exp(labels.information(np.array([-60.0]), FINE).log_share[0]) / labels.rho
-    assert labels.at_rest == pytest.approx(nothing, rel=1e-12, abs=1e-12)
+    assert labels.prior_information == pytest.approx(nothing, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("teacher", [*RULES.values(), T.Linear(noise=0.2, rho=0.7), T.Linear()])
@@ -257,7 +257,7 @@ def test_knowing_more_never_hurts(seed):
 # --- features ----------------------------------------------------------------------------------
 
 
-def exact_contrast(s, weights_d, zeros, snr, u):
+def exact_log_odds_gap(s, weights_d, zeros, snr, u):
     """w and its derivative to 60 digits, from eigenvalues."""
     with mp.workdps(60):
         u = mp.mpf(u)
@@ -276,7 +276,7 @@ def exact_contrast(s, weights_d, zeros, snr, u):
 
 @pytest.mark.parametrize("kappas", [(0.8, 0.6), (1e-3, 1.0), (1.0, 1e-3), (1.0, 1e-9)])
 @pytest.mark.parametrize("gamma", [1e-20, 1e-3, 0.6, 1.0, 1e3])
-def test_contrast_keeps_its_digits_for_any_spectrum_and_precision(kappas, gamma):
+def test_log_odds_gap_keeps_its_digits_for_any_spectrum_and_precision(kappas, gamma):
     visible = min(gamma, 1.0)
     s, share = np.array([0.2, 0.9, 2.2]), np.array([0.3, 0.5, 0.2])
     s = s / (share @ s) / visible
@@ -284,18 +284,18 @@ def test_contrast_keeps_its_digits_for_any_spectrum_and_precision(kappas, gamma)
     projection = hm.projections.Spectrum((*s, 0.0), weights, d_over_p=gamma)
     s, weights = projection._positive
     zeros = max(0.0, 1 - 1 / gamma)
-    sight = random_features(projection, *kappas).sight(np.array([gamma]))
+    posterior = random_features(projection, *kappas).posterior(np.array([gamma]))
     for u in (1e-30, 1e-6, 0.03, 1.0, 20.0, 1e6, 1e15):
-        w, dw = sight.contrast(np.array([np.log(u)]))
-        expected = exact_contrast(s, weights / gamma, zeros, kappas[0] ** 2 / kappas[1] ** 2, u)
+        w, dw = posterior.log_odds_gap(np.array([np.log(u)]))
+        expected = exact_log_odds_gap(s, weights / gamma, zeros, kappas[0] ** 2 / kappas[1] ** 2, u)
         # the derivative is -1 plus a part that matters, or small by itself
         assert w[0] == pytest.approx(expected[0], rel=3e-13, abs=3e-13 * (u <= 1)), u
         assert dw[0] == pytest.approx(expected[1], rel=1e-11, abs=3e-13 * (u <= 1)), u
 
 
 @pytest.mark.parametrize("gamma", [1e-30, 0.3, 1.0, 5.0])
-def test_contrast_of_gaussian_features_follows_marchenko_and_pastur(gamma):
-    sight = random_features(hm.projections.Gaussian(), 0.8, 0.6).sight(np.array([gamma]))
+def test_log_odds_gap_of_gaussian_features_follows_marchenko_and_pastur(gamma):
+    posterior = random_features(hm.projections.Gaussian(), 0.8, 0.6).posterior(np.array([gamma]))
 
     def average(f):
         """Over the eigenvalues of F F^T/d, with the law's square roots substituted away."""
@@ -314,11 +314,11 @@ def test_contrast_of_gaussian_features_follows_marchenko_and_pastur(gamma):
     for u in (1e-8, 0.1, 3.0, 1e3):
         A = average(lambda s, u=u: G(s) ** 2 / (1 + u * G(s)))
         B = average(lambda s, u=u: 0.36 / (0.64 * s + 0.36) + G(s) / (1 + u * G(s)))
-        w, _ = sight.contrast(np.array([np.log(u)]))
+        w, _ = posterior.log_odds_gap(np.array([np.log(u)]))
         assert w[0] == pytest.approx(np.log(A / B), rel=1e-10, abs=1e-10)
         if u > 0.01:  # else it cancels
             entropy = average(lambda s, u=u: u * G(s) / (1 + u * G(s)) - np.log1p(u * G(s))) / 2
-            assert sight.free_entropy(np.array([np.log(u)]))[0] == pytest.approx(
+            assert posterior.free_entropy(np.array([np.log(u)]))[0] == pytest.approx(
                 entropy, rel=1e-9, abs=0.0
             )
 
@@ -329,9 +329,11 @@ def test_linear_features_are_the_limit_of_almost_linear_ones(kind, gamma):
     projection = getattr(hm.projections, kind)()
     log_u = np.log([0.1, 2.0, 50.0])
     gammas = np.full(3, gamma)
-    linear = random_features(projection, 1.0, 0.0).sight(gammas)
-    almost = random_features(projection, 1.0, 1e-9).sight(gammas)
-    np.testing.assert_allclose(linear.contrast(log_u)[0], almost.contrast(log_u)[0], atol=1e-6)
+    linear = random_features(projection, 1.0, 0.0).posterior(gammas)
+    almost = random_features(projection, 1.0, 1e-9).posterior(gammas)
+    np.testing.assert_allclose(
+        linear.log_odds_gap(log_u)[0], almost.log_odds_gap(log_u)[0], atol=1e-6
+    )
     np.testing.assert_allclose(linear.free_entropy(log_u), almost.free_entropy(log_u), atol=1e-6)
     np.testing.assert_allclose(linear.shown, min(1.0, 1 / gamma), rtol=1e-12)
     np.testing.assert_allclose(linear.hidden, max(0.0, 1 - 1 / gamma), rtol=1e-12)
@@ -343,8 +345,8 @@ def test_linear_features_are_the_limit_of_almost_linear_ones(kind, gamma):
 def equations_of(teacher, n_over_d, gamma=1.0, activation="identity", projection="orthogonal"):
     model = hm.Model(activation=activation, projection=projection, teacher=teacher, loss="square")
     n_over_d = np.atleast_1d(np.asarray(n_over_d, dtype=float))
-    sight = model.features.sight(np.full_like(n_over_d, gamma))
-    return Equations(labels_of(teacher), sight, np.log(n_over_d))
+    posterior = model.features.posterior(np.full_like(n_over_d, gamma))
+    return Equations(labels_of(teacher), posterior, np.log(n_over_d))
 
 
 def slope_of_the_free_entropy(equations, log_u):
@@ -384,10 +386,10 @@ def test_slope_of_the_free_entropy_is_the_mismatch_of_the_two_sides():
     rho = equations.labels.rho
 
     def overlap(shift):
-        ell = log_u + shift + equations.sight.contrast(log_u + shift)[0]
+        ell = log_u + shift + equations.posterior.log_odds_gap(log_u + shift)[0]
         return equations.labels.moments(ell)[0][0]
 
-    ell = log_u + equations.sight.contrast(log_u)[0]
+    ell = log_u + equations.posterior.log_odds_gap(log_u)[0]
     information = fisher_information(RULES["noisy"], overlap(0.0))
     dq = (overlap(step) - overlap(-step)) / (2 * step)
     expected = 0.5 * dq * (2.0 * information - np.exp(log_u[0]) / rho)
@@ -530,8 +532,8 @@ def test_small_overlaps_keep_their_digits():
     n_over_d = np.array([1e-30, 1e-20, 1e-12])
     found = optimum(T.Sign(), n_over_d, 0.3, "sign", "gaussian")
     kappas = np.sqrt([2 / np.pi, 1 - 2 / np.pi])
-    G = random_features(hm.projections.Gaussian(), *kappas).sight(np.array([0.3]))
-    second = np.exp(G.contrast(np.array([-60.0]))[0][0])
+    G = random_features(hm.projections.Gaussian(), *kappas).posterior(np.array([0.3]))
+    second = np.exp(G.log_odds_gap(np.array([-60.0]))[0][0])
     np.testing.assert_allclose(found["overlap"], n_over_d * 2 / np.pi * second, rtol=1e-11)
 
 

@@ -17,7 +17,7 @@ from hiddenmanifold.losses import Hinge, Huber, Logistic, Square
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.teachers import Mixture, Sign
 from hiddenmanifold.theory.labels_side.channel import Channel
-from hiddenmanifold.theory.separability.direction import least
+from hiddenmanifold.theory.separability.direction import separating_direction
 
 
 def classes(teacher, loss="logistic", *, features=None, intercept=True):
@@ -264,7 +264,7 @@ def test_separability_of_normal_classes(prior, chi):
         return s**2 * np.array([prior, 1 - prior]) @ ((1 + a**2) * ndtr(a) + a * norm.pdf(a))
 
     options = {"method": "Nelder-Mead", "options": {"xatol": 1e-8, "fatol": 1e-14}}
-    found = least(teacher, np.array([chi]), free_intercept=True)
+    found = separating_direction(teacher, np.array([chi]), free_intercept=True)
     np.testing.assert_allclose(found.value, minimize(value, [0.1, -0.1], **options).fun, rtol=1e-9)
 
 

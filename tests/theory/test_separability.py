@@ -16,7 +16,7 @@ from given import random_features
 from hiddenmanifold import teachers
 from hiddenmanifold.features import projections
 from hiddenmanifold.theory.separability import direction
-from hiddenmanifold.theory.separability.direction import least, rectified
+from hiddenmanifold.theory.separability.direction import rectified, separating_direction
 
 
 def wavy(nu):
@@ -90,7 +90,7 @@ def slow_least(teacher, chi, free):
 @pytest.mark.parametrize("chi", [0.0, 1e-3, 0.3, 0.8, 0.97])
 def test_minimum_is_that_of_trapezoidal_sums(teacher, free, chi):
     value, t, t0 = slow_least(teacher, chi, free)
-    found = least(teacher, np.array([chi]), free)
+    found = separating_direction(teacher, np.array([chi]), free)
     assert found.status == hm.Status.CONVERGED
     # the slow minimiser is never below the minimum, and as flat around it as a parabola
     np.testing.assert_allclose(found.value, value, rtol=2e-13)
@@ -194,10 +194,10 @@ def test_elasticity_is_the_slope_of_the_minimum(teacher, free):
     odds, step = np.array([-3.0, -1.0, 0.5, 4.0]), 1e-4
 
     def log_value(odds):
-        return np.log(least(teacher, expit(-odds), free, expit(odds)).value)
+        return np.log(separating_direction(teacher, expit(-odds), free, expit(odds)).value)
 
     slope = (log_value(odds + step) - log_value(odds - step)) / (2 * step)
-    found = least(teacher, expit(-odds), free, expit(odds)).elasticity
+    found = separating_direction(teacher, expit(-odds), free, expit(odds)).elasticity
     np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-9)
     assert np.all(found > 0)
 
@@ -210,7 +210,7 @@ def test_elasticity_is_the_slope_of_the_minimum(teacher, free):
 )
 def test_the_more_is_seen_the_fewer_features_separate(teacher, free, ends):
     odds = np.sort(ends)
-    seen = least(teacher, expit(-odds), free, expit(odds))
+    seen = separating_direction(teacher, expit(-odds), free, expit(odds))
     assert np.all(seen.status == hm.Status.CONVERGED)
     assert seen.value[0] <= seen.value[1] * (1 + 1e-12)
     assert np.all(seen.value <= 0.5 + 1e-14)
@@ -233,7 +233,7 @@ def sharp_constant():
 def test_minimum_of_noiseless_labels_vanishes_with_what_is_hidden():
     constant, tau = sharp_constant()
     hidden = 10.0 ** np.array([-16, -24, -40, -59])
-    found = least(teachers.Sign(rho=2.0), np.ones(4), True, hidden)
+    found = separating_direction(teachers.Sign(rho=2.0), np.ones(4), True, hidden)
     np.testing.assert_allclose(found.value / np.sqrt(hidden), constant, rtol=1e-11)
     np.testing.assert_allclose(found.t * np.sqrt(hidden), -tau, rtol=1e-6)
     np.testing.assert_allclose(found.elasticity, 0.5, rtol=1e-9)
@@ -242,7 +242,7 @@ def test_minimum_of_noiseless_labels_vanishes_with_what_is_hidden():
 def test_minimum_at_a_far_threshold_follows_the_density_there():
     constant, _ = sharp_constant()
     hidden = np.array([1e-10, 1e-13])
-    found = least(teachers.Sign(threshold=1.2), np.ones(2) - hidden, True, hidden)
+    found = separating_direction(teachers.Sign(threshold=1.2), np.ones(2) - hidden, True, hidden)
     # the density changes over the width sqrt(hidden) of what is left in doubt
     expected = constant * np.exp(-0.5 * 1.2**2)
     np.testing.assert_allclose(found.value / np.sqrt(hidden), expected, rtol=1e-8)
@@ -251,7 +251,7 @@ def test_minimum_at_a_far_threshold_follows_the_density_there():
 
 @pytest.mark.parametrize(("threshold", "bias"), [(0.0, 0.0), (0.6, 0.6), (-7.0, -7.0)])
 def test_wholly_visible_noiseless_labels_are_separable_by_the_rule_itself(threshold, bias):
-    found = least(teachers.Sign(threshold=threshold), np.ones(1), True)
+    found = separating_direction(teachers.Sign(threshold=threshold), np.ones(1), True)
     assert (found.value[0], found.t[0], found.status[0]) == (0.0, -inf, hm.Status.CONVERGED)
     assert found.t0[0] == (0.0 if bias == 0 else -np.sign(bias) * inf)
     assert found.alignment[0] == pytest.approx(1.0, abs=1e-12)
@@ -260,16 +260,16 @@ def test_wholly_visible_noiseless_labels_are_separable_by_the_rule_itself(thresh
 
 def test_wholly_visible_labels_need_features_if_noise_or_a_missing_intercept_spoils_them():
     for teacher in (teachers.Sign(flip=0.01), teachers.Sign(threshold=0.6), teachers.Logistic()):
-        found = least(teacher, np.ones(1), False)
+        found = separating_direction(teacher, np.ones(1), False)
         assert found.value[0] > 0.03
         assert found.value[0] == pytest.approx(
-            least(teacher, np.array([1 - 1e-14]), False).value[0]
+            separating_direction(teacher, np.array([1 - 1e-14]), False).value[0]
         )
 
 
 @pytest.mark.parametrize("threshold", [3.0, 6.0, 12.0, 30.0])
 def test_rare_labels_keep_their_digits(threshold):
-    found = least(teachers.Sign(threshold=threshold), np.zeros(1), True)
+    found = separating_direction(teachers.Sign(threshold=threshold), np.zeros(1), True)
     with mpmath.workdps(40):
         minus = mpmath.ncdf(-threshold)
 
@@ -290,20 +290,24 @@ def test_rare_labels_keep_their_digits(threshold):
 def test_few_steps_lead_to_the_minimum_however_little_is_hidden(teacher, monkeypatch):
     monkeypatch.setattr(direction, "MAX_ITERATIONS", 8)
     hidden = np.logspace(-60, 0, 31)
-    found = least(teacher, 1 - hidden, False, hidden)
+    found = separating_direction(teacher, 1 - hidden, False, hidden)
     assert np.all(found.status == hm.Status.CONVERGED)
 
 
 def test_symmetric_rules_ask_for_no_intercept():
     chi = np.array([0.2, 0.7])
-    free, fixed = (least(teachers.Logistic(slope=3.0), chi, f) for f in (True, False))
+    free, fixed = (
+        separating_direction(teachers.Logistic(slope=3.0), chi, f) for f in (True, False)
+    )
     np.testing.assert_array_equal(free.value, fixed.value)
     np.testing.assert_array_equal(free.t0, 0.0)
 
 
 def test_mirrored_rules_mirror_the_intercept():
     chi = np.array([0.2, 0.7])
-    up, down = (least(teachers.Sign(threshold=t, flip=0.1), chi, True) for t in (0.4, -0.4))
+    up, down = (
+        separating_direction(teachers.Sign(threshold=t, flip=0.1), chi, True) for t in (0.4, -0.4)
+    )
     np.testing.assert_allclose(up.value, down.value, rtol=1e-13)
     np.testing.assert_allclose(up.t0, -down.t0, rtol=1e-9)
     assert np.all(up.bias > 0)
@@ -312,7 +316,9 @@ def test_mirrored_rules_mirror_the_intercept():
 def test_labels_against_the_field_turn_the_direction():
     against = teachers.Custom(lambda nu: 1 - wavy(nu), rho=1.3)
     chi = np.array([0.5])
-    along, turned = (least(teacher, chi, True) for teacher in (TEACHERS["wavy"], against))
+    along, turned = (
+        separating_direction(teacher, chi, True) for teacher in (TEACHERS["wavy"], against)
+    )
     np.testing.assert_allclose(turned.value, along.value, rtol=1e-11)
     np.testing.assert_allclose(turned.alignment, -along.alignment, rtol=1e-7)
     np.testing.assert_allclose(turned.bias, -along.bias, rtol=1e-7)
@@ -321,11 +327,11 @@ def test_labels_against_the_field_turn_the_direction():
 
 def test_points_of_a_batch_do_not_touch_one_another():
     chi = np.linspace(0, 1, 2 * direction.BLOCK + 3)
-    together = least(TEACHERS["threshold"], chi, True)
+    together = separating_direction(TEACHERS["threshold"], chi, True)
     for i in (0, 17, direction.BLOCK, len(chi) - 1):
-        alone = least(TEACHERS["threshold"], chi[[i]], True)
+        alone = separating_direction(TEACHERS["threshold"], chi[[i]], True)
         assert alone.value[0] == pytest.approx(together.value[i], rel=1e-14)
-    empty = least(TEACHERS["threshold"], np.empty(0), True)
+    empty = separating_direction(TEACHERS["threshold"], np.empty(0), True)
     assert empty.value.shape == empty.status.shape == (0,)
 
 
@@ -340,22 +346,22 @@ def test_a_change_of_label_too_narrow_for_the_panels_gives_no_wrong_number():
     statuses = []
     for noise in (1e-2, 1e-4, 1e-6, 1e-8):
         parameters = {"noise": noise, "flip": 0.3, "threshold": -0.7}
-        found = least(Unannounced(**parameters), np.ones(1), False)
+        found = separating_direction(Unannounced(**parameters), np.ones(1), False)
         statuses.append(found.status[0])
         if statuses[-1] == hm.Status.CONVERGED:
-            expected = least(teachers.Sign(**parameters), np.ones(1), False).value
+            expected = separating_direction(teachers.Sign(**parameters), np.ones(1), False).value
             np.testing.assert_allclose(found.value, expected, rtol=1e-11)
     assert set(statuses) == {hm.Status.CONVERGED, hm.Status.QUADRATURE}
 
 
 def test_a_minimum_that_was_not_found_says_so(monkeypatch):
     chi = np.array([0.9, nan])
-    status = least(TEACHERS["threshold"], chi, True).status
+    status = separating_direction(TEACHERS["threshold"], chi, True).status
     assert status.tolist() == [hm.Status.CONVERGED, hm.Status.NON_FINITE]
     monkeypatch.setattr(direction, "MAX_ITERATIONS", 2)
-    lost = least(TEACHERS["threshold"], chi, True)
+    lost = separating_direction(TEACHERS["threshold"], chi, True)
     assert lost.status[0] == hm.Status.MAX_ITERATIONS
     assert np.isnan([lost.value, lost.t, lost.t0, lost.alignment, lost.bias]).all()
     monkeypatch.undo()
     monkeypatch.setattr(direction, "RULES", (*[(7, 0)] * 3, (8, 0)))
-    assert least(TEACHERS["threshold"], chi, True).status[0] == hm.Status.QUADRATURE
+    assert separating_direction(TEACHERS["threshold"], chi, True).status[0] == hm.Status.QUADRATURE

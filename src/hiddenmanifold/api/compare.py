@@ -127,7 +127,10 @@ def _rounding(model: Model, name: str, q_w: xr.DataArray) -> xr.DataArray:
 
     Zero where it is no sum over such shortfalls, or their loss has no least value.
     """
-    regression, rest = model.task is Task.REGRESSION, [s for s in model.loss.rest if np.isfinite(s)]
+    regression, rest = (
+        model.task is Task.REGRESSION,
+        [s for s in model.loss.minimisers if np.isfinite(s)],
+    )
     label = model.teacher.rho + getattr(model.teacher, "noise", 0.0) if regression else 1.0
     square = SHORTFALL**2 * (label + model.features.variance * q_w)
     if regression and name in ("generalisation_error", "clean_error"):

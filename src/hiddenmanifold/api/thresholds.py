@@ -81,11 +81,7 @@ def separability_threshold(model: Model, **options: Unpack[Theory]) -> xr.Datase
             f"teacher {model.teacher} gives real labels: only labels ±1 can be separable"
         )
     name, ratio = grid.ratio
-    found, good = thresholds(Line.of(model), name, ratio, grid.workers)
-    columns = {
-        "p_over_n" if RATIOS[name][1] else "n_over_d": np.where(good, found, np.nan),
-        "status": np.where(good, Status.CONVERGED, Status.SEARCH).astype(np.int8),
-    }
+    columns = thresholds(Line.of(model), name, ratio, grid.workers)
     return grid.answer(Kind.THRESHOLD, columns, SEPARABILITY)
 
 

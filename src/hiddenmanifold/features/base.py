@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns
-from hiddenmanifold.features.posterior import LatentSight, Sight
+from hiddenmanifold.features.posterior import LatentPosterior, Posterior
 from hiddenmanifold.features.spectral_sums import FAINT, Sums
 
 ROUNDING = 1e-14
@@ -165,7 +165,7 @@ class Features:
         raise NotImplementedError
 
     @property
-    def focus(self) -> float:
+    def visibility_bound(self) -> float:
         """What p features show of the field is at most this times p/d: 1 for even directions."""
         return 1.0
 
@@ -218,7 +218,7 @@ class Features:
             rank = np.where(np.abs(rank - whole) < ROUNDING * rank, whole, rank)
         return Visible(np.minimum(shown, 1.0), np.minimum(hidden, 1.0), rank)
 
-    def sight(self, gamma: Array) -> Sight:
+    def posterior(self, gamma: Array) -> Posterior:
         """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
         visible = self.visible(gamma)
-        return LatentSight(gamma, visible.fraction, visible.hidden, self)
+        return LatentPosterior(gamma, visible.fraction, visible.hidden, self)

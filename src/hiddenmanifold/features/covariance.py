@@ -13,7 +13,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_number, check_scale, finite_vector
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features, Inputs
-from hiddenmanifold.features.posterior import DiscreteSight
+from hiddenmanifold.features.posterior import DiscretePosterior
 from hiddenmanifold.features.spectral_sums import Sums, discrete, sum_rounding
 
 ANY = 1e20
@@ -159,7 +159,7 @@ class Covariance(Features):
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
         return discrete(k / boost, *self._atoms)
 
-    def sight(self, gamma: Array) -> DiscreteSight:
+    def posterior(self, gamma: Array) -> DiscretePosterior:
         if not self.drawn_teacher:
             raise IncompatibleIngredientsError(
                 "the Bayes-optimal error needs the law of the teacher, and these features state "
@@ -170,7 +170,7 @@ class Covariance(Features):
         visible = self.visible(gamma)
         # in units in which the best visible direction has G = 1
         directions = np.full_like(gamma, 1.0 / (len(self.eigenvalues) * tau.max()))
-        return DiscreteSight(directions, visible.fraction, visible.hidden, tau / tau.max())
+        return DiscretePosterior(directions, visible.fraction, visible.hidden, tau / tau.max())
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(p)

@@ -226,7 +226,7 @@ class RandomFeatures(Layered):
         """
         _, kappa_1, kappa_star = self.activation.kappas
         sums = self.sums(at.k, at.gamma)
-        V_w = sums.rest / (at.k * at.alpha * at.e1)
+        V_w = sums.unlearned / (at.k * at.alpha * at.e1)
         if self.blind:  # w knows nothing of F, whose columns have squared norm d
             return {"q_s": at.noise * sums.D11 / at.k, "m_s": 0.0 * V_w, "V_s": V_w, "V_w": V_w}
         k1, ks = kappa_1**2, kappa_star**2

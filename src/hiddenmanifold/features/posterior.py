@@ -31,7 +31,7 @@ CANCELLING = 0.01
 
 
 @dataclass(frozen=True)
-class Sight:
+class Posterior:
     """What can be learned of the teacher, at a batch of points."""
 
     directions: Array
@@ -45,7 +45,7 @@ class Sight:
         columns = {name: getattr(self, name)[index] for name in ("directions", "shown", "hidden")}
         return replace(self, **columns)
 
-    def contrast(self, log_u: Array) -> tuple[Array, Array]:
+    def log_odds_gap(self, log_u: Array) -> tuple[Array, Array]:
         r""":math:`w = \log(q/V_0) - \log u \le 0` and its derivative by log u."""
         raise NotImplementedError
 
@@ -55,8 +55,8 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class LatentSight(Sight):
-    """The sight of a teacher drawn from N(0, rho I) in the latent space, at a batch of d/p."""
+class LatentPosterior(Posterior):
+    """The posterior of a teacher drawn from N(0, rho I) in the latent space, at a batch of d/p."""
 
     features: Features
 
@@ -65,7 +65,7 @@ class LatentSight(Sight):
         return self.features.sums(np.full_like(boost, FAINT), self.directions, boost)
 
     @np.errstate(all="ignore")  # beyond 1e150 sums overflow; what is not finite is found
-    def contrast(self, log_u: Array) -> tuple[Array, Array]:
+    def log_odds_gap(self, log_u: Array) -> tuple[Array, Array]:
         # w = log(A/B), A = q/ρu, B = V0/ρ: where all is visible these are almost equal, and their
         # difference is the average of (1 - G)(1 + G/(1 + uG))
         if self.features.noiseless:  # G is 1 or 0
@@ -111,8 +111,8 @@ class LatentSight(Sight):
 
 
 @dataclass(frozen=True)
-class DiscreteSight(Sight):
-    """The sight of a teacher with independent coefficients of variances G along some directions."""
+class DiscretePosterior(Posterior):
+    """That of a teacher with independent coefficients of variances G along some directions."""
 
     G: Array
 
@@ -122,7 +122,7 @@ class DiscreteSight(Sight):
         return mean
 
     @np.errstate(all="ignore")
-    def contrast(self, log_u: Array) -> tuple[Array, Array]:
+    def log_odds_gap(self, log_u: Array) -> tuple[Array, Array]:
         u = np.exp(log_u)[:, None]
         known = self.G / (1.0 + u * self.G)
         A, B = self._mean(self.G * known), self.hidden + self._mean(known)

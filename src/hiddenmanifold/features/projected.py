@@ -9,7 +9,7 @@ from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentE
 from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.layers import Layer, Layered
-from hiddenmanifold.features.posterior import Sight
+from hiddenmanifold.features.posterior import Posterior
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class Projected(Layered):
         return self.inputs.fixed_dimension
 
     @property
-    def focus(self) -> float:
+    def visibility_bound(self) -> float:
         return float(self.fixed_dimension)  # no direction is seen by more than p features
 
     @property
     def blind(self) -> bool:
         return super().blind or self.inputs.blind
 
-    def sight(self, gamma: Array) -> Sight:
+    def posterior(self, gamma: Array) -> Posterior:
         raise IncompatibleIngredientsError(
             "the Bayes-optimal error is known for features of white data, and for a Covariance "
             "itself; not for random features of one"

@@ -177,17 +177,17 @@ class Orthogonal(Discrete):
         def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
             size = np.minimum(p, d)[some]
             left = _left(inner, size)
-            stretch = np.log(np.fmax(left, 0.0) / size) - np.log(inner.rest / d[some])
-            return stretch, 1.0 + inner.D11 * (1.0 / left - 1.0 / inner.rest)
+            stretch = np.log(np.fmax(left, 0.0) / size) - np.log(inner.unlearned / d[some])
+            return stretch, 1.0 + inner.D11 * (1.0 / left - 1.0 / inner.unlearned)
 
         # as many features as there are below show all of it: only fewer stretch the argument
         fewer = p < d
         u = _argument(kernel, stretching, k, np.where(fewer, p, np.inf))
         inner = kernel(u, np.arange(len(k)))
-        rest = np.where(fewer, (k / u) * inner.rest * p / d, 1.0)
-        b = np.where(fewer, inner.D11 / inner.rest, 0.0)
-        g = np.where(fewer, inner.D11 * (d - p) / (rest * inner.rest), 0.0)
-        D02 = np.where(fewer, rest * inner.D02 / inner.rest / (1.0 + g), p - d + inner.D02)
+        rest = np.where(fewer, (k / u) * inner.unlearned * p / d, 1.0)
+        b = np.where(fewer, inner.D11 / inner.unlearned, 0.0)
+        g = np.where(fewer, inner.D11 * (d - p) / (rest * inner.unlearned), 0.0)
+        D02 = np.where(fewer, rest * inner.D02 / inner.unlearned / (1.0 + g), p - d + inner.D02)
         return projected(inner, D02, g, b)
 
 

@@ -43,7 +43,7 @@ class Sums:
 
     ``dW`` is dW/dlog k. If the variance of latent data is multiplied by β, ``B`` and ``A`` are the
     derivatives of D1 and T1 by log β, and ``S`` is T1 - A with its own digits. ``left`` is what
-    directions of positive eigenvalue contribute to `rest`.
+    directions of positive eigenvalue contribute to `unlearned`.
     """
 
     D20: Array
@@ -84,7 +84,7 @@ class Sums:
         return self.D20 + self.D11
 
     @property
-    def rest(self) -> Array:
+    def unlearned(self) -> Array:
         """Sum of 1 - r: the directions that are left."""
         return self.D02 + self.D11
 

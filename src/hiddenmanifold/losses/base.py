@@ -97,7 +97,7 @@ class Loss:
         return self.derivative(np.array([np.nextafter(self.anchor, np.inf)]))
 
     @cached_property
-    def rest(self) -> tuple[float, float]:
+    def minimisers(self) -> tuple[float, float]:
         """Interval of shortfalls at which the loss is least, of length zero if there is but one.
 
         Both ends are the same infinity if the least value is only approached there.
@@ -197,9 +197,9 @@ class Loss:
 @lru_cache(maxsize=8)
 def compiled(loss: Loss) -> CompiledLoss:
     """A loss as compiled code knows it: its knots, and polynomials on cells."""
-    rest = next((end for end in loss.rest[::-1] if np.isfinite(end)), 0.0)
+    minimiser = next((end for end in loss.minimisers[::-1] if np.isfinite(end)), 0.0)
     functions = loss.derivative, loss.second_derivative, loss.value
-    found = cells(functions, loss.kinks, loss.scale, rest)
+    found = cells(functions, loss.kinks, loss.scale, minimiser)
     knots = np.array([*loss.knots, np.isin(loss.knots[0], loss.kinks)])
     return CompiledLoss(
         knots, found.table, found.first[:, 0], found.low, found.per_bin, loss.scale or 0.0

@@ -71,7 +71,9 @@ class _Division:
         return np.where(np.isfinite(a), inside, o - far)
 
 
-def cells(functions: Functions, kinks: Sequence[float], scale: float | None, rest: float) -> Cells:
+def cells(
+    functions: Functions, kinks: Sequence[float], scale: float | None, minimiser: float
+) -> Cells:
     """Cells that the kinks divide, and polynomials that have passed their test.
 
     Parameters
@@ -82,10 +84,10 @@ def cells(functions: Functions, kinks: Sequence[float], scale: float | None, res
         Where the first or second derivative jumps.
     scale : float or None
         Length over which they bend; None promises parabolas between kinks.
-    rest : float
+    minimiser : float
         Where the first derivative vanishes, and must have its relative precision.
     """
-    tried = (_cells(functions, kinks, scale, rest, per_scale) for per_scale in PER_SCALE)
+    tried = (_cells(functions, kinks, scale, minimiser, per_scale) for per_scale in PER_SCALE)
     widest = next(tried)
     if scale is None or widest.resolved:
         return widest
@@ -93,7 +95,11 @@ def cells(functions: Functions, kinks: Sequence[float], scale: float | None, res
 
 
 def _cells(
-    functions: Functions, kinks: Sequence[float], scale: float | None, rest: float, per_scale: int
+    functions: Functions,
+    kinks: Sequence[float],
+    scale: float | None,
+    minimiser: float,
+    per_scale: int,
 ) -> Cells:
     """The same with so many cells to the scale."""
     corners = np.array(sorted(kinks))
@@ -105,8 +111,8 @@ def _cells(
     grid = bins[np.abs(bins[:, None] - np.append(corners, np.inf)).min(1) > 1e-3 * (scale or 1.0)]
     edges = np.unique(np.concatenate([[-np.inf], grid, corners, [np.inf]]))
     with np.errstate(all="ignore"):  # what is not finite passes no test
-        division = _divided(edges, corners, rest, scale is not None)
-        table = _polynomials(functions, division, rest)
+        division = _divided(edges, corners, minimiser, scale is not None)
+        table = _polynomials(functions, division, minimiser)
         table[~_passed(functions, division, table, per_scale)] = np.nan
     header = np.stack([division.right, division.origin, 1.0 / division.unit], axis=1)
     pairs = table.reshape(len(table), 3, -1, 2)
@@ -116,23 +122,23 @@ def _cells(
     return Cells(np.hstack([header, slopes, values]), first[:, None].astype(float), low, per_bin)
 
 
-def _divided(edges: Array, kinks: Array, rest: float, bent: bool) -> _Division:
+def _divided(edges: Array, kinks: Array, minimiser: float, bent: bool) -> _Division:
     """The cells between edges.
 
     The origin of a cell is its middle; that of one beside a kink, or of an unbounded one, is the
-    end nearest to rest; that of the cell around rest is rest.
+    end nearest to minimiser; that of the cell around minimiser is minimiser.
     """
     left, right = edges[:-1], edges[1:]
     bounded = np.isfinite(left) & np.isfinite(right)
     aside = bounded & ~np.isin(left, kinks) & ~np.isin(right, kinks)
-    end = np.where(rest < right, np.nextafter(left, np.inf), np.nextafter(right, -np.inf))
+    end = np.where(minimiser < right, np.nextafter(left, np.inf), np.nextafter(right, -np.inf))
     origin = np.where(aside, 0.5 * (left + right), end)
-    origin = np.where((left < rest) & (rest < right), rest, origin)
+    origin = np.where((left < minimiser) & (minimiser < right), minimiser, origin)
     curved = bounded & bent
     return _Division(left, right, origin, np.where(curved, 0.5 * (right - left), 1.0), curved)
 
 
-def _polynomials(functions: Functions, division: _Division, rest: float) -> Array:
+def _polynomials(functions: Functions, division: _Division, minimiser: float) -> Array:
     """Coefficients (cells, functions, powers), whether they will do or not."""
     d, curved = division, division.curved
     table = np.zeros((len(d.left), 3, POWERS if curved.any() else 4))
@@ -141,8 +147,8 @@ def _polynomials(functions: Functions, division: _Division, rest: float) -> Arra
     if curved.any():
         table[curved] = _fitted(functions, d.left[curved], d.right[curved], d.origin[curved])
     table[:, :, 0] = np.stack([slope, bend, value], axis=1)
-    at_rest = (d.left < rest) & (rest < d.right)
-    table[at_rest, 2, 1] = (slope * d.unit)[at_rest]
+    around = (d.left < minimiser) & (minimiser < d.right)
+    table[around, 2, 1] = (slope * d.unit)[around]
     table[(np.abs(table) < SMALLEST) & ~curved[:, None, None]] = 0.0
     return table
 

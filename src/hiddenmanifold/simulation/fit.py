@@ -87,12 +87,12 @@ def has_minimum(loss: Loss, task: Task, y: Array, *, intercept: bool) -> bool:
     falls.
     """
     alone = intercept and task is Task.CLASSIFICATION and np.ptp(y) == 0
-    return not alone or bool(np.isfinite(loss.rest).any())
+    return not alone or bool(np.isfinite(loss.minimisers).any())
 
 
 def _intercept_alone(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     """Labels that are all equal: without weights, the intercept puts every loss at its least."""
-    low, high = loss.rest
+    low, high = loss.minimisers
     s = high if np.isfinite(high) else low
     b = float((data.t[0] - s) * data.v[0])
     objective = float(loss.value(np.full(len(data.t), s)).sum())

@@ -168,11 +168,11 @@ class BinaryTeacher(Teacher):
         if (probits := self.probits(y)) is not None:
             yield slice(None), probits
 
-    def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array | None:
+    def below(self, y: int, cut: Array, slope: Array, V0: Array) -> Array | None:
         r"""Probability of the label and a standardised prediction below the cut along it.
 
-        This is :math:`E_\xi[1(\xi < \text{cut}) Z_y(k\xi)]`; None if its landmarks suffice to
-        integrate the label law.
+        This is :math:`E_\xi[1(\xi < \text{cut}) Z_y(x)]` with x = slope ξ;
+        None if its landmarks suffice to integrate the label law.
         """
         return None
 
@@ -191,9 +191,9 @@ class BinaryTeacher(Teacher):
         (plus, slope, _), (minus, *_) = (self.label_law(y, x, V0) for y in (1, -1))
         return float(plus[0]), float(minus[0]), float(slope[0])
 
-    def error_without_bias(self, k: Array, V0: Array) -> Array | None:
+    def error_without_bias(self, slope: Array, V0: Array) -> Array | None:
         """Test error of an unbiased predictor in closed form, or None if there is none.
 
-        `k` is the covariance of the teacher's field with the standardised prediction.
+        `slope` is the covariance of the teacher's field with the standardised prediction.
         """
         return None

@@ -179,15 +179,15 @@ class Custom(BinaryTeacher):
         Z, Z1, Z2 = (panels.sum(term) for term in (p, p * z, p * (z * z - 1.0)))
         return np.array([Z, Z1 / deviation[:, 0], Z2 / V0[:, 0]])
 
-    def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array:
+    def below(self, y: int, cut: Array, slope: Array, V0: Array) -> Array:
         # over the field, given which the prediction is normal too: no average is needed at a node
         unit, (low, high) = np.sqrt(self.rho), below_cut(cut)
         cut = high[:, 0]
         with np.errstate(all="ignore"):  # what is not finite cuts nothing
-            step, peak = unit * cut / k, k * cut / unit
+            step, peak = unit * cut / slope, slope * cut / unit
             marks = [
-                np.broadcast_to(y * self._cuts / unit, (len(k), len(self._cuts))),
-                step[:, None] + (np.sqrt(V0) / k)[:, None] * LADDER[2:-2],
+                np.broadcast_to(y * self._cuts / unit, (len(slope), len(self._cuts))),
+                step[:, None] + (np.sqrt(V0) / slope)[:, None] * LADDER[2:-2],
                 peak[:, None] + (np.sqrt(V0) / unit)[:, None] * LADDER[2:-2],
             ]
         edges = np.maximum(fanned(DOWNWARDS, np.concatenate(marks, axis=1)), low)
@@ -195,11 +195,13 @@ class Custom(BinaryTeacher):
         def share(some: Integers, halvings: int) -> tuple[Array, Array]:
             panels = Panels.between(edges[some], (SHARE_ORDER, halvings))
             at, p = some[panels.row, None], self.probability(y * unit * panels.nodes)
-            under = scipy.special.ndtr((unit * cut[at] - k[at] * panels.nodes) / np.sqrt(V0[at]))
+            under = scipy.special.ndtr(
+                (unit * cut[at] - slope[at] * panels.nodes) / np.sqrt(V0[at])
+            )
             total = panels.sum((p if y > 0 else 1.0 - p) * under)
             return total, SETTLED * total
 
-        return refine(share, k.shape, range(FINEST + 1 - self.skipped_levels))
+        return refine(share, slope.shape, range(FINEST + 1 - self.skipped_levels))
 
     @cached_property
     def label_marginals(self) -> tuple[float, float, float]:

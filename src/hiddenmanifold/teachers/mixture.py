@@ -79,8 +79,8 @@ class Mixture(BinaryTeacher):
     def evidence(self, x: Array, V0: Array) -> Array:
         return self.label_law(1, x, V0)[0] + self.label_law(-1, -x, V0)[0]
 
-    def below(self, y: int, cut: Array, k: Array, V0: Array) -> Array:
-        share, below = self.prior if y > 0 else 1.0 - self.prior, scipy.special.ndtr(cut - k)
+    def below(self, y: int, cut: Array, slope: Array, V0: Array) -> Array:
+        share, below = self.prior if y > 0 else 1.0 - self.prior, scipy.special.ndtr(cut - slope)
         return np.asarray(share * below)
 
     def landmarks(self, y: int, V0: Array) -> Array:

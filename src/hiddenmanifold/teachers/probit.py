@@ -69,11 +69,11 @@ class ProbitSum(BinaryTeacher):
         Z, Z1, Z2 = (reduce(np.add, terms) for terms in zip(*laws, strict=True))
         return Z + probits.constant[0], Z1, Z2
 
-    def error_without_bias(self, k: Array, V0: Array) -> Array | None:
+    def error_without_bias(self, slope: Array, V0: Array) -> Array | None:
         if not self.symmetric:
             return None
         offset, weights, _, variances = self._terms
-        angles = np.arctan2(np.sqrt(V0[:, None] + variances), k[:, None])
+        angles = np.arctan2(np.sqrt(V0[:, None] + variances), slope[:, None])
         return offset + angles @ weights / np.pi
 
     def landmarks(self, y: int, V0: Array) -> Array:

@@ -26,7 +26,7 @@ from hiddenmanifold.losses import Hinge, Loss, Square
 from hiddenmanifold.model import Model
 from hiddenmanifold.teachers import binary, real
 from hiddenmanifold.theory.points import HUGE, Limit, Points
-from hiddenmanifold.theory.separability.direction import least
+from hiddenmanifold.theory.separability.direction import separating_direction
 
 TINY = 1e-60
 """Regularisation that stands for the limit 0⁺."""
@@ -133,8 +133,8 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
-    # at rest the loss is least; where it only approaches that, far out, as far as can be told
-    rest = model.loss.rest[1] if scale < np.inf else -700.0 * (model.loss.scale or 1.0)
+    # where the loss is least; if it only approaches that far out, as far as can be told
+    minimiser = model.loss.minimisers[1] if scale < np.inf else -700.0 * (model.loss.scale or 1.0)
     distance = _distance(model, points[zero], fitted)
     choices = (
         (distance > ON_THE_LINE, fitted),
@@ -147,7 +147,7 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
             index, some = zero[chosen], points[zero[chosen]]
             if loss := STAND_INS.get(phase):
                 some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
-                least_loss = float(model.loss.value(np.array([rest]))[0])
+                least_loss = float(model.loss.value(np.array([minimiser]))[0])
                 yield Part(index, stand_in, some, model.loss, phase, scale, least_loss)
             else:
                 yield Part(index, model, some.standing_in(TINY), model.loss, phase)
@@ -156,7 +156,7 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
 def fitted_phase(model: Model) -> tuple[Phase, float]:
     """The phase of a model with enough features for its samples, and the margin all then have."""
     loss = model.loss
-    low, high = loss.rest
+    low, high = loss.minimisers
     if high == -np.inf:
         return (Phase.DIVERGING if _exponential(loss) else Phase.UNKNOWN), np.inf
     margin = loss.anchor - high
@@ -191,7 +191,9 @@ def _distance(model: Model, points: Points, fitted: Phase) -> Array:
         if fitted is Phase.GENERIC or regression:
             return np.full_like(available, -np.inf)
         seen, hidden = visible.fraction, visible.hidden
-        needed = least(binary(model.teacher), seen, model.free_intercept, hidden).value
+        needed = separating_direction(
+            binary(model.teacher), seen, model.free_intercept, hidden
+        ).value
         return available - np.log(needed)
 
 

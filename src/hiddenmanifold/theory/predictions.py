@@ -158,7 +158,7 @@ def _quantities(solved: Solved, request: Request) -> Columns:
         }
     integrals = (found["generalisation_error"], *observed.values())
     unsettled = np.isnan(np.column_stack(integrals)).any(1) & (solved.status == Status.CONVERGED)
-    low, high = channel.loss.rest
+    low, high = channel.loss.minimisers
     if channel.overlap_unknowns == 2 and low == high != 0 and np.isfinite(low):
         # residuals gather around a value that is not zero, and rounding of it is magnified by V
         unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * solved.x[:, 1])

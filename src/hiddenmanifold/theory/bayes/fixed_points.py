@@ -26,7 +26,7 @@ from scipy import special
 
 from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
 from hiddenmanifold.errors import Status
-from hiddenmanifold.features.posterior import Sight
+from hiddenmanifold.features.posterior import Posterior
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.parallel.workers import Workers
@@ -73,17 +73,17 @@ class Equations:
     """The fixed-point equation of a batch of points."""
 
     labels: Labels
-    sight: Sight
+    posterior: Posterior
     log_ratio: Array
     tolerances: Tolerances = STANDARD
 
     def __getitem__(self, index: Integers) -> Equations:
-        return replace(self, sight=self.sight[index], log_ratio=self.log_ratio[index])
+        return replace(self, posterior=self.posterior[index], log_ratio=self.log_ratio[index])
 
     def turn(self, ell: Array, share: Array, slope: Array) -> Turn:
         """One turn around the equations, given log η and its slope at ℓ."""
         log_u = self.log_ratio + np.logaddexp(0.0, ell) + share
-        w, dw = self.sight.contrast(log_u)
+        w, dw = self.posterior.log_odds_gap(log_u)
         terms = np.array([self.log_ratio, np.logaddexp(0.0, -ell), share, w])
         derivative = slope - special.expit(-ell) + dw * (special.expit(ell) + slope)
         return Turn(terms.sum(0), derivative, log_u, ROUNDING * np.abs(terms).sum(0))
@@ -91,16 +91,18 @@ class Equations:
     @np.errstate(divide="ignore")
     def first(self) -> Array:
         """Where one turn leads from q = 0: no fixed point is lower."""
-        log_u = self.log_ratio + np.log(self.labels.rho * self.labels.at_rest)
+        log_u = self.log_ratio + np.log(self.labels.rho * self.labels.prior_information)
         known = log_u > SMALLEST
         start: Array = np.full_like(log_u, -np.inf)
-        start[known] = log_u[known] + self.sight[np.flatnonzero(known)].contrast(log_u[known])[0]
+        start[known] = (
+            log_u[known] + self.posterior[np.flatnonzero(known)].log_odds_gap(log_u[known])[0]
+        )
         return start
 
     @np.errstate(all="ignore")
     def last(self) -> float:
         """A bound that no fixed point of the batch exceeds: a turn from above stays above."""
-        bound = np.log(self.sight.shown / self.sight.hidden)
+        bound = np.log(self.posterior.shown / self.posterior.hidden)
         highest = float(np.fmin(bound, self.labels.highest(self.log_ratio)).max())
         highest = min(highest, HIGHEST)
         for _ in range(TIGHTENING):
@@ -112,8 +114,8 @@ class Equations:
 
     def free_entropy(self, log_u: Array) -> Array:
         r"""The free entropy per latent dimension along q(u); fixed points are stationary."""
-        negentropy = self.labels.negentropy(log_u + self.sight.contrast(log_u)[0])
-        total: Array = self.sight.free_entropy(log_u) + np.exp(self.log_ratio) * negentropy
+        negentropy = self.labels.negentropy(log_u + self.posterior.log_odds_gap(log_u)[0])
+        total: Array = self.posterior.free_entropy(log_u) + np.exp(self.log_ratio) * negentropy
         return total
 
 
@@ -169,7 +171,7 @@ def bayes_optimal(
             nothing = Fixed.from_start(np.arange(points), np.full(points, -np.inf))
             return _columns(labels, nothing)
         parts = np.array_split(np.arange(points), -(-points // BATCH))
-        seen = [(features.sight(gamma[part]), alpha[part]) for part in parts]
+        seen = [(features.posterior(gamma[part]), alpha[part]) for part in parts]
         batches = [Equations(labels, s, np.log(a / s.directions), tolerances) for s, a in seen]
         table = tabulated(batches)
     found = (workers or Workers()).run([Batch(batch, table) for batch in batches])

@@ -80,7 +80,7 @@ class Labels:
         return self.rho * special.expit(ell), self.rho * special.expit(-ell)
 
     @property
-    def at_rest(self) -> float:
+    def prior_information(self) -> float:
         """The Fisher information E of a label when nothing is known, at q = 0."""
         raise NotImplementedError
 
@@ -153,7 +153,7 @@ class LinearLabels(Labels):
     alone = True
 
     @property
-    def at_rest(self) -> float:
+    def prior_information(self) -> float:
         return 1.0 / (self.teacher.noise + self.rho)
 
     def highest(self, log_ratio: Array) -> Array:
@@ -182,7 +182,7 @@ class ClassLabels(Labels):
 
     teacher: BinaryTeacher
     alone = True
-    at_rest = 1.0
+    prior_information = 1.0
 
     def highest(self, log_ratio: Array) -> Array:
         bound: Array = log_ratio + np.log(self.rho)
@@ -211,7 +211,7 @@ class BinaryLabels(Labels):
     alone = False
 
     @property
-    def at_rest(self) -> float:
+    def prior_information(self) -> float:
         plus, minus, slope = self.teacher.label_marginals
         return sum(slope**2 / Z for Z in (plus, minus) if Z > 0)
 
@@ -245,12 +245,12 @@ class BinaryLabels(Labels):
     def _information(self, ell: Array, level: int) -> Array:
         r"""E, :math:`dE/dq = \sum_y E_\omega Z_y (\partial^2_\omega \log Z_y)^2`, and the error."""
         q, V0 = self.moments(ell)
-        k = np.sqrt(q)
+        slope = np.sqrt(q)
         # one label stands for both if nothing tells them apart
         both = not self.teacher.symmetric
         total = np.zeros((3, len(ell)))
         for y in (1, -1) if both else (1,):
-            panels, (Z, Z1, Z2) = self._law(y, k, V0, level)
+            panels, (Z, Z1, Z2) = self._law(y, slope, V0, level)
             _raise_lost(Z, Z1, Z2, V0[panels.row])
             inverse = np.divide(1.0, Z, out=np.zeros_like(Z), where=Z > IMPOSSIBLE)
             score = Z1 * inverse
@@ -261,9 +261,9 @@ class BinaryLabels(Labels):
 
     def negentropy(self, ell: Array) -> Array:
         q, V0 = self.moments(ell)
-        k, total = np.sqrt(q), np.zeros(len(ell))
+        slope, total = np.sqrt(q), np.zeros(len(ell))
         for y in (1, -1):
-            panels, (Z, _, _) = self._law(y, k, V0, ENTROPY_LEVEL)
+            panels, (Z, _, _) = self._law(y, slope, V0, ENTROPY_LEVEL)
             Z = np.maximum(Z, 0.0)
             total += panels.sum(special.xlogy(Z, Z))
         return total
@@ -275,9 +275,9 @@ class BinaryLabels(Labels):
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         q, V0 = self.moments(ell)
-        k, clean = np.sqrt(q), self.teacher.clean
-        noisy = least_error(self.teacher, k, V0)
-        return noisy, noisy if clean == self.teacher else least_error(clean, k, V0)
+        slope, clean = np.sqrt(q), self.teacher.clean
+        noisy = least_error(self.teacher, slope, V0)
+        return noisy, noisy if clean == self.teacher else least_error(clean, slope, V0)
 
 
 @np.errstate(divide="ignore")  # a derivative may vanish

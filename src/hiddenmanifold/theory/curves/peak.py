@@ -18,7 +18,7 @@ from hiddenmanifold.teachers import binary
 from hiddenmanifold.theory.curves.error_curve import ErrorCurve
 from hiddenmanifold.theory.limits import Phase, fitted_phase
 from hiddenmanifold.theory.scores.errors_of_labels import test_error
-from hiddenmanifold.theory.separability.direction import least
+from hiddenmanifold.theory.separability.direction import separating_direction
 from hiddenmanifold.theory.separability.line import Line, thresholds
 from hiddenmanifold.theory.solver.settings import STANDARD
 
@@ -89,7 +89,9 @@ def at_threshold(curve: ErrorCurve, place: Array) -> tuple[Array, Booleans]:
         teacher = binary(curve.model.teacher)
         gamma = curve.points(points, place[points]).gamma
         visible = curve.model.features.visible(gamma)
-        found = least(teacher, visible.fraction, curve.model.free_intercept, visible.hidden)
+        found = separating_direction(
+            teacher, visible.fraction, curve.model.free_intercept, visible.hidden
+        )
         k = np.sqrt(teacher.rho) * found.alignment
         height[points] = test_error(
             teacher, k, teacher.rho * (1.0 - found.alignment**2), found.bias
@@ -127,7 +129,7 @@ def threshold(curve: ErrorCurve) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         if _separating(curve):
             name = "d_over_p" if curve.along == "n" else "n_over_d"
-            p_over_n = thresholds(Line.of(curve.model), name, held, curve.workers)[0]
+            p_over_n = thresholds(Line.of(curve.model), name, held, curve.workers)["p_over_n"]
         elif curve.along == "n":
             p_over_n = 1.0 / features.visible(held).rank
         else:  # noiseless features are no more independent than d

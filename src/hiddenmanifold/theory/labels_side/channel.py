@@ -173,11 +173,12 @@ class Channel:
 
     def test_errors(self, x: Array) -> Columns:
         """Test errors against noisy and clean labels, as functions of the unknowns alone."""
-        return self.labels.test_errors(self._guessing(self.predictions(x)))
+        return self.labels.test_errors(x, self._guessing(self.predictions(x)))
 
     def errors(self, x: Array, overlaps: Overlaps) -> Columns:
         """The same with all digits that the overlaps have, and errors on the training set."""
-        return self.labels.errors(self._guessing(self.predictions(x)), self.loss, overlaps)
+        at = self._guessing(self.predictions(x))
+        return self.labels.errors(x, at, loss=self.loss, overlaps=overlaps)
 
     def scores(self, x: Array) -> Scores:
         """Law of predictions and labels, as a function of the unknowns alone."""

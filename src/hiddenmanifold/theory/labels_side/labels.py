@@ -106,11 +106,11 @@ class Labels:
         """Where to start the solve, given a first guess of V; without the intercept."""
         raise NotImplementedError
 
-    def test_errors(self, at: Predictions) -> Columns:
-        """Test errors against noisy and clean labels, as functions of the unknowns alone."""
+    def test_errors(self, x: Array, at: Predictions) -> Columns:
+        """Test errors against noisy and clean labels, at unknowns and the law that they imply."""
         raise NotImplementedError
 
-    def errors(self, at: Predictions, loss: Loss, overlaps: Overlaps) -> Columns:
+    def errors(self, x: Array, at: Predictions, loss: Loss, overlaps: Overlaps) -> Columns:
         """The same with all digits that the overlaps have, and errors on the training set."""
         raise NotImplementedError
 
@@ -196,7 +196,7 @@ class BinaryLabels(Labels):
     def start(self, V: Array) -> Array:
         return np.stack([np.log(V), np.zeros_like(V), np.full_like(V, 0.5)], axis=1)
 
-    def test_errors(self, at: Predictions) -> Columns:
+    def test_errors(self, x: Array, at: Predictions) -> Columns:
         bias, clean = at.intercept / at.deviation, self.teacher.clean
         error = test_error(self.teacher, at.slope, at.V0, bias)
         return {
@@ -206,9 +206,9 @@ class BinaryLabels(Labels):
             else test_error(clean, at.slope, at.V0, bias),
         }
 
-    def errors(self, at: Predictions, loss: Loss, overlaps: Overlaps) -> Columns:
+    def errors(self, x: Array, at: Predictions, loss: Loss, overlaps: Overlaps) -> Columns:
         training = training_error(self.teacher, loss, at)
-        return {**self.test_errors(at), "training_error": training}
+        return {**self.test_errors(x, at), "training_error": training}
 
 
 @dataclass(frozen=True)
@@ -303,11 +303,11 @@ class RealLabels(Labels):
         spread = np.full_like(V, np.log(self.teacher.rho + self.teacher.noise))
         return np.stack([np.log(V), spread], axis=1)
 
-    def test_errors(self, at: Predictions) -> Columns:
-        error = at.deviation**2 + at.intercept**2
+    def test_errors(self, x: Array, at: Predictions) -> Columns:
+        error = np.exp(x[:, 1]) + at.intercept**2
         return {"generalisation_error": error, "clean_error": error - self.teacher.noise}
 
-    def errors(self, at: Predictions, loss: Loss, overlaps: Overlaps) -> Columns:
+    def errors(self, x: Array, at: Predictions, loss: Loss, overlaps: Overlaps) -> Columns:
         # the overlaps know the excess below rounding of the noise
         clean = overlaps.excess + at.intercept**2
         return {"generalisation_error": clean + self.teacher.noise, "clean_error": clean}

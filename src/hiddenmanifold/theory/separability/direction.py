@@ -98,7 +98,7 @@ def rectified(a: Array) -> tuple[Array, Array, Array]:
     return G, G1, 2.0 * Phi
 
 
-def least(
+def separating_direction(
     teacher: BinaryTeacher, chi: Array, free_intercept: bool, hidden: Array | None = None
 ) -> Direction:
     r"""Minimise :math:`E(t_0 Y + tYX + Z)_+^2`, to a relative 1e-12 or an absolute 1e-15.
