@@ -31,8 +31,8 @@ LONG = 3.0
 """Seconds of work, on one core, that are worth starting processes for.
 
 Processes start in half a second. Measured on two cores, two of them then do theory 1.95 times as
-fast as one and two threads 1.8 times, but simulations only 1.15 times, which allocate large
-arrays. With 1.5 or 6 s one of the two kinds would lose half a second."""
+fast as one and two threads 1.8 times, but two threads do simulations only 1.15 times as fast. With
+1.5 or 6 s one of the two kinds of work would lose half a second."""
 SAMPLE = 2
 """Jobs per worker, run in threads, from whose time that of the others is estimated."""
 AHEAD = 3
