@@ -26,7 +26,7 @@ from hiddenmanifold.parallel.workers import LostWorkerError, Workers
 from hiddenmanifold.simulation.experiment import Trial
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.theory.bayes import fixed_points
-from hiddenmanifold.theory.bayes.label_information import Table, labels_of
+from hiddenmanifold.theory.bayes.label_information import Table, information_of
 from hiddenmanifold.theory.best_lambda import search
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
@@ -258,7 +258,9 @@ def test_a_function_that_cannot_be_sent_is_refused_with_the_remedy(processes, mo
 # ---------------------------------------------------------------- jobs are values
 
 EQUATIONS = fixed_points.Equations(
-    labels_of(MODEL.teacher), MODEL.features.posterior(np.array([0.5, 2.0])), np.log([1.0, 3.0])
+    information_of(MODEL.teacher),
+    MODEL.features.posterior(np.array([0.5, 2.0])),
+    np.log([1.0, 3.0]),
 )
 POINTS = Points.of(np.array([0.5, 2.0]), np.array([1.0, 0.3]), np.array([1e-2, 1.0]))
 PROBLEM = SaddlePoint(channel_of(MODEL), MODEL.features, POINTS)

@@ -17,10 +17,10 @@ from hiddenmanifold.theory.bayes.fixed_points import (
     tabulated,
 )
 from hiddenmanifold.theory.bayes.label_information import (
-    BinaryLabels,
-    LinearLabels,
+    BinaryInformation,
+    RealInformation,
     Table,
-    labels_of,
+    information_of,
 )
 from hiddenmanifold.theory.solver.settings import Tolerances
 
@@ -94,7 +94,7 @@ def fisher_information(teacher, q):
 
 @any_rule
 def test_information_is_the_fisher_information_of_the_label(name):
-    labels = labels_of(RULES[name])
+    labels = information_of(RULES[name])
     known = labels.information(ELLS, FINE)
     q, V0 = labels.moments(ELLS)
     expected = [fisher_information(labels.teacher, value) for value in q]
@@ -104,14 +104,14 @@ def test_information_is_the_fisher_information_of_the_label(name):
 
 @any_rule
 def test_prior_information_is_the_limit(name):
-    labels = labels_of(RULES[name])
+    labels = information_of(RULES[name])
     nothing = np.exp(labels.information(np.array([-60.0]), FINE).log_share[0]) / labels.rho
     assert labels.prior_information == pytest.approx(nothing, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("teacher", [*RULES.values(), T.Linear(noise=0.2, rho=0.7), T.Linear()])
 def test_slope_of_the_information_is_its_derivative(teacher):
-    labels, step = labels_of(teacher), 1e-3
+    labels, step = information_of(teacher), 1e-3
     ell = np.array([-6.0, -3.0, 0.0, 1.5, 4.0, 9.0])
 
     def share(offset):
@@ -123,7 +123,7 @@ def test_slope_of_the_information_is_its_derivative(teacher):
 
 @any_rule
 def test_labels_tell_less_than_the_field_and_more_where_more_is_known(name):
-    labels = labels_of(RULES[name])
+    labels = information_of(RULES[name])
     ell = np.arange(-20.0, 60.0, 0.5)
     known = labels.information(ell, 2)
     log_information = known.log_share - np.log(labels.moments(ell)[1])
@@ -136,7 +136,7 @@ def test_labels_tell_less_than_the_field_and_more_where_more_is_known(name):
     ("rule", "power"), [("threshold", -0.5), ("window", -0.5), ("noisy", -1.0), ("custom", -1.0)]
 )
 def test_information_of_a_narrow_change_follows_its_power_law(rule, power):
-    labels = labels_of(RULES[rule])
+    labels = information_of(RULES[rule])
     edge = min(labels.resolved, 40.0)
     ell = edge + np.array([-2.0, 0.0, 3.0, 30.0])
     known = labels.information(ell, 3)
@@ -148,14 +148,14 @@ def test_information_of_a_narrow_change_follows_its_power_law(rule, power):
 def test_power_law_that_does_not_hold_is_reported():
     """Near a corner where P vanishes linearly E grows like log(1/V0)."""
     ramp = T.Custom(lambda nu: np.clip(0.5 + nu, 0.0, 1.0), kinks=(-0.5, 0.5))
-    labels = labels_of(ramp)
+    labels = information_of(ramp)
     assert labels.information(np.array([labels.resolved + 5.0]), 3).error > 1e-3
 
 
 @pytest.mark.slow
 @any_rule
 def test_table_follows_the_quadrature(name):
-    labels = labels_of(RULES[name])
+    labels = information_of(RULES[name])
     table = Table.of(labels, 0.25 * np.arange(-20, 41))
     ell = np.linspace(-4.9, 9.9, 321)
     known = labels.information(ell, FINE)
@@ -170,7 +170,7 @@ def test_entropy_of_linear_labels_is_that_of_a_normal_law():
     ell = np.array([-1.0, 2.0])
     variance = 0.2 + 0.7 / (1 + np.exp(ell))
     entropy = -0.5 * np.log(variance) - 0.5 * np.log(2 * np.pi) - 0.5
-    np.testing.assert_allclose(LinearLabels(teacher).negentropy(ell), entropy, rtol=1e-14)
+    np.testing.assert_allclose(RealInformation(teacher).negentropy(ell), entropy, rtol=1e-14)
 
 
 @any_rule
@@ -185,7 +185,7 @@ def test_negentropy_is_the_average_of_z_log_z(name, q_share):
         return normal(xi) * sum(Z * np.log(Z) for Z in (P, 1 - P) if 0 < Z < 1)
 
     expected = quad(integrand, -8.5, 8.5, epsabs=1e-13, limit=400)[0]
-    assert BinaryLabels(teacher).negentropy(ell)[0] == pytest.approx(expected, rel=1e-10)
+    assert BinaryInformation(teacher).negentropy(ell)[0] == pytest.approx(expected, rel=1e-10)
 
 
 # --- errors ------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_rare_label_is_never_predicted_and_keeps_its_digits(teacher):
 def test_knowing_more_never_hurts(seed):
     rng = np.random.default_rng(seed)
     changes = np.unique(rng.normal(size=rng.integers(1, 5)).round(3))
-    labels = labels_of(T.Steps(tuple(changes.tolist()), int(rng.choice([1, -1]))))
+    labels = information_of(T.Steps(tuple(changes.tolist()), int(rng.choice([1, -1]))))
     error, clean = labels.errors(np.linspace(-8.0, 12.0, 60))
     assert (np.diff(error) <= 1e-10).all()
     assert error[0] <= min(labels.teacher.label_marginals[:2]) + 1e-12
@@ -346,7 +346,7 @@ def equations_of(teacher, n_over_d, gamma=1.0, activation="identity", projection
     model = hm.Model(activation=activation, projection=projection, teacher=teacher, loss="square")
     n_over_d = np.atleast_1d(np.asarray(n_over_d, dtype=float))
     posterior = model.features.posterior(np.full_like(n_over_d, gamma))
-    return Equations(labels_of(teacher), posterior, np.log(n_over_d))
+    return Equations(information_of(teacher), posterior, np.log(n_over_d))
 
 
 def slope_of_the_free_entropy(equations, log_u):

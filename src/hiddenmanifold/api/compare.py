@@ -127,7 +127,7 @@ def _rounding(model: Model, name: str, q_w: xr.DataArray) -> xr.DataArray:
 
     Zero where it is no sum over such shortfalls, or their loss has no least value.
     """
-    regression, rest = (
+    regression, minimisers = (
         model.task is Task.REGRESSION,
         [s for s in model.loss.minimisers if np.isfinite(s)],
     )
@@ -135,9 +135,9 @@ def _rounding(model: Model, name: str, q_w: xr.DataArray) -> xr.DataArray:
     square = SHORTFALL**2 * (label + model.features.variance * q_w)
     if regression and name in ("generalisation_error", "clean_error"):
         return square
-    if name not in ("training_loss", "test_loss") or not rest:
+    if name not in ("training_loss", "test_loss") or not minimisers:
         return 0.0 * square
-    shortfalls = rest[-1] + np.append(0.0, np.sqrt(square.values))
+    shortfalls = minimisers[-1] + np.append(0.0, np.sqrt(square.values))
     least, *above = model.loss.value(shortfalls)
     return square.copy(data=np.reshape(above, square.shape) - least)
 

@@ -33,9 +33,9 @@ from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.bayes.label_information import (
     STEP,
     TABLE_LEVEL,
-    Labels,
+    LabelInformation,
     Table,
-    labels_of,
+    information_of,
 )
 from hiddenmanifold.theory.solver.certificate import Certificate, polish
 from hiddenmanifold.theory.solver.settings import STANDARD, Tolerances
@@ -72,7 +72,7 @@ class Turn:
 class Equations:
     """The fixed-point equation of a batch of points."""
 
-    labels: Labels
+    labels: LabelInformation
     posterior: Posterior
     log_ratio: Array
     tolerances: Tolerances = STANDARD
@@ -164,7 +164,7 @@ def bayes_optimal(
     tolerances: Tolerances = STANDARD,
 ) -> Columns:
     """Errors of the Bayes-optimal predictor, its overlap and certificates, at each n/p and d/p."""
-    labels, features = labels_of(model.teacher), model.features
+    labels, features = information_of(model.teacher), model.features
     points = len(alpha)
     with np.errstate(all="ignore"):  # what is not finite is found in the residual
         if features.blind:
@@ -190,7 +190,7 @@ def tabulated(batches: Sequence[Equations]) -> Table:
 def fixed_points(equations: Equations, table: Table) -> Fixed:
     """All stable fixed points, but for pairs closer than a step of the table."""
     points = len(equations.log_ratio)
-    unique = equations.labels.alone or table.growth < UNIQUE
+    unique = equations.labels.unique or table.growth < UNIQUE
     nodes = np.array([0, len(table.ell) - 1]) if unique else np.arange(len(table.ell))
     columns = (table.ell, table.log_share, table.slope)
     turns = (equations.turn(*(np.full(points, column[i]) for column in columns)) for i in nodes)
@@ -260,7 +260,7 @@ def _best(equations: Equations, table: Table) -> Fixed:
     return chosen
 
 
-def _columns(labels: Labels, found: Fixed) -> Columns:
+def _columns(labels: LabelInformation, found: Fixed) -> Columns:
     """Named results; a point that did not converge is NaN throughout."""
     values, good = np.full((3, len(found.ell)), np.nan), found.status == Status.CONVERGED
     ell = found.ell[good]

@@ -39,7 +39,7 @@ NARROWEST = 1e-10
 ROUNDED = 1e-12
 """A probability below this may have been lost to rounding."""
 STEEPEST = 16.0
-"""What :math:`2\\log J` may be for a rule with J jumps, see `BinaryLabels.highest`."""
+"""What :math:`2\\log J` may be for a rule with J jumps, see `BinaryInformation.highest`."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class Information:
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelInformation:
     """What the Bayes-optimal predictor asks of a label rule."""
 
     teacher: Any
-    alone: ClassVar[bool]
+    unique: ClassVar[bool]
     """Whether any number of labels leaves but one fixed point."""
 
     @property
@@ -110,7 +110,7 @@ class Table:
     slope: Array
 
     @classmethod
-    def of(cls, labels: Labels, ell: Array) -> Table:
+    def of(cls, labels: LabelInformation, ell: Array) -> Table:
         """The table of a label rule at nodes a `STEP` apart."""
         known = labels.information(ell, TABLE_LEVEL)
         return cls(ell, known.log_share, known.slope)
@@ -133,24 +133,24 @@ class Table:
         return float((self.slope + special.expit(self.ell)).max())
 
 
-def labels_of(teacher: Teacher) -> Labels:
-    """The labels of a teacher, as the Bayes-optimal predictor sees them."""
+def information_of(teacher: Teacher) -> LabelInformation:
+    """What the labels of a teacher tell the Bayes-optimal predictor."""
     if teacher.task is Task.REGRESSION:
-        return LinearLabels(real(teacher))
+        return RealInformation(real(teacher))
     if teacher.displaces:
-        return ClassLabels(binary(teacher))
-    return BinaryLabels(binary(teacher))
+        return ClassInformation(binary(teacher))
+    return BinaryInformation(binary(teacher))
 
 
 @dataclass(frozen=True)
-class LinearLabels(Labels):
+class RealInformation(LabelInformation):
     r"""Real labels: :math:`E = 1/(\Delta + V_0)`, and the error is :math:`\Delta + V_0`.
 
     Then u(Δ + V0) grows with u, so that there is one fixed point.
     """
 
     teacher: Linear
-    alone = True
+    unique = True
 
     @property
     def prior_information(self) -> float:
@@ -177,11 +177,11 @@ class LinearLabels(Labels):
 
 
 @dataclass(frozen=True)
-class ClassLabels(Labels):
+class ClassInformation(LabelInformation):
     """Classes: every sample, along its label, shows the centre with white noise, and E = 1."""
 
     teacher: BinaryTeacher
-    alone = True
+    unique = True
     prior_information = 1.0
 
     def highest(self, log_ratio: Array) -> Array:
@@ -204,11 +204,11 @@ class ClassLabels(Labels):
 
 
 @dataclass(frozen=True)
-class BinaryLabels(Labels):
+class BinaryInformation(LabelInformation):
     r"""Labels ±1: averages over panels; the error is :math:`E_\omega \min(Z_+, Z_-)`."""
 
     teacher: BinaryTeacher
-    alone = False
+    unique = False
 
     @property
     def prior_information(self) -> float:
