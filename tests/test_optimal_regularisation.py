@@ -254,8 +254,8 @@ def test_a_dip_of_a_millionth_beside_the_plateau_is_found():
     assert best.generalisation_error <= scan.generalisation_error.min() * (1 + 1e-10)
 
 
-def test_a_path_that_is_lost_keeps_the_least_that_it_found():
-    """Predictions are constant at large λ, where no walker gets through."""
+def test_a_dip_of_a_fifth_of_a_decade_between_a_plateau_and_a_rise_is_found():
+    """Its bottom is a ten-thousandth below the plateau of all smaller λ."""
     m = hm.Model(
         activation="sign",
         projection="orthogonal",
@@ -286,7 +286,7 @@ def test_the_lower_of_two_minima_is_found_that_are_almost_equal():
     assert best.calibration_error <= both[1]
 
 
-def test_a_path_that_is_settled_further_down_is_taken_from_there():
+def test_an_error_whose_law_is_not_reached_at_the_bottom_is_searched_further_down():
     teacher = hm.teachers.Logistic(slope=3.81, threshold=0.612)
     model = hm.Model(
         activation="tanh",
