@@ -12,10 +12,11 @@ This is the one place where normalisations are stated:
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,30 @@ def name_of(kind: str, ingredient: object) -> str:
     """The registered name of an ingredient of this kind, or that of its class in small letters."""
     registered = {cls: name for name, cls in REGISTRIES.get(kind, {}).items()}
     return registered.get(type(ingredient), type(ingredient).__name__.lower())
+
+
+def model_attributes(model: Model) -> dict[str, str | int | float]:
+    """A model as attributes that every file format can hold: names and parameters of ingredients.
+
+    A parameter that is not a number is given as it is printed.
+    """
+    out: dict[str, str | int | float] = {"model": repr(model), "task": str(model.task)}
+    for kind, ingredient in model.ingredients.items():
+        out |= ingredient_attributes(kind, ingredient)
+    return {**out, "intercept": int(model.intercept)}
+
+
+def ingredient_attributes(kind: str, ingredient: object) -> dict[str, str | int | float]:
+    """Name and parameters of an ingredient, as ``loss`` and ``loss_delta``."""
+    out: dict[str, str | int | float] = {kind: name_of(kind, ingredient)}
+    for field in fields(ingredient) if is_dataclass(ingredient) else ():
+        if field.init:
+            value = getattr(ingredient, field.name)
+            plain = isinstance(value, int | float) and not isinstance(value, bool)
+            # without its address in memory
+            printed = re.sub(r" at 0x\w+", "", repr(value))
+            out[f"{kind}_{field.name}"] = value if plain else printed
+    return out
 
 
 def _features(

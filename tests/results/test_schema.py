@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import hiddenmanifold as hm
-from hiddenmanifold.model import BASES
+from hiddenmanifold.model import BASES, model_attributes
 from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.results.schema import (
     OF_KIND,
@@ -16,7 +16,6 @@ from hiddenmanifold.results.schema import (
     Role,
     described,
     is_result,
-    model_attributes,
     of_role,
 )
 

@@ -159,7 +159,7 @@ def labelled(
     array = xr.DataArray(variable(own, copy)) if given is None else given.copy(data=copy)
     array.encoding = {}  # how a file packed the numbers: in another it could round them
     for dim in array.dims:
-        if is_result(str(dim)):
+        if given is not None and is_result(str(dim)):
             raise InvalidArgumentError.because(
                 name, f"has a dimension {dim!r}", "rename it, because a result has this name"
             )

@@ -17,9 +17,9 @@ from hiddenmanifold.api.simulate import Simulation
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.results.datasets import summary
+from hiddenmanifold.results.datasets import summary, with_schema
 from hiddenmanifold.results.observables import MARGIN_LAWS, REGISTRY
-from hiddenmanifold.results.schema import Kind, with_schema
+from hiddenmanifold.results.schema import Kind
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -196,7 +196,8 @@ def data(
 
 def _with_measured(ds: xr.Dataset, held: xr.Dataset | None) -> xr.Dataset:
     """The curve with what was measured: by leave-one-out, and of fewer on rows held out."""
-    from hiddenmanifold.results.schema import Kind, with_schema
+    from hiddenmanifold.results.datasets import with_schema
+    from hiddenmanifold.results.schema import Kind
 
     name = "generalisation_error"
     for end in ("", "_stderr"):

@@ -16,13 +16,10 @@ from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
+from hiddenmanifold.model import ingredient_attributes
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.results.schema import (
-    ERROR_MEASURES,
-    Kind,
-    ingredient_attributes,
-    with_schema,
-)
+from hiddenmanifold.results.datasets import with_schema
+from hiddenmanifold.results.schema import ERROR_MEASURES, Kind
 from hiddenmanifold.simulation.fit import fit_path
 from hiddenmanifold.versions import version
 

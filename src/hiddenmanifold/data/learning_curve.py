@@ -15,15 +15,10 @@ from hiddenmanifold.data.extrapolation import QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.losses import REGISTRY, Loss, check_loss
-from hiddenmanifold.model import OBJECTIVE
+from hiddenmanifold.model import OBJECTIVE, ingredient_attributes
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.results.schema import (
-    ERROR_MEASURES,
-    Kind,
-    flags,
-    ingredient_attributes,
-    with_schema,
-)
+from hiddenmanifold.results.datasets import flags, with_schema
+from hiddenmanifold.results.schema import ERROR_MEASURES, Kind
 from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold.api.arguments import COUNTS
-from hiddenmanifold.model import REGISTRIES
+from hiddenmanifold.model import REGISTRIES, ingredient_attributes
 from hiddenmanifold.plotting.style import equation
-from hiddenmanifold.results.schema import REAL_DATA, UNFITTED, ingredient_attributes
+from hiddenmanifold.results.schema import REAL_DATA, UNFITTED
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:

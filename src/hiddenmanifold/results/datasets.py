@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.model import OBJECTIVE, Model
+from hiddenmanifold.errors import InvalidArgumentError, Status
+from hiddenmanifold.model import OBJECTIVE, Model, model_attributes
 from hiddenmanifold.results.observables import Observable
-from hiddenmanifold.results.schema import Kind, model_attributes, with_schema
+from hiddenmanifold.results.schema import VARIABLES, Kind, Role, described
 from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:
@@ -80,6 +81,40 @@ def _coordinate(name: Hashable, array: xr.DataArray) -> xr.DataArray | xr.Variab
         # xarray makes the same index, but imports dask before
         return xr.IndexVariable(name, pd.Index(array.values), array.attrs)  # type: ignore[no-untyped-call]
     return xr.Variable(array.dims, array.values, array.attrs, fastpath=True)
+
+
+def with_schema(ds: xr.Dataset, kind: Kind) -> xr.Dataset:
+    """The dataset with its kind, and with meaning and role of every variable.
+
+    A meaning that a variable has already stays: its coordinates may be a user's own, and have
+    other names.
+    """
+    ds.attrs = {**ds.attrs, "kind": str(kind)}
+    coordinates = set(ds.coords)
+    for name, variable in ds.variables.items():
+        own = _attributes(str(name), kind, name in coordinates)
+        variable.attrs = {**own, **variable.attrs, "role": own["role"]}
+    return ds
+
+
+@cache
+def _attributes(name: str, kind: Kind, coordinate: bool) -> Mapping[str, Any]:
+    """What the schema writes on a variable, or on a coordinate, which may be a user's own."""
+    if coordinate:
+        known = {"long_name": VARIABLES[name].meaning} if name in VARIABLES else {}
+        return {**known, "role": str(Role.COORDINATE)}
+    meaning, role = described(name, kind)
+    words = flags(Status) if role is Role.STATUS else {}
+    return {"long_name": meaning, **words, "role": str(role)}
+
+
+def flags(statuses: Iterable[Any]) -> dict[str, Any]:
+    """The attributes that say in words what the integers of a status stand for."""
+    return {
+        "flag_values": [int(status) for status in statuses],
+        "flag_meanings": " ".join(status.name.lower() for status in statuses),
+        "sentences": "; ".join(f"{int(status)}: {status.sentence}" for status in statuses),
+    }
 
 
 def summary(ds: xr.Dataset) -> xr.Dataset:

@@ -3,22 +3,18 @@
 A dataset says in its attribute ``kind`` which question it answers, and in attributes such as
 ``teacher`` and ``teacher_noise`` for which model. Every variable has a ``long_name``, its meaning
 for people, and a ``role``, its meaning for programs: plots, tables and the explorer read kinds and
-roles, never sentences. `with_schema` writes them, for all functions that return datasets.
+roles, never sentences. `datasets.with_schema` writes them, for all functions that return datasets.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hiddenmanifold.checks import Task
-from hiddenmanifold.errors import Status
-from hiddenmanifold.model import Model, name_of
 from hiddenmanifold.results.observables import MARGIN_LAWS, OBSERVABLES
 
 if TYPE_CHECKING:
@@ -270,67 +266,6 @@ def is_result(name: str) -> bool:
         return described(name, Kind.PREDICTION).role is not Role.COORDINATE
     except KeyError:
         return False
-
-
-def with_schema(ds: xr.Dataset, kind: Kind) -> xr.Dataset:
-    """The dataset with its kind, and with meaning and role of every variable.
-
-    A meaning that a variable has already stays: its coordinates may be a user's own, and have
-    other names.
-    """
-    ds.attrs = {**ds.attrs, "kind": str(kind)}
-    coordinates = set(ds.coords)
-    for name, variable in ds.variables.items():
-        own = _attributes(str(name), kind, name in coordinates)
-        variable.attrs = {**own, **variable.attrs, "role": own["role"]}
-    return ds
-
-
-@cache
-def _attributes(name: str, kind: Kind, coordinate: bool) -> Mapping[str, Any]:
-    """What the schema writes on a variable, or on a coordinate, which may be a user's own."""
-    if coordinate:
-        known = {"long_name": VARIABLES[name].meaning} if name in VARIABLES else {}
-        return {**known, "role": str(Role.COORDINATE)}
-    meaning, role = described(name, kind)
-    words = flags(Status) if role is Role.STATUS else {}
-    return {"long_name": meaning, **words, "role": str(role)}
-
-
-def flags(statuses: Iterable[Any]) -> dict[str, Any]:
-    """The attributes that say in words what the integers of a status stand for."""
-    return {
-        "flag_values": [int(status) for status in statuses],
-        "flag_meanings": " ".join(status.name.lower() for status in statuses),
-        "sentences": "; ".join(f"{int(status)}: {status.sentence}" for status in statuses),
-    }
-
-
-def model_attributes(model: Model) -> dict[str, str | int | float]:
-    """A model as attributes that every file format can hold: names and parameters of ingredients.
-
-    A parameter that is not a number is given as it is printed.
-    """
-    out: dict[str, str | int | float] = {"model": repr(model), "task": str(model.task)}
-    for kind, ingredient in model.ingredients.items():
-        out |= ingredient_attributes(kind, ingredient)
-    return {**out, "intercept": int(model.intercept)}
-
-
-def ingredient_attributes(kind: str, ingredient: object) -> dict[str, str | int | float]:
-    """Name and parameters of an ingredient, as ``loss`` and ``loss_delta``."""
-    out: dict[str, str | int | float] = {kind: name_of(kind, ingredient)}
-    for field in fields(ingredient) if is_dataclass(ingredient) else ():
-        if field.init:
-            value = getattr(ingredient, field.name)
-            plain = isinstance(value, int | float) and not isinstance(value, bool)
-            out[f"{kind}_{field.name}"] = value if plain else _printed(value)
-    return out
-
-
-def _printed(value: object) -> str:
-    """A value as it is printed, without its address in memory."""
-    return re.sub(r" at 0x\w+", "", repr(value))
 
 
 def is_real_data(ds: xr.Dataset) -> bool:
