@@ -139,7 +139,6 @@ def test_every_page_is_in_a_table_of_contents():
             "api.needed",
             "api.thresholds",
             "api.bayes_optimal",
-            "api.margins",
         ),
         "features.layers",
         "features.projected",

@@ -1,10 +1,9 @@
 from . import estimators, features, losses, teachers
+from .api.arguments import Optimal
 from .api.bayes_optimal import bayes_optimal
 from .api.compare import compare
-from .api.margins import margins
 from .api.needed import features_needed, samples_needed
-from .api.optimal import Optimal
-from .api.predict import predict, sensitivity
+from .api.predict import margins, predict, sensitivity
 from .api.simulate import simulate
 from .api.thresholds import interpolation_peak, separability_threshold
 from .data.backtest import backtest

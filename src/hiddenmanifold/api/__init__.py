@@ -2,12 +2,13 @@
 
 Read `predict` first: `grid` reads its arguments into labelled points, ``theory`` computes columns
 there, and the grid makes them a dataset of ``results``. `signatures` states the arguments that the
-functions share, `arguments` turns values into labelled arrays, `optimal` is the search for λ as an
-argument. The others follow the same path:
+functions share, `arguments` turns values into labelled arrays, or the search for λ. The others
+follow the same path:
 
-- `predict`: errors, overlaps and derivatives (`sensitivity`) in the limit; `lazy` for huge grids;
+- `predict`: errors, overlaps, their derivatives (`sensitivity`) and the law of the `margins` in the
+  limit; `lazy` for huge grids;
 - `simulate`: fits at finite size; `compare`: both at the same points, as z-scores;
 - `thresholds`: where samples become separable, and where the error peaks;
 - `needed`: the fewest features or samples for a target error;
-- `margins`: the law of the margins; `bayes_optimal`: the least error any predictor can reach.
+- `bayes_optimal`: the least error any predictor can reach.
 """

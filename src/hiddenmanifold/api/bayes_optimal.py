@@ -14,9 +14,10 @@ from hiddenmanifold.theory.solver.settings import STANDARD
 if TYPE_CHECKING:
     import xarray as xr
 
-SOURCE = {
+SOURCE: dict[str, object] = {
     "method": "replica-symmetric posterior of the Gaussian-equivalent model, F and the rule known",
     "objective": "none: the least error of any predictor, for a teacher drawn from N(0, rho I)",
+    **STANDARD.attributes,
 }
 
 
@@ -69,4 +70,4 @@ def bayes_optimal(model: Model, **options: Unpack[Theory]) -> xr.Dataset:
     grid = Grid.of(model, options)
     points = grid.points()
     columns = fixed_points.bayes_optimal(model, points.alpha, points.gamma, grid.workers)
-    return grid.answer(Kind.BAYES_OPTIMAL, columns, {**SOURCE, **STANDARD.attributes})
+    return grid.answer(Kind.BAYES_OPTIMAL, columns, SOURCE)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import COUNTS, free_ratios
+from hiddenmanifold.api.arguments import COUNTS, Optimal, free_ratios
 from hiddenmanifold.api.grid import Grid, check_on_failure, checked
-from hiddenmanifold.api.optimal import Optimal
 from hiddenmanifold.api.predict import predicted
 from hiddenmanifold.api.signatures import Finite, with_options
 from hiddenmanifold.api.simulate import Simulation

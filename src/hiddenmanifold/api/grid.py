@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.api.arguments import labelled, ratios_of, spanned
-from hiddenmanifold.api.optimal import Optimal
+from hiddenmanifold.api.arguments import Optimal, labelled, ratios_of, spanned
 from hiddenmanifold.api.signatures import DEFAULTS, Execution
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError, Status, shown

@@ -104,7 +104,6 @@ def _cuts(sizes: Mapping[Any, int], chunks: object) -> tuple[tuple[int, ...], ..
     shape = tuple(sizes.values())
     together = AUTOMATIC if chunks == "auto" else math.prod(wanted.values())
     if (number := math.prod(shape) / together) > MOST:
-        allowed = f"fewer than {MOST:g} of them; these points make {number:.2g}"
         raise InvalidArgumentError.because(
             "chunks",
             f"cut the points into {number:.2g} pieces",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hiddenmanifold.api.arguments import Optimal
 from hiddenmanifold.api.grid import Grid
-from hiddenmanifold.api.optimal import Optimal
 from hiddenmanifold.api.predict import source
 from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.checks import check_number

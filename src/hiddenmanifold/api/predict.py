@@ -1,4 +1,4 @@
-"""Predict learning curves: exact asymptotics of a model on a grid of ratios."""
+"""Predict learning curves: errors, their derivatives and margins of a model on a grid of ratios."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
+from hiddenmanifold.api.arguments import Optimal
 from hiddenmanifold.api.grid import BYTES, Grid
 from hiddenmanifold.api.lazy import Chunks, chunked
-from hiddenmanifold.api.optimal import Optimal
 from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.compiled import engine
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.results.observables import REGISTRY, Observable, chosen
+from hiddenmanifold.results.observables import (
+    MARGIN_LAWS,
+    REGISTRY,
+    Observable,
+    chosen,
+    margin_laws,
+)
 from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.best_lambda.search import Search, best_regularisation
 from hiddenmanifold.theory.predictions import asymptotics
@@ -27,11 +33,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 METHOD = "saddle-point equations of Gerace et al. 2020, for any rho and intercept"
+TOLERANCES = STANDARD.attributes
 
 
 def source() -> dict[str, object]:
     """Where results of the theory come from, as attributes of a dataset."""
-    return {"method": METHOD, "engine": engine(), **STANDARD.attributes}
+    return {"method": METHOD, "engine": engine(), **TOLERANCES}
 
 
 SECONDS = {"compiled": 1e-5, "numpy": 7e-5}
@@ -131,14 +138,14 @@ def predict(
 
 def predicted(grid: Grid, observables: Sequence[Observable] = ()) -> xr.Dataset:
     """The prediction on a grid, at the regularisations given there or at the best ones."""
-    model, optimal, asked = grid.model, grid.optimal, expected(observables)
+    model, optimal, asked = grid.model, grid.optimal, _expected(observables)
     if optimal is None:
         _announce(grid, 1)
         columns = asymptotics(model, grid.points(), grid.workers, observables=asked)
     else:
         _announce(grid, SEARCH)
         target = optimal.minimise
-        least = expected(chosen(model, [target] if target in REGISTRY else []))
+        least = _expected(chosen(model, [target] if target in REGISTRY else []))
         search = Search(model, grid.points(), target, optimal.bounds, observables=least | asked)
         columns = best_regularisation(search, grid.workers)
     return grid.answer(Kind.PREDICTION, columns, source(), observables)
@@ -152,7 +159,7 @@ def _announce(grid: Grid, times: int) -> None:
     grid.workers.progress.announce(told, work / grid.workers.at_once(size))
 
 
-def expected(observables: Sequence[Observable]) -> dict[str, Observed]:
+def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
     """What the theory computes of each observable."""
     return {observable.name: observable.expected for observable in observables}
 
@@ -194,6 +201,56 @@ def sensitivity(
     grid = Grid.of(model, options, {"regularisation": regularisation})
     asked = chosen(model, observables)
     columns = asymptotics(
-        model, grid.points(), grid.workers, slopes=PARAMETERS, observables=expected(asked)
+        model, grid.points(), grid.workers, slopes=PARAMETERS, observables=_expected(asked)
     )
     return grid.answer(Kind.SENSITIVITY, columns, source(), asked)
+
+
+@with_options(Theory)
+def margins(
+    model: Model,
+    *,
+    at: ArrayLike,
+    regularisation: ArrayLike | xr.DataArray,
+    **options: Unpack[Theory],
+) -> xr.Dataset:
+    """How the margins y f of new and of training samples are distributed, as n, p, d → ∞.
+
+    They are given by distribution functions, which say everything: training margins gather at the
+    kinks of a loss (at 1 for the hinge), where `train_cdf` jumps. It counts a jump at the value
+    itself, so that the mass at 1 is its difference from a value just below.
+
+    Parameters
+    ----------
+    model : Model
+        What is learned; its labels are ±1.
+    at : sequence of float
+        The margins at which to evaluate.
+    regularisation, **options
+        As in `predict`, but for an optimal regularisation.
+
+    Returns
+    -------
+    xarray.Dataset
+        `test_cdf` and `train_cdf` with a last dimension `y_f`, and certificates.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense, or the model has real labels.
+    ConvergenceError
+        If a point does not converge and `on_failure` is "raise"; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="hinge")
+    >>> ds = hm.margins(model, n_over_d=3.0, p_over_n=1.0, regularisation=0.1, at=[0, 0.999, 1])
+    >>> ds.train_cdf.values.round(4)
+    array([0.0027, 0.0235, 0.5589])
+    """
+    grid = Grid.of(model, options, {"regularisation": regularisation})
+    laws = margin_laws(model, "at", at)
+    columns = asymptotics(model, grid.points(), grid.workers, observables=_expected(laws))
+    kept = {name: columns[name] for name in (*CERTIFICATES, *MARGIN_LAWS)}
+    return grid.answer(Kind.MARGINS, kept, source(), laws)

@@ -15,7 +15,7 @@ from hiddenmanifold.cli.values import bounds, names, values, values_or
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from hiddenmanifold.api.optimal import Optimal
+    from hiddenmanifold.api.arguments import Optimal
     from hiddenmanifold.arrays import Array
     from hiddenmanifold.model import Model
 
@@ -211,7 +211,7 @@ class SearchOptions:
 
     def regularisation(self, given: Any) -> float | Array | Optimal:
         """The λ that is given: numbers, or this search."""
-        from hiddenmanifold.api.optimal import Optimal
+        from hiddenmanifold.api.arguments import Optimal
 
         search = Optimal(self.minimise, self.bounds)  # type: ignore[arg-type]
         if isinstance(given, str):
