@@ -20,7 +20,7 @@ from hiddenmanifold.api.predict import predicted
 from hiddenmanifold.errors import Status
 from hiddenmanifold.results.datasets import ACCEPTED
 from hiddenmanifold.simulation import experiment
-from hiddenmanifold.simulation.experiment import Trial, bytes_needed, measured
+from hiddenmanifold.simulation.experiment import Trial, measured
 from hiddenmanifold.simulation.samples import Sizes, World
 
 LOGISTIC = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
@@ -755,15 +755,19 @@ def test_memory_of_a_trial_is_estimated(name):
     trial.run()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert 0.9 * peak < bytes_needed(model, sizes, 50) < 4 * peak
+    assert 0.9 * peak < trial.bytes < 4 * peak
 
 
 def test_memory_counts_the_fallback_of_tall_hinge_fits_and_every_worker(monkeypatch):
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
-    assert bytes_needed(model, Sizes(2000, 50, 50), 50) > 3 * 8 * 2000**2
-    assert bytes_needed(model, Sizes(100_000, 50, 50), 50) < 8 * 100_000**2 / 100
-    need = bytes_needed(LOGISTIC, Sizes(40, 30, 20), 100)
-    monkeypatch.setattr(experiment, "MEMORY_LIMIT", 2.5 * need)
+
+    def trial(model, n, p, d):
+        sizes, seed = Sizes(n, p, d), np.random.SeedSequence(0)
+        return Trial(model, sizes, (0.1,), seed, n_test=100, equivalent=False)
+
+    assert trial(model, 2000, 50, 50).bytes > 3 * 8 * 2000**2
+    assert trial(model, 100_000, 50, 50).bytes < 8 * 100_000**2 / 100
+    monkeypatch.setattr(experiment, "MEMORY_LIMIT", 2.5 * trial(LOGISTIC, 40, 30, 20).bytes)
     simulate(workers=2)
     with pytest.raises(hm.InvalidArgumentError, match="on 3 workers would need"):
         simulate(workers=3)

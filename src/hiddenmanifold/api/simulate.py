@@ -24,8 +24,7 @@ from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.simulation.experiment import Trial, check_memory
 from hiddenmanifold.simulation.fit import ONLY_SQUARE
 from hiddenmanifold.simulation.samples import Sizes
-from hiddenmanifold.simulation.test_scores import Measurement
-from hiddenmanifold.simulation.trial_cache import Collected, collect
+from hiddenmanifold.simulation.trial_cache import Memory, collect
 from hiddenmanifold.storage import Store
 
 if TYPE_CHECKING:
@@ -166,40 +165,35 @@ class Simulation:
 
     def run(self) -> xr.Dataset:
         """Every seed of every point."""
-        plan, workers, model = Plan.of(self.grid, self.d), self.grid.workers, self.grid.model
+        plan, workers = Plan.of(self.grid, self.d), self.grid.workers
         trials = [self._trial(i, *point) for point in plan.points for i in range(self.seeds)]
         at_once = workers.at_once(len(trials))
-        sizes, fits = [size for size, _ in plan.points], len(plan.points[0][1])
-        check_memory(model, sizes, self.n_test, at_once, fits if self.observables else 0)
+        check_memory(trials, at_once)
         work = sum(trial.seconds for trial in trials)
-        largest = max(sizes, key=lambda size: size.n * size.p)
-        told = f"n = {largest.n}, p = {largest.p}, d = {largest.d}"
-        workers.progress.announce(
-            f"{len(trials)} trials, up to {told}, {at_once} at once", work / at_once
-        )
+        largest = max((size for size, _ in plan.points), key=lambda size: size.n * size.p)
+        told = f"{len(trials)} trials, up to {largest}, {at_once} at once"
+        workers.progress.announce(told, work / at_once)
         kept = None if self.store is None else Store(self.store)
         found = collect(trials, workers, kept)
-        return plan.dataset(self, found.columns, self._source(found, len(trials), kept))
+        return plan.dataset(self, found.columns, self._source(found, kept))
 
     def _trial(self, number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
         sequence = np.random.SeedSequence(self.seed, spawn_key=(number, size.n, size.p, size.d))
-        asked = tuple(
-            Measurement(o.name, o.measured, None if o.along is None else o.along.values)
-            for o in self.observables
-        )
+        asked = {observable.name: observable.measured for observable in self.observables}
         model, n_test = self.grid.model, self.n_test
         return Trial(model, size, lams, sequence, n_test, self.equivalent, asked)
 
-    def _source(self, found: Collected, asked: int, store: Store | None) -> dict[str, Any]:
+    def _source(self, found: Memory, store: Store | None) -> dict[str, Any]:
         """Where the numbers come from, as attributes; what a store knew is shown, too."""
+        done, asked = found.complete, len(found.trials)
         source: dict[str, Any] = {
             "method": "simulation",
             "data": "equivalent" if self.equivalent else "original",
             "root_seed": self.seed,
             "n_test": self.n_test,
             "workers": self.grid.workers.used,
-            "interrupted": int(found.done < asked),
-            "done": found.done,
+            "interrupted": int(done < asked),
+            "done": done,
             "asked": asked,
         }
         if store is None:
@@ -266,18 +260,6 @@ class Plan:
         points = list(zip(sizes, rows, strict=True))
         return cls(points, columns[0], lam.dims if shared else ())
 
-    def counts(self) -> dict[str, xr.DataArray]:
-        """The whole numbers n, p and d that are used."""
-        import xarray as xr
-
-        shape, dims = self.template.shape, self.template.dims
-        return {
-            name: xr.DataArray(
-                np.reshape([getattr(size, name) for size, _ in self.points], shape), dims=dims
-            )
-            for name in COUNTS
-        }
-
     def dataset(
         self, simulation: Simulation, columns: Mapping[str, NDArray[Any]], source: Mapping[str, Any]
     ) -> xr.Dataset:
@@ -286,9 +268,16 @@ class Plan:
 
         grid, seeds, width = simulation.grid, simulation.seeds, len(self.points[0][1])
         lam = grid.coordinates["regularisation"]
-        used = {n: counts for n, counts in self.counts().items() if n not in grid.coordinates}
-        shape = (*self.template.shape, *(lam.sizes[dim] for dim in self.path), seeds)
-        dims = (*self.template.dims, *self.path, "seed")
+        shape, dims = self.template.shape, self.template.dims
+        used = {
+            name: xr.DataArray(
+                np.reshape([getattr(s, name) for s, _ in self.points], shape), dims=dims
+            )
+            for name in COUNTS
+            if name not in grid.coordinates
+        }
+        shape = (*shape, *(lam.sizes[dim] for dim in self.path), seeds)
+        dims = (*dims, *self.path, "seed")
         flat = {
             name: values.reshape(-1, seeds, width, *values.shape[2:])
             .swapaxes(1, 2)

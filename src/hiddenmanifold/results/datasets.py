@@ -41,17 +41,17 @@ def dataset(
     """
     import xarray as xr
 
-    along = {o.name: o.along for o in observables if o.along is not None}
+    margins = {o.name: np.array(o.at) for o in observables if o.at is not None}
     dims, shape = template.dims, template.shape
     data = {
         name: variable(
-            (*dims, along[name].dimension) if name in along else dims,
+            (*dims, "y_f") if name in margins else dims,
             values.reshape((*shape, *values.shape[1:])),
         )
         for name, values in columns.items()
     }
-    last = {a.dimension: xr.DataArray(np.array(a.values), dims=a.dimension) for a in along.values()}
-    given = [*template.coords.items(), *coordinates.items(), *last.items()]
+    last = [("y_f", xr.DataArray(values, dims="y_f")) for values in margins.values()]
+    given = [*template.coords.items(), *coordinates.items(), *last]
     coords = {name: _coordinate(name, array) for name, array in given}
     attrs = {
         **model_attributes(model),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -15,13 +14,6 @@ from hiddenmanifold.simulation import test_scores
 from hiddenmanifold.theory.scores import calibration, distribution
 
 TWO_CLASSES = frozenset({Task.CLASSIFICATION})
-
-
-class Along(NamedTuple):
-    """The last dimension of a quantity that has many values at each point, and where these are."""
-
-    dimension: str
-    values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -41,8 +33,8 @@ class Observable:
         The kinds of labels for which it makes sense.
     less_is_better : bool
         Whether a regularisation can be chosen that makes it least.
-    along : Along, optional
-        The last dimension of a value that is a vector.
+    at : tuple of float, optional
+        The margins to which the parts of a value that is a vector belong: its dimension `y_f`.
     """
 
     name: str
@@ -51,7 +43,7 @@ class Observable:
     measured: test_scores.Measure
     tasks: frozenset[Task] = TWO_CLASSES
     less_is_better: bool = False
-    along: Along | None = None
+    at: tuple[float, ...] | None = None
 
 
 OBSERVABLES = (
@@ -115,7 +107,7 @@ def margin_laws(model: Model, argument: str, at: ArrayLike) -> tuple[Observable,
             meaning,
             distribution.MarginLaw(values, training=training),
             test_scores.MarginFractions(values, training=training),
-            along=Along("y_f", values),
+            at=values,
         )
         for name, (meaning, training) in MARGIN_LAWS.items()
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
 from hiddenmanifold.simulation.problem import Fit
 from hiddenmanifold.simulation.samples import BLOCK, Sample, Sizes, World
-from hiddenmanifold.simulation.test_scores import Measurement, Scored
+from hiddenmanifold.simulation.test_scores import MarginFractions, Measure, Scored
 
 MEMORY_LIMIT = 16e9
 """Bytes that the trials running at once may need, by estimate, before they are refused."""
@@ -31,7 +33,7 @@ class Trial:
     seed: np.random.SeedSequence
     n_test: int
     equivalent: bool
-    observables: tuple[Measurement, ...] = ()
+    observables: Mapping[str, Measure] = field(default_factory=dict)
 
     @one_thread
     def run(self) -> dict[str, Array]:
@@ -78,10 +80,28 @@ class Trial:
         return 3e-3 + drawn + fit * (1 + (len(self.lams) - 1) / 3)
 
     @property
+    def bytes(self) -> float:
+        """Estimated memory: F as it is drawn, the samples, and their fit or test.
+
+        Observables keep the scores of all fits.
+        """
+        n, p, d = self.sizes.n, self.sizes.p, self.sizes.d
+        drawn = self.model.features.numbers_drawn(n, d, p)
+        kept = len(self.lams) if self.observables else 0
+        test = 4 * min(self.n_test * max(d, p), BLOCK) + 3 * self.n_test * kept
+        return 8.0 * (drawn + n * (d + p) + max(numbers_needed(self.model.loss, n, p), test))
+
+    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of everything that is measured of one fit, by name."""
-        always = dict.fromkeys(measured(self.model), ())
-        return {**always, **{m.name: m.shape for m in self.observables}}
+        names, vectors = (*measured(self.model), *self.observables), self.vectors
+        return {name: (len(vectors[name]),) if name in vectors else () for name in names}
+
+    @property
+    def vectors(self) -> dict[str, tuple[float, ...]]:
+        """The observables whose value is a vector, and the margins to which its parts belong."""
+        measures = self.observables.items()
+        return {name: m.at for name, m in measures if isinstance(m, MarginFractions)}
 
 
 def measured(model: Model) -> tuple[str, ...]:
@@ -97,35 +117,20 @@ def measured(model: Model) -> tuple[str, ...]:
     )
 
 
-def bytes_needed(model: Model, sizes: Sizes, n_test: int, kept: int = 0) -> float:
-    """Memory of one trial, by estimate: F as it is drawn, the samples, and their fit or test.
-
-    Of each test sample so many scores are `kept`, for observables.
-    """
-    n, p, d = sizes.n, sizes.p, sizes.d
-    wide = max(d, p)
-    drawn = model.features.numbers_drawn(n, d, p)
-    test = 4 * min(n_test * wide, BLOCK) + 3 * n_test * kept
-    return 8.0 * (drawn + n * (d + p) + max(numbers_needed(model.loss, n, p), test))
-
-
-def check_memory(
-    model: Model, sizes: list[Sizes], n_test: int, at_once: int, kept: int = 0
-) -> None:
-    """Refuse sizes whose trials would not fit, if `at_once` of them run at the same time.
+def check_memory(trials: Sequence[Trial], at_once: int) -> None:
+    """Refuse trials that would not fit, if `at_once` of them run at the same time.
 
     Raises
     ------
     InvalidArgumentError
         Saying how much they would need.
     """
-    size = max(sizes, key=lambda size: bytes_needed(model, size, n_test, kept))
-    need = at_once * bytes_needed(model, size, n_test, kept)
+    largest = max(trials, key=attrgetter("bytes"))
+    need, size = at_once * largest.bytes, largest.sizes
     if need > MEMORY_LIMIT:
         workers = f" on {at_once} workers" if at_once > 1 else ""
-        sizes_used = f"n = {size.n}, p = {size.p}, d = {size.d}{workers}"
         raise InvalidArgumentError.because(
-            "d", f"= {size.d} is too large", f"{sizes_used} would need about {need / 1e9:.0f} GB"
+            "d", f"= {size.d} is too large", f"{size}{workers} would need about {need / 1e9:.0f} GB"
         )
 
 
@@ -191,7 +196,7 @@ def _on_test(
     if observables:
         scores, y = (np.concatenate(part) for part in zip(*kept, strict=True))
         scored = [_scored(world, train, fit, f, y) for fit, f in zip(fits, scores.T, strict=True)]
-        found |= {m.name: np.array([m.measure(s) for s in scored]) for m in observables}
+        found |= {n: np.array([m(s) for s in scored]) for n, m in observables.items()}
     return found
 
 

@@ -24,6 +24,9 @@ class Sizes:
     p: int
     d: int
 
+    def __str__(self) -> str:
+        return f"n = {self.n}, p = {self.p}, d = {self.d}"
+
     @classmethod
     def nearest(cls, n_over_p: float, d_over_p: float, d: int) -> Sizes:
         """Whole numbers nearest to given ratios, for a given d."""

@@ -36,20 +36,6 @@ Measure = Callable[[Scored], float | Array]
 """From the scores of a fit to the value of an observable, a number or a vector."""
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """An observable that a trial measures; one whose value is a vector says `at` which values."""
-
-    name: str
-    measure: Measure
-    at: tuple[float, ...] | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of its value."""
-        return () if self.at is None else (len(self.at),)
-
-
 def test_loss(scored: Scored) -> float:
     """Mean loss."""
     loss = scored.model.loss

@@ -50,14 +50,15 @@ class Memory:
         Numbers by key.
     model : str
         Identity of the model.
-    outdated : int
-        Fits that the store holds, but by another version of the algorithm.
+    reused, outdated : int
+        Fits that the store knew, and those that it holds by another version of the algorithm.
     """
 
     trials: Sequence[Trial]
     keys: list[tuple[str, ...]]
     known: dict[str, Mapping[str, Any]]
     model: str = ""
+    reused: int = 0
     outdated: int = 0
 
     @classmethod
@@ -78,7 +79,7 @@ class Memory:
                     outdated.add(key)
         names = set(trials[0].shapes)
         known = {key: row.numbers for key, row in rows.items() if names <= row.numbers.keys()}
-        return cls(trials, keys, known, model, len(outdated - known.keys()))
+        return cls(trials, keys, known, model, len(known), len(outdated - known.keys()))
 
     @property
     def missing(self) -> list[tuple[tuple[str, ...], Trial]]:
@@ -93,8 +94,13 @@ class Memory:
         return left
 
     @property
+    def computed(self) -> int:
+        """Fits made since."""
+        return len(self.known) - self.reused
+
+    @property
     def complete(self) -> int:
-        """Trials of which everything is known."""
+        """Trials of which everything is known; fewer than all after a Ctrl-C."""
         return sum(all(key in self.known for key in keys) for keys in self.keys)
 
     def learn(
@@ -119,36 +125,14 @@ class Memory:
         return {name: column(name, shape) for name, shape in self.trials[0].shapes.items()}
 
 
-@dataclass(frozen=True)
-class Collected:
-    """Every quantity of all trials, and what became of their fits.
-
-    Attributes
-    ----------
-    columns : dict of array
-        Of shape (trials, regularisations).
-    done : int
-        Trials that are complete; fewer than all after a Ctrl-C.
-    computed, reused, outdated : int
-        Fits made now, those a store knew, and of the former those that it held by another version
-        of the algorithm.
-    """
-
-    columns: dict[str, Array]
-    done: int
-    computed: int
-    reused: int
-    outdated: int
-
-
-def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = None) -> Collected:
+def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = None) -> Memory:
     """Run trials that share a model and have as many regularisations each, or recall them.
 
     Results are written to the store as they come. A Ctrl-C leaves the others undone, and what they
     would have measured NaN; it is passed on if nothing is done.
     """
     memory = Memory.of(trials, store)
-    reused, left = len(memory.known), memory.missing
+    left = memory.missing
     jobs = [trial for _, trial in left]
     try:
         # one thread around all trials too: to find the libraries takes as long as a small trial
@@ -162,14 +146,12 @@ def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = Non
     except KeyboardInterrupt:
         if not memory.complete:
             raise
-    computed = len(memory.known) - reused
-    return Collected(memory.columns, memory.complete, computed, reused, memory.outdated)
+    return memory
 
 
 def contents(trial: Trial, model: str) -> Iterator[dict[str, Any]]:
     """What determines each of a trial's fits, apart from the algorithm; `model` is its identity."""
-    asked = trial.observables
-    at = {m.name: list(m.at) for m in asked if m.at is not None}
+    at = {name: list(margins) for name, margins in trial.vectors.items()}
     for lam in trial.lams:
         yield {
             "model": model,
@@ -181,7 +163,7 @@ def contents(trial: Trial, model: str) -> Iterator[dict[str, Any]]:
             "n_test": trial.n_test,
             "root_seed": str(trial.seed.entropy),
             "seed": trial.seed.spawn_key[0],
-            **({"observables": sorted(m.name for m in asked)} if asked else {}),
+            **({"observables": sorted(trial.observables)} if trial.observables else {}),
             **({"at": at} if at else {}),
         }
 
