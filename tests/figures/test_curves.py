@@ -9,8 +9,17 @@ import xarray as xr
 import hiddenmanifold as hm
 from hiddenmanifold.figures import figure_cache, figure_data
 from hiddenmanifold.figures.drawing import used_ratio
-from hiddenmanifold.figures.figure_data import predicted, scores, side_by_side, simulated, stacked
-from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.figures.figure_data import (
+    Axis,
+    Setting,
+    Size,
+    paper_model,
+    predicted,
+    scores,
+    side_by_side,
+    simulated,
+    stacked,
+)
 from hiddenmanifold.storage import Store
 
 SQUARE, HINGE = paper_model(loss="square"), paper_model(loss="hinge")

@@ -14,8 +14,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 import hiddenmanifold as hm
 from hiddenmanifold import figures
 from hiddenmanifold.figures.drawing import used_ratio
-from hiddenmanifold.figures.figure_data import SMALLEST, simulated
-from hiddenmanifold.figures.setting import Axis, Size, paper_model
+from hiddenmanifold.figures.figure_data import SMALLEST, Axis, Size, paper_model, simulated
 
 SIZE = Size(d=64, seeds=16, n_test=500, seed=11)
 CURVE = Axis(0.05, 3.0, 7)

@@ -9,7 +9,7 @@ import pytest
 import hiddenmanifold as hm
 from hiddenmanifold import compiled, figures
 from hiddenmanifold.figures import figure_4, figure_cache
-from hiddenmanifold.figures.setting import Axis
+from hiddenmanifold.figures.figure_data import Axis
 from hiddenmanifold.plotting import MissingExtraError
 
 COMPUTED = {}
@@ -76,7 +76,6 @@ def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
         ("losses/named.py", True),
         ("model.py", True),
         ("numerics/another.py", True),
-        ("figures/setting.py", True),
         ("figures/figure_data.py", True),
         ("figures/figure_4.py", True),
         ("figures/figure_2.py", False),

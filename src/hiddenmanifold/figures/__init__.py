@@ -2,9 +2,9 @@
 
 A module per figure: its setting at the top, in the paper's size (`FULL`) and in a small one
 (`QUICK`), `compute`, which returns datasets, and `draw`, which draws them and computes nothing.
-Read `figure_1` first, then `setting` (the paper's model and what determines a figure's data) and
-`figure_data` (predicted curves and simulated points of several models). `drawing` has the style and
-writes the files, `report` compares every simulated point with the theory, and `claims` checks the
+Read `figure_1` first, then `figure_data` (the paper's models, what determines a figure's data, and
+predicted curves and simulated points of several models). `drawing` has the style and writes the
+files, `report` compares every simulated point with the theory, and `claims` checks the
 sentences of the paper that are not figures.
 
 `run` computes a figure, or reads its datasets, and draws it. What was computed stays on disk in two
@@ -30,8 +30,7 @@ from hiddenmanifold.figures import (
     figure_cache,
 )
 from hiddenmanifold.figures.drawing import write
-from hiddenmanifold.figures.figure_data import Datasets, scores
-from hiddenmanifold.figures.setting import Setting
+from hiddenmanifold.figures.figure_data import Datasets, Setting, scores
 from hiddenmanifold.plotting.figure import check_available
 
 if TYPE_CHECKING:

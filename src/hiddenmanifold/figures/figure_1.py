@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hiddenmanifold.figures import drawing
+from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREEN, GREY
-from hiddenmanifold.figures.figure_data import Datasets, predicted, side_by_side, simulated
-from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.figures.figure_data import Axis, Datasets, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
 if TYPE_CHECKING:
@@ -35,11 +34,11 @@ def compute(setting: Setting, **how: Any) -> Datasets:
     """Curves over p/n, and simulated points of both kinds of data."""
     shown = (paper_model(), tuple(QUANTITIES))
     kinds = {
-        kind: simulated(*shown, **setting.simulation | how, data=kind)
+        kind: figure_data.simulated(*shown, **setting.simulation | how, data=kind)
         for kind in ("original", "equivalent")
     }
-    theory = predicted(*shown, **setting.theory)
-    return {"theory": theory, "simulation": side_by_side(kinds, "data")}
+    theory = figure_data.predicted(*shown, **setting.theory)
+    return {"theory": theory, "simulation": figure_data.side_by_side(kinds, "data")}
 
 
 def draw(data: Datasets) -> Figure:

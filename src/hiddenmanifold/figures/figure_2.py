@@ -15,8 +15,7 @@ import numpy as np
 
 from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GENERALISATION_ERROR, GREY, RED
-from hiddenmanifold.figures.figure_data import ERROR, Datasets
-from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.figures.figure_data import ERROR, Axis, Datasets, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
 if TYPE_CHECKING:

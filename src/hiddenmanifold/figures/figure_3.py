@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold.api.thresholds import separability_threshold
-from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.figure_data import ERROR, Datasets, predicted, simulated
-from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.figures import drawing, figure_data
+from hiddenmanifold.figures.figure_data import ERROR, Axis, Datasets, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
 if TYPE_CHECKING:
@@ -42,9 +41,9 @@ def compute(setting: Setting, **how: Any) -> Datasets:
     places = places.drop_vars("n_over_d")
     on_line = {"n_over_d": places.copy(data=n_over_d), "p_over_n": places}
     return {
-        "theory": predicted(*shown, **setting.theory),
-        "threshold": predicted(*shown, **setting.theory | on_line),
-        "simulation": simulated(*shown, **setting.simulation | how),
+        "theory": figure_data.predicted(*shown, **setting.theory),
+        "threshold": figure_data.predicted(*shown, **setting.theory | on_line),
+        "simulation": figure_data.simulated(*shown, **setting.simulation | how),
     }
 
 

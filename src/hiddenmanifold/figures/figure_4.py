@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.api.thresholds import interpolation_peak, separability_threshold
-from hiddenmanifold.figures import drawing
+from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import BLUE, COLUMN, GREY, RED
-from hiddenmanifold.figures.figure_data import Datasets, stacked
-from hiddenmanifold.figures.setting import Axis, Setting, paper_model
+from hiddenmanifold.figures.figure_data import Axis, Datasets, Setting, paper_model
 from hiddenmanifold.plotting.style import label
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def compute(setting: Setting, **how: Any) -> Datasets:
         peak = interpolation_peak(model, **setting.theory)
         threshold = separability_threshold(model, n_over_d=setting.lines["n_over_d"].values)
         data[projection] = {"peak": peak, "threshold": threshold}
-    return stacked(data, "projection")
+    return figure_data.stacked(data, "projection")
 
 
 def draw(data: Datasets) -> Figure:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import BLUE, GENERALISATION_ERROR, GREY, PAGE, RED
-from hiddenmanifold.figures.figure_data import ERROR, Datasets, stacked
-from hiddenmanifold.figures.setting import Axis, Setting, Size, paper_model
+from hiddenmanifold.figures.figure_data import ERROR, Axis, Datasets, Setting, Size, paper_model
 from hiddenmanifold.plotting.style import label
 
 if TYPE_CHECKING:
@@ -57,8 +56,11 @@ def compute(setting: Setting, **how: Any) -> Datasets:
         }
         theory = {name: figure_data.lines(*shown[name]) for name in PROJECTIONS}
         dots = {name: figure_data.points(*shown[name], **how) for name in POINTS}
-        panels[task] = stacked(theory, "projection") | stacked(dots, "projection")
-    return stacked(panels, "panel")
+        panels[task] = {
+            **figure_data.stacked(theory, "projection"),
+            **figure_data.stacked(dots, "projection"),
+        }
+    return figure_data.stacked(panels, "panel")
 
 
 def draw(data: Datasets) -> Figure:

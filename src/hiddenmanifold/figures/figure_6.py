@@ -14,8 +14,7 @@ import numpy as np
 
 from hiddenmanifold.figures import drawing, figure_data
 from hiddenmanifold.figures.drawing import COLUMN, GENERALISATION_ERROR
-from hiddenmanifold.figures.figure_data import ERROR, Datasets
-from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
+from hiddenmanifold.figures.figure_data import ERROR, Axis, Datasets, Setting, Size, hidden_manifold
 from hiddenmanifold.plotting.style import mathematical
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiddenmanifold.figures import drawing
-from hiddenmanifold.figures.figure_data import ERROR, Datasets, predicted, simulated
-from hiddenmanifold.figures.setting import Axis, Setting, Size, hidden_manifold
+from hiddenmanifold.figures import drawing, figure_data
+from hiddenmanifold.figures.figure_data import ERROR, Axis, Datasets, Setting, Size, hidden_manifold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +36,8 @@ def compute(setting: Setting, **how: Any) -> Datasets:
     """The error on a grid, and a small grid of simulations."""
     shown = (hidden_manifold(), ERROR)
     return {
-        "theory": predicted(*shown, **setting.theory),
-        "simulation": simulated(*shown, **setting.simulation | how),
+        "theory": figure_data.predicted(*shown, **setting.theory),
+        "simulation": figure_data.simulated(*shown, **setting.simulation | how),
     }
 
 

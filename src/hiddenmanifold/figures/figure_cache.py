@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hiddenmanifold import compiled
-from hiddenmanifold.figures.figure_data import Datasets
-from hiddenmanifold.figures.setting import Setting
+from hiddenmanifold.figures.figure_data import Datasets, Setting
 from hiddenmanifold.storage import identity
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 PACKAGE = Path(__file__).parents[1]
 SHOWING = ("cli", "explorer", "plotting", "storage", "parallel")
@@ -37,7 +36,7 @@ def digest(setting: Setting, figure: str) -> str:
 def _computes(path: Path, figure: str) -> bool:
     """Whether the data of a figure depend on a source of this package."""
     if path.parts[0] == "figures":
-        return path.stem in ("setting", "figure_data", figure)
+        return path.stem in ("figure_data", figure)
     return path.parts[0] not in SHOWING
 
 
@@ -60,10 +59,6 @@ def keep(data: Datasets, files: dict[str, Path], made_by: str) -> None:
     """Write every part to its file."""
     for part, path in files.items():
         unfinished = path.with_suffix(".part")
-        unfinished.write_bytes(_netcdf(data[part].assign_attrs({MADE_BY: made_by})))
+        # as netCDF 3, which needs no library beyond SciPy
+        data[part].assign_attrs({MADE_BY: made_by}).to_netcdf(unfinished, engine="scipy")
         unfinished.replace(path)  # so that an interruption leaves no half of a file
-
-
-def _netcdf(ds: xr.Dataset) -> bytes:
-    """A dataset as netCDF 3, which needs no library beyond SciPy."""
-    return bytes(ds.to_netcdf(engine="scipy"))

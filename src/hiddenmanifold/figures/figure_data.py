@@ -1,17 +1,18 @@
-"""The data of figures: predicted curves and simulated points of several models, side by side."""
+"""The paper's models, what determines the data of a figure, and these data, side by side."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hiddenmanifold.api.compare import compare
 from hiddenmanifold.api.predict import predict
-from hiddenmanifold.figures.setting import Setting, Size
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import INGREDIENT_KINDS
 from hiddenmanifold.model import Model
 
 if TYPE_CHECKING:
@@ -27,6 +28,75 @@ SMALLEST = 1e-6
 and simulation are compared at this same value."""
 RECORDED = ("status", "residual", "quadrature_error", "optimal_regularisation")
 """Kept with every prediction, whatever the figure draws."""
+
+
+def paper_model(**ingredients: Any) -> Model:
+    """The model of Figures 1 to 5, but for the ingredients given."""
+    parts: dict[str, Any] = {kind: about.default for kind, about in INGREDIENT_KINDS.items()}
+    return Model(**{**parts, **ingredients})
+
+
+def hidden_manifold() -> Model:
+    """The model of Figures 6 and 7: square loss on features erf(Fᵀc/√d)."""
+    return paper_model(activation="erf", loss="square")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Evenly spaced values, on a linear or on a logarithmic scale."""
+
+    low: float
+    high: float
+    count: int
+    logarithmic: bool = False
+
+    @property
+    def values(self) -> Array:
+        """The values from `low` to `high`, both included."""
+        spaced = np.geomspace if self.logarithmic else np.linspace
+        return spaced(self.low, self.high, self.count, dtype=float)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large and how often something is simulated; the arguments of `simulate`."""
+
+    d: int
+    seeds: int
+    n_test: int = 4000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What determines the data of a figure, apart from its models.
+
+    Parameters
+    ----------
+    at : mapping
+        Arguments of theory and simulation alike: a ratio that is fixed, the regularisation.
+    lines : mapping
+        The ratios along which the theory is shown.
+    points : mapping
+        The ratios at which simulations are shown.
+    size : Size, optional
+        Latent dimension, seeds and test samples, where something is simulated.
+    """
+
+    at: Mapping[str, Any]
+    lines: Mapping[str, Axis]
+    points: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    size: Size | None = None
+
+    @property
+    def theory(self) -> dict[str, Any]:
+        """The arguments of `predict`."""
+        return {**self.at, **{ratio: axis.values for ratio, axis in self.lines.items()}}
+
+    @property
+    def simulation(self) -> dict[str, Any]:
+        """The arguments of `simulated`."""
+        return {**self.at, **self.points, "size": self.size}
 
 
 def predicted(model: Model, quantities: Sequence[str], **arguments: Any) -> xr.Dataset:

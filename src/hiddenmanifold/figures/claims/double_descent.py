@@ -9,7 +9,7 @@ import numpy as np
 from hiddenmanifold.api.predict import predict
 from hiddenmanifold.api.thresholds import interpolation_peak, separability_threshold
 from hiddenmanifold.figures.claims.judgement import Row, contest, error, strength, verdict
-from hiddenmanifold.figures.setting import paper_model
+from hiddenmanifold.figures.figure_data import paper_model
 
 
 def peak_of_the_square_loss() -> Row:

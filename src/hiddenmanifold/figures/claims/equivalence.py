@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from hiddenmanifold.figures.claims.judgement import WORST, Row, verdict
-from hiddenmanifold.figures.figure_data import worst_score
-from hiddenmanifold.figures.setting import paper_model
+from hiddenmanifold.figures.figure_data import paper_model, worst_score
 
 
 def coefficients(

@@ -9,8 +9,7 @@ import numpy as np
 from hiddenmanifold.api.needed import features_needed
 from hiddenmanifold.api.thresholds import separability_threshold
 from hiddenmanifold.figures.claims.judgement import WORST, Row, contest, strength, verdict
-from hiddenmanifold.figures.figure_data import worst_score
-from hiddenmanifold.figures.setting import paper_model
+from hiddenmanifold.figures.figure_data import paper_model, worst_score
 
 
 def orthogonal_beats_gaussian(loss: str, teacher: str, regularisation: float | str) -> Row:

@@ -6,7 +6,7 @@ import numpy as np
 
 from hiddenmanifold.api.thresholds import interpolation_peak
 from hiddenmanifold.figures.claims.judgement import Row, error, verdict
-from hiddenmanifold.figures.setting import hidden_manifold
+from hiddenmanifold.figures.figure_data import hidden_manifold
 
 
 def peak_shrinks_with_regularisation() -> Row:
