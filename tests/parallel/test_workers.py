@@ -30,7 +30,7 @@ from hiddenmanifold.theory.bayes.label_information import Table, information_of
 from hiddenmanifold.theory.best_lambda import search
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.predictions import Batch, Request, channel_of
+from hiddenmanifold.theory.predictions import Batch, Request
 from hiddenmanifold.theory.scores.distribution import auc
 from hiddenmanifold.theory.separability import line
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
@@ -263,7 +263,7 @@ EQUATIONS = fixed_points.Equations(
     np.log([1.0, 3.0]),
 )
 POINTS = Points.of(np.array([0.5, 2.0]), np.array([1.0, 0.3]), np.array([1e-2, 1.0]))
-PROBLEM = SaddlePoint(channel_of(MODEL), MODEL.features, POINTS)
+PROBLEM = SaddlePoint.of(MODEL, POINTS)
 JOBS = {
     "solve": Batch(PROBLEM, Request(("n", "p"), {"auc": auc})),
     "rescue": Batch(PROBLEM, lost=True),

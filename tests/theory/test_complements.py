@@ -11,7 +11,6 @@ import hiddenmanifold as hm
 from hiddenmanifold import Status
 from hiddenmanifold.numerics.newton import magnified
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.predictions import channel_of
 from hiddenmanifold.theory.solver.complements import Complements
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.strategy import rescue
@@ -20,7 +19,7 @@ from hiddenmanifold.theory.solver.strategy import rescue
 def solved(model, alpha, gamma, lam):
     """Unknowns of a point, and its equations in all of their forms."""
     points = Points.of(*(np.array([value]) for value in (alpha, gamma, lam)))
-    outcome = rescue(SaddlePoint(channel_of(model), model.features, points))
+    outcome = rescue(SaddlePoint.of(model, points))
     assert outcome.status[0] == Status.CONVERGED
     return outcome, Complements.of(outcome.problem)
 

@@ -8,7 +8,6 @@ import pytest
 import hiddenmanifold as hm
 from free_energy import State, free_energy
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.predictions import channel_of
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.strategy import solve
 
@@ -45,7 +44,7 @@ def saddle(request):
         regularisation=POINT["lam"],
     )
     points = Points.of(*(np.array([POINT[name]]) for name in ("alpha", "gamma", "lam")))
-    e = solve(SaddlePoint(channel_of(model), model.features, points)).e[0]
+    e = solve(SaddlePoint.of(model, points)).e[0]
     overlaps = (float(ds[name]) for name in ("V", "Q", "M", "intercept"))
     return model, State(*overlaps, *(POINT["alpha"] * e)), float(ds.training_loss)
 

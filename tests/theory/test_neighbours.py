@@ -7,7 +7,6 @@ import pytest
 
 import hiddenmanifold as hm
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.predictions import channel_of
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.settings import Effort
 from hiddenmanifold.theory.solver.starts import interpolated
@@ -75,7 +74,7 @@ def test_grids_take_few_turns_in_any_order(loss):
     alpha = 1.0 / p_over_n.ravel()
     points = Points.of(alpha, alpha / n_over_d.ravel(), np.full(alpha.size, 1e-4))
     order = np.random.default_rng(1).permutation(alpha.size)
-    whole = SaddlePoint(channel_of(model), model.features, points, effort=Effort(few=100))
+    whole = replace(SaddlePoint.of(model, points), effort=Effort(few=100))
     starting, restarted = solve(whole), solve(whole[order])
     alone = solve(replace(whole, effort=Effort(few=1000)))
     for found, expected in ((starting, alone.x), (restarted, alone.x[order])):

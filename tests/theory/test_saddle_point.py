@@ -1,5 +1,7 @@
 """Properties of the solution that do not depend on how it was found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,7 +11,6 @@ import hiddenmanifold as hm
 from hiddenmanifold.checks import Task
 from hiddenmanifold.numerics.newton import largest, newton, newton_step
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.predictions import channel_of
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.settings import Effort
 from hiddenmanifold.theory.solver.strategy import rescue, solve
@@ -131,7 +132,7 @@ def problem_of(model, point, lam):
     """The equations of one point."""
     gamma = model.projection.fixed_ratio or point["d_over_p"]
     points = Points.of(*(np.array([v]) for v in (point["n_over_p"], gamma, lam)))
-    return SaddlePoint(channel_of(model), model.features, points)
+    return SaddlePoint.of(model, points)
 
 
 def system_of(problem):
@@ -255,7 +256,7 @@ def test_a_walk_in_lambda_that_leads_nowhere_has_a_budget():
     chosen = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
     points = Points.of(np.array([1 / 3]), np.array([1 / 9]), np.array([1e-200]))
     effort = Effort(longest_walk=100)
-    found = rescue(SaddlePoint(channel_of(chosen), chosen.features, points, effort=effort))
+    found = rescue(replace(SaddlePoint.of(chosen, points), effort=effort))
     assert found.status != hm.Status.CONVERGED
     # two Newton solves, the first stage and the walk, whose last stage may begin within its budget
     assert found.iterations < 5 * effort.max_iterations + effort.longest_walk

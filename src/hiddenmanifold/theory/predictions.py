@@ -27,11 +27,6 @@ DIGITS = 1e9
 """Largest ratio of two lengths whose difference still has enough digits."""
 
 
-def channel_of(model: Model) -> Channel:
-    """The channel of a model: closed form for the square loss, panels otherwise."""
-    return Channel.of(model.teacher, model.loss, model.free_intercept)
-
-
 @dataclass(frozen=True)
 class Request:
     """What is asked of points beside their errors.
@@ -98,9 +93,7 @@ def asymptotics(
     for part in parts(model, points):
         request = Request(tuple(slopes), dict(observables or {}), part.loss, part.scale)
         near = None if start is None or np.isnan(start[part.index]).any() else start[part.index]
-        problem = SaddlePoint(
-            channel_of(part.model), part.model.features, part.points, tolerances=tolerances
-        )
+        problem = SaddlePoint.of(part.model, part.points, tolerances)
         found = part.finished(_predicted(problem, request, near, workers or Workers()))
         for name, values in found.items():
             shape = (len(points), *values.shape[1:])

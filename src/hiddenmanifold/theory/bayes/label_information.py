@@ -21,7 +21,7 @@ from hiddenmanifold.numerics.panels import Panels
 from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
 from hiddenmanifold.teachers.averaging import edges_along, fan_of, law_on_panels
 from hiddenmanifold.theory.bayes.best_guess import BLOCK, least_error, rounding
-from hiddenmanifold.theory.labels_side.labels import COLLAPSED
+from hiddenmanifold.theory.labels_side.channel import COLLAPSED
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 
 STEP = 0.25

@@ -18,9 +18,8 @@ from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.numerics.newton import largest, newton
 from hiddenmanifold.numerics.special import hermite
-from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.predictions import Request, channel_of
+from hiddenmanifold.theory.predictions import Request
 from hiddenmanifold.theory.scores.distribution import Observed
 from hiddenmanifold.theory.solver.certificate import HANDOVER
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
@@ -66,9 +65,9 @@ class Path:
     observables: Mapping[str, Observed] = field(default_factory=dict)
 
     @cached_property
-    def channel(self) -> Channel:
-        """The labels' side of the equations."""
-        return channel_of(self.model)
+    def equations(self) -> SaddlePoint:
+        """The equations of all points."""
+        return SaddlePoint.of(self.model, self.points)
 
     @property
     def unit(self) -> float:
@@ -77,17 +76,17 @@ class Path:
 
     def problem(self, point: Integers, t: Array) -> SaddlePoint:
         """The equations of some points at some λ."""
-        return SaddlePoint(self.channel, self.model.features, self.points[point].at(np.exp(t)))
+        return self.equations.at(self.points[point].at(np.exp(t)))
 
     def error(self, x: Array) -> Columns:
         """The error as a function of the unknowns."""
         if self.observables:
-            return Request(observables=self.observables).observed(self.channel, x)
-        return {self.target: self.channel.test_errors(x)[self.target]}
+            return Request(observables=self.observables).observed(self.equations.channel, x)
+        return {self.target: self.equations.channel.test_errors(x)[self.target]}
 
     def nodes(self, point: Integers, t: Array) -> Nodes:
         """Nodes in order, by Newton's method from a common start, or else from the node above."""
-        x, plain = np.full((len(t), self.channel.unknowns), np.nan), self._plain(t)
+        x, plain = np.full((len(t), self.equations.channel.unknowns), np.nan), self._plain(t)
         if plain.any():
             x[plain] = approach(self.problem(point[plain], t[plain]), NEAR, PATIENCE).x
         nodes = self._found(self._followed, _unsolved(point, t, x), plain).ordered()
@@ -105,7 +104,7 @@ class Path:
 
     def interpolated(self, left: Nodes, right: Nodes, t: Array) -> Array:
         """The error on the cubics through pairs of nodes, at several t of each (pairs, values)."""
-        x = _cubic(left, right, t).reshape(-1, self.channel.unknowns)
+        x = _cubic(left, right, t).reshape(-1, self.equations.channel.unknowns)
         with np.errstate(all="ignore"):
             return self.error(x)[self.target].reshape(t.shape) if x.size else np.empty(t.shape)
 
@@ -121,7 +120,7 @@ class Path:
 
     def _found(self, solve: Callable[[Nodes], Nodes], nodes: Nodes, some: Booleans) -> Nodes:
         """The nodes, some of them solved, as many at a time as memory allows."""
-        index, together = np.flatnonzero(some), self.channel.batch
+        index, together = np.flatnonzero(some), self.equations.channel.batch
         for start in range(0, len(index), together):
             block = index[start : start + together]
             nodes[block] = self._valued(solve(nodes[block]))
@@ -138,7 +137,7 @@ class Path:
             nodes.dx[index], weight[index] = along[BY], turn.weight
             return turn.residual, turn.matrix
 
-        found = newton(system, nodes.x, self.channel.longest, CLOSE, TURNS)
+        found = newton(system, nodes.x, self.equations.channel.longest, CLOSE, TURNS)
         good = (found.residual <= CLOSE) & (largest(found.step * weight) <= HANDOVER)
         return replace(nodes, x=np.where(good[:, None], found.x + found.step, np.nan))
 

@@ -10,27 +10,37 @@ numbers per point drive the saddle point (see ``docs/theory.md``):
 plus :math:`e_0 = E[y h]`, which a free intercept sets to zero. Derivatives with respect to the
 unknowns come from the same nodes, by :math:`\partial_V h = -h g` and integration by parts: no
 third derivative of the loss is needed.
+
+There are three kinds of labels: ±1 that are drawn given the teacher's field, classes ±1 that are
+drawn first and displace their samples, and real labels. Every kind is described by unknowns
+:math:`(\log V, \log S^2[, \text{tilt}][, \beta])`, with `S` the deviation of the prediction (of the
+residual, for real labels) and the intercept :math:`b = b_0 + S\beta`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.checks import Task
+from hiddenmanifold.compiled import BETA, E0, E1, E3, LOG_Q, LOG_V, TILT
+from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.teachers import Teacher
-from hiddenmanifold.theory.labels_side.averages import Branch, ChannelAverages
-from hiddenmanifold.theory.labels_side.labels import COLLAPSED, Labels, labels_of
+from hiddenmanifold.teachers import CERTAIN, BinaryTeacher, ConstantLaw, Linear, Teacher
+from hiddenmanifold.theory.labels_side.averages import (
+    Branch,
+    ChannelAverages,
+    SquareMoments,
+    square_averages,
+)
 from hiddenmanifold.theory.labels_side.proximal_curve import Field
-from hiddenmanifold.theory.labels_side.square_loss import square_averages
 from hiddenmanifold.theory.scores.distribution import CONSTANT, Scores
-from hiddenmanifold.theory.scores.errors_of_labels import Predictions
+from hiddenmanifold.theory.scores.errors_of_labels import Predictions, test_error, training_error
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.features_side import Overlaps
@@ -38,16 +48,28 @@ if TYPE_CHECKING:
 BATCHES = {"numpy": 1280, "compiled": 5120, "closed form": 8192}
 """Points to solve together, which bounds the memory: NumPy keeps all nodes of a batch, compiled
 code none, and its calls are over sooner."""
+COLLAPSED = 1e-100
+"""A variance below this counts as zero.
+
+Two phases have no regular saddle point: the best predictor is a constant (hinge with a free
+intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered exactly (absolute
+loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
+stops the fall where it no longer matters.
+"""
+LONGEST_STEP = 3.0
+"""Longest Newton step in the logarithm of an unknown."""
+EXPONENTIAL = ConstantLaw((1.0, 1.0, 1.0))
+"""The law of a class that displaces its samples, in units of itself: it is its own derivative."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """Labels and a loss.
+    """Labels of some kind, and a loss; a subclass for each kind of labels.
 
     Parameters
     ----------
-    labels : Labels
-        The kind of labels, with their teacher.
+    teacher : Teacher
+        The rule of the labels.
     loss : Loss
         What is minimised.
     free_intercept : bool
@@ -57,99 +79,117 @@ class Channel:
         The intercept is then no unknown.
     """
 
-    labels: Labels
+    teacher: Any
     loss: Loss
     free_intercept: bool = False
     closed_form: bool = False
 
+    overlap_unknowns: ClassVar[int]
+    """How many unknowns are overlaps; one more may be the intercept."""
+    longest_steps: ClassVar[tuple[float, ...]]
+    """Longest Newton step in each unknown."""
+
     @classmethod
     def of(cls, teacher: Teacher, loss: Loss, free_intercept: bool) -> Channel:
         """The channel of a teacher and a loss, in closed form if there is one."""
-        labels = labels_of(teacher)
-        free = free_intercept and not labels.centred(loss)
-        return cls(labels, loss, free, closed_form=loss.quadratic)
+        channel = kind_of(teacher)(teacher, loss, free_intercept, closed_form=loss.quadratic)
+        return replace(channel, free_intercept=free_intercept and not channel.centred)
 
     @property
     def rho(self) -> float:
         """Variance of the teacher's field."""
-        return float(self.labels.teacher.rho)
+        return float(self.teacher.rho)
 
     @property
     def batch(self) -> int:
         """Points to solve together."""
         if self.closed_form:
             return BATCHES["closed form"]
-        return BATCHES[compiled.engine() if self.labels.compiled else "numpy"]
+        return BATCHES[compiled.engine() if self.has_compiled_law else "numpy"]
 
     @property
-    def overlap_unknowns(self) -> int:
-        """How many unknowns are overlaps; the other one is the intercept."""
-        return self.labels.overlap_unknowns
-
-    @property
-    def unknowns(self) -> int:
-        """Number of unknowns per point."""
-        return self.overlap_unknowns + (self.free_intercept and not self.closed_form)
-
-    @property
-    def longest(self) -> Array:
-        """Longest Newton step in each unknown."""
-        return np.array(self.labels.longest_steps[: self.unknowns])
+    def has_compiled_law(self) -> bool:
+        """Whether compiled code has the label law without a table of it."""
+        return True
 
     @property
     def skipped_levels(self) -> int:
-        """How many of the finest quadratures to do without."""
-        return self.labels.skipped_levels
+        """How many of the finest quadratures to do without: each value of the law is costly."""
+        return 0
 
     @property
     def cost(self) -> int:
         """How many times longer than usual an evaluation takes: twice for each skipped level."""
         return int(2**self.skipped_levels)
 
+    @property
+    def centred(self) -> bool:
+        """Whether symmetry leaves a free intercept at zero."""
+        raise NotImplementedError
+
+    @cached_property
+    def unknowns(self) -> int:
+        """Number of unknowns per point."""
+        return self.overlap_unknowns + (self.free_intercept and not self.closed_form)
+
+    @cached_property
+    def longest(self) -> Array:
+        """Longest Newton step in each unknown."""
+        return np.array(self.longest_steps[: self.unknowns])
+
     @cached_property
     def constant_prediction(self) -> float | None:
         """Where the intercept is measured from, or None if it is not free.
 
         This is the best constant prediction :math:`b_0`, to which the intercept tends when Q
-        vanishes; in closed form it is zero.
+        vanishes; in closed form, and for real labels, it is zero, whichever constant is best.
         """
         if not self.free_intercept:
             return None
-        return 0.0 if self.closed_form else self.labels.constant_prediction(self.loss)
+        binary = self.teacher.task is Task.CLASSIFICATION and not self.closed_form
+        return best_constant(self.loss, self.teacher) if binary else 0.0
 
-    def _field(self, x: Array) -> Field:
+    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
+        """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
+        if self.closed_form:
+            return square_averages(np.exp(x[:, 0]), self.square_moments(x))
+        branches = self.branches(x)
+        first, *others = [branch.averages(self.loss, level, with_loss) for branch in branches]
+        return self.in_unknowns(first.add(others), branches)
+
+    def field(self, x: Array) -> Field:
         """The law of predictions at the unknowns, around zero."""
-        slope, V0 = self.labels.teacher_field(x)
+        slope, V0 = self.teacher_field(x)
         beta = zero = np.zeros(len(x))
         deviation = np.exp(0.5 * x[:, 1])
         if self.free_intercept:
             beta = self.intercept(x) / deviation if self.closed_form else x[:, -1]
         return Field(np.exp(x[:, 0]), zero, deviation, slope, V0, beta)
 
-    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
-        """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
-        if self.closed_form:
-            return square_averages(
-                np.exp(x[:, 0]), self.labels.square_moments(x, self.free_intercept)
-            )
-        field = self._field(x)
-        branches = self.labels.branches(field, self.loss, self.constant_prediction)
-        first, *others = [branch.averages(self.loss, level, with_loss) for branch in branches]
-        found = first.add(others)
-        return self.labels.in_unknowns(found, field, self.unknowns)
+    def teacher_field(self, x: Array) -> tuple[Array, Array]:
+        """Slope and variance of the teacher's field given the standardised prediction."""
+        raise NotImplementedError
 
     def branches(self, x: Array) -> list[Branch]:
-        """The labels at the unknowns `x`, for averages that `averages` does not have."""
-        return self.labels.branches(self._field(x), self.loss, self.constant_prediction)
+        """The labels to average over, at the unknowns `x`."""
+        raise NotImplementedError
+
+    def in_unknowns(self, found: ChannelAverages, branches: list[Branch]) -> ChannelAverages:
+        """Averages of all branches together, with derivatives by the unknowns of the channel."""
+        raise NotImplementedError
+
+    def square_moments(self, x: Array) -> SquareMoments:
+        """What the closed form of the square loss is made of."""
+        raise NotImplementedError
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         """Unknowns (without the intercept) of given overlaps, and their derivatives by e."""
-        return self.labels.coordinates(overlaps)
+        raise NotImplementedError
 
     def start(self, V: Array) -> Array:
         """Where to start the solve, given a first guess of V."""
         x = np.zeros((len(V), self.unknowns))
-        x[:, : self.overlap_unknowns] = self.labels.start(V)
+        x[:, 0] = np.log(V)
         return x
 
     def collapsed(self, alpha: Array) -> Array:
@@ -161,33 +201,115 @@ class Channel:
     def intercept(self, x: Array) -> Array:
         """The intercept b at the unknowns `x`."""
         if self.closed_form:
-            return self.labels.square_moments(x, self.free_intercept).intercept
+            return self.square_moments(x).intercept
         if self.constant_prediction is None:
             return np.zeros(len(x))
         return self.constant_prediction + np.exp(0.5 * x[:, 1]) * x[:, -1]
 
     def predictions(self, x: Array) -> Predictions:
         """The law of predictions at the unknowns `x`."""
-        slope, V0 = self.labels.teacher_field(x)
+        slope, V0 = self.teacher_field(x)
         return Predictions(np.exp(x[:, 0]), np.exp(0.5 * x[:, 1]), self.intercept(x), slope, V0)
 
     def test_errors(self, x: Array) -> Columns:
         """Test errors against noisy and clean labels, as functions of the unknowns alone."""
-        return self.labels.test_errors(x, self._guessing(self.predictions(x)))
+        raise NotImplementedError
 
     def errors(self, x: Array, overlaps: Overlaps) -> Columns:
         """The same with all digits that the overlaps have, and errors on the training set."""
-        at = self._guessing(self.predictions(x))
-        return self.labels.errors(x, at, loss=self.loss, overlaps=overlaps)
+        raise NotImplementedError
 
     def scores(self, x: Array) -> Scores:
         """Law of predictions and labels, as a function of the unknowns alone."""
-        return Scores.of(self.labels.teacher, self.loss, self.predictions(x))
+        return Scores.of(self.teacher, self.loss, self.predictions(x))
 
-    def _guessing(self, at: Predictions) -> Predictions:
-        """Predictions of which those that are zero everywhere guess the label like a coin."""
-        regression = self.labels.teacher.task is Task.REGRESSION
-        if regression or len(self.loss.slopes_at_zero) < 2 or self.constant_prediction:
+
+def kind_of(teacher: Teacher) -> type[Channel]:
+    """The kind of channel that the labels of a teacher have."""
+    if teacher.task is Task.REGRESSION:
+        return RealChannel
+    return ClassChannel if teacher.displaces else BinaryChannel
+
+
+@dataclass(frozen=True)
+class BinaryChannel(Channel):
+    r"""Labels ±1 given the teacher's field, in the unknowns (log V, log Q, tilt[, β]).
+
+    :math:`M = \sqrt{\rho Q}\tanh(\text{tilt})`, so that :math:`V_0 = \rho/\cosh^2(\text{tilt})`
+    keeps its digits when the teacher is almost learned.
+    """
+
+    teacher: BinaryTeacher
+    overlap_unknowns = 3
+    longest_steps = (LONGEST_STEP, LONGEST_STEP, 1.0, LONGEST_STEP)
+
+    @property
+    def skipped_levels(self) -> int:
+        return self.teacher.skipped_levels
+
+    @property
+    def has_compiled_law(self) -> bool:
+        return self.teacher.probits(1) is not None
+
+    @property
+    def centred(self) -> bool:
+        return self.teacher.symmetric
+
+    @cached_property
+    def shares(self) -> dict[int, float]:
+        """How much the averages of each label count; one may stand for both."""
+        alike = self.teacher.symmetric and not self.free_intercept
+        return {1: 2.0} if alike else {1: 1.0, -1: 1.0}
+
+    def teacher_field(self, x: Array) -> tuple[Array, Array]:
+        rho = self.teacher.rho
+        return np.sqrt(rho) * np.tanh(x[:, 2]), rho / np.cosh(x[:, 2]) ** 2
+
+    def branches(self, x: Array) -> list[Branch]:
+        field, constant, found = self.field(x), self.constant_prediction or 0.0, []
+        for y, share in self.shares.items():
+            margin = (self.loss.anchor - y * constant) - y * field.deviation * field.beta
+            moved = replace(field, mean=margin)
+            found.append(Branch(y, share, self.teacher, moved, margin, field.slope, field.mean))
+        return found
+
+    def in_unknowns(self, found: ChannelAverages, branches: list[Branch]) -> ChannelAverages:
+        if len(branches) == 1:  # both labels balance
+            found.e[:, E0], found.de[:, E0] = 0.0, 0.0
+        found.de[..., TILT] *= (branches[0].field.V0 / np.sqrt(self.teacher.rho))[:, None]
+        return replace(found, de=found.de[..., : self.unknowns])
+
+    def square_moments(self, x: Array) -> SquareMoments:
+        r""":math:`c = E[\nu y]/\rho` and :math:`r = E(y-b)^2 + Q - 2Mc`, with :math:`b = E y`."""
+        plus, minus, slope = self.teacher.label_marginals
+        rho, Q, c = self.teacher.rho, np.exp(x[:, 1]), 2 * slope
+        M = np.sqrt(rho * Q) * np.tanh(x[:, 2])
+        dM = np.sqrt(rho * Q) / np.cosh(x[:, 2]) ** 2
+        variance = 4 * plus * minus if self.free_intercept else 1.0
+        dr = np.array([Q - M * c, -2 * c * dM])
+        b = np.full(len(x), plus - minus if self.free_intercept else 0.0)
+        return SquareMoments(b, variance + Q - 2 * M * c, dr, c)
+
+    def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
+        o = overlaps
+        length = np.sqrt(o.deficit + o.M**2)
+        Q = o.Q + COLLAPSED
+        y = np.stack([np.log(o.V), np.log(Q), np.arcsinh(o.M / np.sqrt(o.deficit))], axis=1)
+        half = 0.5 * (o.M / o.deficit)[:, None] * o.ddeficit
+        dy = np.stack(
+            [o.dV / o.V[:, None], o.dQ / Q[:, None], (o.dM - half) / length[:, None]], axis=1
+        )
+        return y, dy
+
+    def start(self, V: Array) -> Array:
+        x = super().start(V)
+        x[:, 2] = 0.5
+        return x
+
+    def predictions_of_labels(self, x: Array) -> Predictions:
+        """The law of predictions, of which those that are zero everywhere guess like a coin."""
+        at = self.predictions(x)
+        if len(self.loss.slopes_at_zero) < 2 or self.constant_prediction:
             return at
         held = at.deviation < CONSTANT  # by the corner of the loss: of w no direction is left
         return replace(
@@ -197,3 +319,150 @@ class Channel:
             slope=np.where(held, 0.0, at.slope),
             V0=np.where(held, self.rho, at.V0),
         )
+
+    def test_errors(self, x: Array) -> Columns:
+        return self._test_errors(self.predictions_of_labels(x))
+
+    def _test_errors(self, at: Predictions) -> Columns:
+        bias, clean = at.intercept / at.deviation, self.teacher.clean
+        error = test_error(self.teacher, at.slope, at.V0, bias)
+        return {
+            "generalisation_error": error,
+            "clean_error": error.copy()
+            if clean == self.teacher
+            else test_error(clean, at.slope, at.V0, bias),
+        }
+
+    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
+        at = self.predictions_of_labels(x)
+        training = training_error(self.teacher, self.loss, at)
+        return {**self._test_errors(at), "training_error": training}
+
+
+@dataclass(frozen=True)
+class ClassChannel(BinaryChannel):
+    r"""Classes that displace their samples, in the unknowns of `BinaryChannel`.
+
+    A sample of the class y has the field :math:`\omega = yM + b + \sqrt Q\,\xi`: along its label it
+    is a residual of mean :math:`M + yb`, and :math:`e_3 = E[h]`.
+    """
+
+    @cached_property
+    def shares(self) -> dict[int, float]:
+        plus, minus, _ = self.teacher.label_marginals
+        return {1: plus, -1: minus} if self.free_intercept else {1: 1.0}
+
+    def branches(self, x: Array) -> list[Branch]:
+        found = []
+        for branch in super().branches(x):
+            field, slope = branch.field, branch.slope
+            moved = replace(
+                field,
+                mean=branch.margin - field.deviation * slope,
+                slope=branch.displacement,
+                beta=field.beta + branch.y * slope,
+            )
+            found.append(replace(branch, law=EXPONENTIAL, field=moved, displacement=slope))
+        return found
+
+    def square_moments(self, x: Array) -> SquareMoments:
+        r""":math:`c = (1-M)u` and :math:`r = (1-M)c + Q`.
+
+        u is 1, or the variance of the label if the intercept is free; that is :math:`(1-M)\,E y`.
+        """
+        plus, minus, _ = self.teacher.label_marginals
+        u = 4.0 * plus * minus if self.free_intercept else 1.0
+        length, Q = np.sqrt(self.teacher.rho) * np.exp(0.5 * x[:, 1]), np.exp(x[:, 1])
+        mean = 1.0 - length * np.tanh(x[:, 2])  # of a residual along its label
+        dM = length * np.array([0.5 * np.tanh(x[:, 2]), np.cosh(x[:, 2]) ** -2.0])
+        dr = -2.0 * u * mean * dM + np.array([Q, np.zeros_like(Q)])
+        b = (plus - minus) * self.free_intercept * mean
+        return SquareMoments(b, u * mean**2 + Q, dr, u * mean, -u * dM)
+
+    def start(self, V: Array) -> Array:
+        x = super().start(V)
+        x[:, 1] -= np.log1p(self.teacher.rho)  # margins of far classes are not too large
+        return x
+
+
+@dataclass(frozen=True)
+class RealChannel(Channel):
+    r"""Real labels, in the unknowns :math:`(\log V, \log\tau^2[, \beta])`.
+
+    A new residual is :math:`N(-b, \tau^2)` with :math:`\tau^2 = \rho + \Delta + Q - 2M` and
+    :math:`b = \tau\beta`; the channel knows the overlaps through it alone, and :math:`e_3 = e_1`.
+    """
+
+    teacher: Linear
+    overlap_unknowns = 2
+    longest_steps = (LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
+
+    @property
+    def centred(self) -> bool:
+        return self.loss.even
+
+    def teacher_field(self, x: Array) -> tuple[Array, Array]:
+        return np.zeros(len(x)), np.zeros(len(x))
+
+    def branches(self, x: Array) -> list[Branch]:
+        field = self.field(x)
+        margin, zero = -field.deviation * field.beta, field.mean
+        return [Branch(1, 1.0, CERTAIN, replace(field, mean=margin), margin, zero, zero)]
+
+    def in_unknowns(self, found: ChannelAverages, branches: list[Branch]) -> ChannelAverages:
+        found.e[:, E3], found.de[:, E3] = found.e[:, E1], found.de[:, E1]
+        return replace(found, de=found.de[..., [LOG_V, LOG_Q, BETA][: self.unknowns]])
+
+    def square_moments(self, x: Array) -> SquareMoments:
+        r""":math:`r = \tau^2` and c = 1."""
+        tau2 = np.exp(x[:, 1])
+        return SquareMoments(np.zeros(len(x)), tau2, tau2[None], 1.0)
+
+    def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
+        o = overlaps
+        tau2 = o.excess + self.teacher.noise + COLLAPSED
+        y = np.stack([np.log(o.V), np.log(tau2)], axis=1)
+        return y, np.stack([o.dV / o.V[:, None], o.dexcess / tau2[:, None]], axis=1)
+
+    def start(self, V: Array) -> Array:
+        x = super().start(V)
+        x[:, 1] = np.log(self.teacher.rho + self.teacher.noise)
+        return x
+
+    def test_errors(self, x: Array) -> Columns:
+        error = np.exp(x[:, 1]) + self.intercept(x) ** 2
+        return {"generalisation_error": error, "clean_error": error - self.teacher.noise}
+
+    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
+        # the overlaps know the excess below rounding of the noise
+        clean = overlaps.excess + self.intercept(x) ** 2
+        return {"generalisation_error": clean + self.teacher.noise, "clean_error": clean}
+
+
+def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
+    """Constant prediction of least expected loss: the intercept at Q = 0, without features."""
+    from scipy import optimize  # slow to import, and few models need it
+
+    plus, minus, _ = teacher.label_marginals
+    anchor = loss.anchor
+
+    def slope(b: float, side: float) -> float:
+        """Slope of the expected loss on the given side of b."""
+        left = loss.derivative(np.array([np.nextafter(anchor - b, -side * np.inf)]))
+        right = loss.derivative(np.array([np.nextafter(anchor + b, side * np.inf)]))
+        return float(minus * right[0] - plus * left[0])
+
+    for kink in loss.kinks:
+        for b in (anchor - kink, kink - anchor):
+            if slope(b, -1.0) <= 0.0 <= slope(b, 1.0):
+                return b
+    span = 1.0
+    with np.errstate(over="ignore"):
+        while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
+            span *= 2.0
+            if span > 1e9 or not np.isfinite(slope(span, 1.0) - slope(-span, 1.0)):
+                raise InvalidArgumentError.because(
+                    "intercept", "cannot be fitted", f"for {teacher} no constant minimises {loss}"
+                )
+    root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
+    return root

@@ -70,10 +70,6 @@ class Field(Rows):
         total: Array = sum(vars(self).values())
         return np.isfinite(total)
 
-    def around(self, mean: Array) -> Field:
-        """The same field with another mean of the shortfall."""
-        return Field(self.V, mean, self.deviation, self.slope, self.V0, self.beta)
-
 
 @dataclass(frozen=True)
 class ProximalNodes:

@@ -161,7 +161,7 @@ class Complements:
             equation(alpha * spread + deficit, s.left + surplus, rank_size),
         ]
         if self.channel.overlap_unknowns == 2:
-            unseen = self.channel.labels.teacher.noise + rho * s.T02
+            unseen = self.channel.teacher.noise + rho * s.T02
             found += [
                 equation(np.exp(x[:, 1]), unseen + at.noise * s.D20),
                 equation(shrunk - along / e1, unseen, sizes[:, ALONG] / e1),

@@ -8,6 +8,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.features import Features
+from hiddenmanifold.model import Model
 from hiddenmanifold.theory.features_side import Overlaps, overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.averages import ChannelAverages
 from hiddenmanifold.theory.labels_side.channel import Channel
@@ -27,6 +28,12 @@ class SaddlePoint:
     points: Points
     tolerances: Tolerances = STANDARD
     effort: Effort = Effort()
+
+    @classmethod
+    def of(cls, model: Model, points: Points, tolerances: Tolerances = STANDARD) -> SaddlePoint:
+        """The equations of a model."""
+        channel = Channel.of(model.teacher, model.loss, model.free_intercept)
+        return cls(channel, model.features, points, tolerances)
 
     def __getitem__(self, index: Integers | slice) -> SaddlePoint:
         return self.at(self.points[index])

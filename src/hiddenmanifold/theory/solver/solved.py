@@ -9,7 +9,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.numerics.newton import EPSILON, Solution, largest, magnified, newton_step
-from hiddenmanifold.theory.labels_side.labels import COLLAPSED
+from hiddenmanifold.theory.labels_side.channel import COLLAPSED
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 from hiddenmanifold.theory.solver.certificate import Certificate, polish
 from hiddenmanifold.theory.solver.complements import Complements, Refined
