@@ -133,6 +133,39 @@ class Loss:
             return middle, middle
         return low, 0.0 if abs(high) < tolerance else high
 
+    def best_constant(self, plus: float, minus: float) -> float:
+        """Constant prediction of least expected loss, if labels ±1 have these probabilities.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the expected loss of constants falls without end.
+        """
+        from scipy import optimize  # slow to import, and few models need it
+
+        def slope(b: float, side: float) -> float:
+            """Slope of the expected loss on the given side of b."""
+            left = self.derivative(np.array([np.nextafter(self.anchor - b, -side * np.inf)]))
+            right = self.derivative(np.array([np.nextafter(self.anchor + b, side * np.inf)]))
+            return float(minus * right[0] - plus * left[0])
+
+        for kink in self.kinks:
+            for b in (self.anchor - kink, kink - self.anchor):
+                if slope(b, -1.0) <= 0.0 <= slope(b, 1.0):
+                    return b
+        span = 1.0
+        with np.errstate(over="ignore"):
+            while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
+                span *= 2.0
+                if span > 1e9 or not np.isfinite(slope(span, 1.0) - slope(-span, 1.0)):
+                    raise InvalidArgumentError.because(
+                        "intercept",
+                        "cannot be fitted",
+                        f"no constant minimises {self} if labels are +1 with probability {plus:g}",
+                    )
+        root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
+        return root
+
     @cached_property
     def compiled(self) -> CompiledLoss:
         """The loss as compiled code knows it."""

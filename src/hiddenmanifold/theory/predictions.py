@@ -16,7 +16,13 @@ from hiddenmanifold.theory.features_side import overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.limits import parts
 from hiddenmanifold.theory.points import HUGE, Points
-from hiddenmanifold.theory.scores.distribution import CONSTANT, Observed, observe
+from hiddenmanifold.theory.scores.distribution import Observed, Scores, observe
+from hiddenmanifold.theory.scores.errors_of_labels import (
+    CONSTANT,
+    Predictions,
+    errors,
+    test_errors,
+)
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.settings import STANDARD, Tolerances
 from hiddenmanifold.theory.solver.solved import Solved
@@ -44,7 +50,7 @@ class Request:
         """Every observable, as a function of the unknowns alone."""
         if not self.observables:
             return {}
-        scores = channel.scores(x)
+        scores = Scores.of(channel.teacher, channel.loss, Predictions.of(channel, x))
         scores = replace(scores, loss=self.loss or scores.loss, scale=min(self.scale, HUGE))
         return {name: observe(observed, scores) for name, observed in self.observables.items()}
 
@@ -137,7 +143,7 @@ def _quantities(solved: Solved, request: Request) -> Columns:
         at = spectral_arguments(points, solved.e, channel.rho)
         o = overlaps(features, at)
         found = {
-            **channel.errors(solved.x, o),
+            **errors(channel, solved.x, o),
             "training_loss": solved.data_loss + 0.5 * points.lam * o.q_w / points.alpha,
             # as λ → ∞ w keeps a direction; where a corner of the loss holds it at zero it has none
             "alignment": np.where(o.Q < CONSTANT**2, np.nan, o.M / np.sqrt(o.M**2 + o.deficit)),
@@ -166,7 +172,7 @@ def _slopes(solved: Solved, request: Request) -> Columns:
         return found
 
     def functions(x: Array) -> Columns:
-        return {**problem.channel.test_errors(x), **request.observed(problem.channel, x)}
+        return {**test_errors(problem.channel, x), **request.observed(problem.channel, x)}
 
     with np.errstate(all="ignore"):
         moved = tangents(problem, solved.e, solved.matrix, request.slopes)

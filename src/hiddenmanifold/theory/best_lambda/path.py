@@ -21,6 +21,7 @@ from hiddenmanifold.numerics.special import hermite
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import Request
 from hiddenmanifold.theory.scores.distribution import Observed
+from hiddenmanifold.theory.scores.errors_of_labels import test_errors
 from hiddenmanifold.theory.solver.certificate import HANDOVER
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.strategy import approach, rescue
@@ -82,7 +83,7 @@ class Path:
         """The error as a function of the unknowns."""
         if self.observables:
             return Request(observables=self.observables).observed(self.equations.channel, x)
-        return {self.target: self.equations.channel.test_errors(x)[self.target]}
+        return {self.target: test_errors(self.equations.channel, x)[self.target]}
 
     def nodes(self, point: Integers, t: Array) -> Nodes:
         """Nodes in order, by Newton's method from a common start, or else from the node above."""

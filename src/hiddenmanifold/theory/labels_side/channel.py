@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from hiddenmanifold import compiled
-from hiddenmanifold.arrays import Array, Columns
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.compiled import BETA, E0, E1, E3, LOG_Q, LOG_V, TILT
-from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.teachers import CERTAIN, BinaryTeacher, ConstantLaw, Linear, Teacher
 from hiddenmanifold.theory.labels_side.averages import (
@@ -39,8 +38,6 @@ from hiddenmanifold.theory.labels_side.averages import (
     square_averages,
 )
 from hiddenmanifold.theory.labels_side.proximal_curve import Field
-from hiddenmanifold.theory.scores.distribution import CONSTANT, Scores
-from hiddenmanifold.theory.scores.errors_of_labels import Predictions, test_error, training_error
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.features_side import Overlaps
@@ -146,8 +143,10 @@ class Channel:
         """
         if not self.free_intercept:
             return None
-        binary = self.teacher.task is Task.CLASSIFICATION and not self.closed_form
-        return best_constant(self.loss, self.teacher) if binary else 0.0
+        if self.closed_form or self.teacher.task is Task.REGRESSION:
+            return 0.0
+        plus, minus, _ = self.teacher.label_marginals
+        return self.loss.best_constant(plus, minus)
 
     def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
@@ -205,23 +204,6 @@ class Channel:
         if self.constant_prediction is None:
             return np.zeros(len(x))
         return self.constant_prediction + np.exp(0.5 * x[:, 1]) * x[:, -1]
-
-    def predictions(self, x: Array) -> Predictions:
-        """The law of predictions at the unknowns `x`."""
-        slope, V0 = self.teacher_field(x)
-        return Predictions(np.exp(x[:, 0]), np.exp(0.5 * x[:, 1]), self.intercept(x), slope, V0)
-
-    def test_errors(self, x: Array) -> Columns:
-        """Test errors against noisy and clean labels, as functions of the unknowns alone."""
-        raise NotImplementedError
-
-    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
-        """The same with all digits that the overlaps have, and errors on the training set."""
-        raise NotImplementedError
-
-    def scores(self, x: Array) -> Scores:
-        """Law of predictions and labels, as a function of the unknowns alone."""
-        return Scores.of(self.teacher, self.loss, self.predictions(x))
 
 
 def kind_of(teacher: Teacher) -> type[Channel]:
@@ -305,38 +287,6 @@ class BinaryChannel(Channel):
         x = super().start(V)
         x[:, 2] = 0.5
         return x
-
-    def predictions_of_labels(self, x: Array) -> Predictions:
-        """The law of predictions, of which those that are zero everywhere guess like a coin."""
-        at = self.predictions(x)
-        if len(self.loss.slopes_at_zero) < 2 or self.constant_prediction:
-            return at
-        held = at.deviation < CONSTANT  # by the corner of the loss: of w no direction is left
-        return replace(
-            at,
-            V=np.where(held, 0.0, at.V),
-            intercept=np.where(held, 0.0, at.intercept),
-            slope=np.where(held, 0.0, at.slope),
-            V0=np.where(held, self.rho, at.V0),
-        )
-
-    def test_errors(self, x: Array) -> Columns:
-        return self._test_errors(self.predictions_of_labels(x))
-
-    def _test_errors(self, at: Predictions) -> Columns:
-        bias, clean = at.intercept / at.deviation, self.teacher.clean
-        error = test_error(self.teacher, at.slope, at.V0, bias)
-        return {
-            "generalisation_error": error,
-            "clean_error": error.copy()
-            if clean == self.teacher
-            else test_error(clean, at.slope, at.V0, bias),
-        }
-
-    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
-        at = self.predictions_of_labels(x)
-        training = training_error(self.teacher, self.loss, at)
-        return {**self._test_errors(at), "training_error": training}
 
 
 @dataclass(frozen=True)
@@ -428,41 +378,3 @@ class RealChannel(Channel):
         x = super().start(V)
         x[:, 1] = np.log(self.teacher.rho + self.teacher.noise)
         return x
-
-    def test_errors(self, x: Array) -> Columns:
-        error = np.exp(x[:, 1]) + self.intercept(x) ** 2
-        return {"generalisation_error": error, "clean_error": error - self.teacher.noise}
-
-    def errors(self, x: Array, overlaps: Overlaps) -> Columns:
-        # the overlaps know the excess below rounding of the noise
-        clean = overlaps.excess + self.intercept(x) ** 2
-        return {"generalisation_error": clean + self.teacher.noise, "clean_error": clean}
-
-
-def best_constant(loss: Loss, teacher: BinaryTeacher) -> float:
-    """Constant prediction of least expected loss: the intercept at Q = 0, without features."""
-    from scipy import optimize  # slow to import, and few models need it
-
-    plus, minus, _ = teacher.label_marginals
-    anchor = loss.anchor
-
-    def slope(b: float, side: float) -> float:
-        """Slope of the expected loss on the given side of b."""
-        left = loss.derivative(np.array([np.nextafter(anchor - b, -side * np.inf)]))
-        right = loss.derivative(np.array([np.nextafter(anchor + b, side * np.inf)]))
-        return float(minus * right[0] - plus * left[0])
-
-    for kink in loss.kinks:
-        for b in (anchor - kink, kink - anchor):
-            if slope(b, -1.0) <= 0.0 <= slope(b, 1.0):
-                return b
-    span = 1.0
-    with np.errstate(over="ignore"):
-        while slope(-span, 1.0) > 0.0 or slope(span, 1.0) < 0.0:
-            span *= 2.0
-            if span > 1e9 or not np.isfinite(slope(span, 1.0) - slope(-span, 1.0)):
-                raise InvalidArgumentError.because(
-                    "intercept", "cannot be fitted", f"for {teacher} no constant minimises {loss}"
-                )
-    root: float = optimize.brentq(slope, -span, span, args=(1.0,), xtol=1e-15, rtol=1e-14)
-    return root

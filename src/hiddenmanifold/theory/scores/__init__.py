@@ -1,6 +1,6 @@
 """What can be said of a fitted model's predictions on new and on training samples.
 
 `distribution` has the joint law of predictions and labels, and averages over it (`observe`);
-`errors_of_labels` the test and training errors of labels ±1, in closed form where there is one;
+`errors_of_labels` the test and training errors, in closed form where there is one;
 `calibration` compares predicted probabilities with those of the labels.
 """

@@ -22,10 +22,8 @@ from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.teachers import CERTAIN, LabelLaw, Teacher, binary
 from hiddenmanifold.teachers.averaging import FINEST, ORDER, SETTLED, edges_along
 from hiddenmanifold.theory.points import HUGE
-from hiddenmanifold.theory.scores.errors_of_labels import Predictions, misclassified
+from hiddenmanifold.theory.scores.errors_of_labels import CONSTANT, Predictions, misclassified
 
-CONSTANT = 1e-48
-"""A prediction that varies less than this is constant (see `labels.COLLAPSED`)."""
 BLOCK = 256
 """Points whose nodes are handled together."""
 

@@ -1,13 +1,15 @@
-"""Test and training errors of labels ±1, from the law of predictions."""
+"""Test and training errors, from the law of predictions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hiddenmanifold import compiled
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Columns
+from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.panels import stacked_rule
 from hiddenmanifold.teachers import BinaryTeacher
@@ -18,6 +20,13 @@ from hiddenmanifold.teachers.averaging import (
     edges_along,
     law_on_panels,
 )
+
+if TYPE_CHECKING:
+    from hiddenmanifold.theory.features_side import Overlaps
+    from hiddenmanifold.theory.labels_side.channel import Channel
+
+CONSTANT = 1e-48
+"""A prediction that varies less than this is constant (see `channel.COLLAPSED`)."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,55 @@ class Predictions:
     intercept: Array
     slope: Array
     V0: Array
+
+    @classmethod
+    def of(cls, channel: Channel, x: Array) -> Predictions:
+        """The law at the unknowns `x` of a channel."""
+        slope, V0 = channel.teacher_field(x)
+        return cls(np.exp(x[:, 0]), np.exp(0.5 * x[:, 1]), channel.intercept(x), slope, V0)
+
+    def guessing(self, channel: Channel) -> Predictions:
+        """The same; a prediction that a corner of the loss holds at zero guesses like a coin."""
+        if len(channel.loss.slopes_at_zero) < 2 or channel.constant_prediction:
+            return self
+        held = self.deviation < CONSTANT  # of w no direction is left
+        return replace(
+            self,
+            V=np.where(held, 0.0, self.V),
+            intercept=np.where(held, 0.0, self.intercept),
+            slope=np.where(held, 0.0, self.slope),
+            V0=np.where(held, channel.rho, self.V0),
+        )
+
+
+def test_errors(channel: Channel, x: Array) -> Columns:
+    """Test errors against noisy and clean labels, as functions of the unknowns alone."""
+    if channel.teacher.task is Task.REGRESSION:
+        error = np.exp(x[:, 1]) + channel.intercept(x) ** 2
+        return {"generalisation_error": error, "clean_error": error - channel.teacher.noise}
+    return _test_errors(channel.teacher, Predictions.of(channel, x).guessing(channel))
+
+
+def errors(channel: Channel, x: Array, overlaps: Overlaps) -> Columns:
+    """The same with all digits that the overlaps have, and errors on the training set."""
+    if channel.teacher.task is Task.REGRESSION:
+        # the overlaps know the excess below rounding of the noise
+        clean = overlaps.excess + channel.intercept(x) ** 2
+        return {"generalisation_error": clean + channel.teacher.noise, "clean_error": clean}
+    at = Predictions.of(channel, x).guessing(channel)
+    training = training_error(channel.teacher, channel.loss, at)
+    return {**_test_errors(channel.teacher, at), "training_error": training}
+
+
+def _test_errors(teacher: BinaryTeacher, at: Predictions) -> Columns:
+    """Errors of labels ±1 against noisy and clean ones."""
+    bias, clean = at.intercept / at.deviation, teacher.clean
+    error = test_error(teacher, at.slope, at.V0, bias)
+    same = clean == teacher
+    return {
+        "generalisation_error": error,
+        "clean_error": error.copy() if same else test_error(clean, at.slope, at.V0, bias),
+    }
 
 
 def misclassified(teacher: BinaryTeacher, slope: Array, V0: Array, cuts: dict[int, Array]) -> Array:
