@@ -108,11 +108,13 @@ def compare(
 def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
     """Put the theory of each quantity beside it, and the difference in standard errors."""
     intercept = ("intercept",) if model.free_intercept else ()
+    rounding = _rounding(model, out.q_w)
     for name in (*COMPARED, *intercept, *REGISTRY, *MARGIN_LAWS):
         if name in out:
             expected = theory[name].drop_vars(list(theory[name].coords)).drop_attrs()
             error = out[f"{name}_stderr"]
-            error = error.clip(min=_rounding(model, name, out.q_w), keep_attrs=True)
+            if name in rounding:
+                error = error.clip(min=rounding[name], keep_attrs=True)
             spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
             z = (out[name] - expected) / error.where(spread)
             out[f"{name}_stderr"], out[f"{name}_theory"] = error, expected
@@ -121,24 +123,21 @@ def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
             out[f"{name}_z"] = z.drop_attrs()
 
 
-def _rounding(model: Model, name: str, q_w: xr.DataArray) -> xr.DataArray:
-    """What a quantity would be if only rounding told predictions from labels.
+def _rounding(model: Model, q_w: xr.DataArray) -> dict[str, xr.DataArray]:
+    """What quantities would be if only rounding told predictions from labels.
 
-    Zero where it is no sum over such shortfalls, or their loss has no least value.
+    Only those that are sums over such shortfalls, of losses only those that have a least value.
     """
-    regression, minimisers = (
-        model.task is Task.REGRESSION,
-        [s for s in model.loss.minimisers if np.isfinite(s)],
-    )
+    regression = model.task is Task.REGRESSION
     label = model.teacher.rho + getattr(model.teacher, "noise", 0.0) if regression else 1.0
     square = SHORTFALL**2 * (label + model.features.variance * q_w)
-    if regression and name in ("generalisation_error", "clean_error"):
-        return square
-    if name not in ("training_loss", "test_loss") or not minimisers:
-        return 0.0 * square
-    shortfalls = minimisers[-1] + np.append(0.0, np.sqrt(square.values))
-    least, *above = model.loss.value(shortfalls)
-    return square.copy(data=np.reshape(above, square.shape) - least)
+    found = dict.fromkeys(("generalisation_error", "clean_error"), square) if regression else {}
+    if minimisers := [s for s in model.loss.minimisers if np.isfinite(s)]:
+        shortfalls = minimisers[-1] + np.append(0.0, np.sqrt(square.values))
+        least, *above = model.loss.value(shortfalls)
+        rise = square.copy(data=np.reshape(above, square.shape) - least)
+        found |= dict.fromkeys(("training_loss", "test_loss"), rise)
+    return found
 
 
 def _at_best_regularisation(grid: Grid) -> Grid:
