@@ -179,11 +179,11 @@ def _on_test(
     b = np.array([fit.b for fit in fits])
     sums = {name: np.zeros((2, len(fits))) for name in ("generalisation_error", "clean_error")}
     kept: list[tuple[Array, Array]] = []
+    classes = world.model.task is Task.CLASSIFICATION
     for block in world.blocks(n_test, rng):
         f = block.X @ W + b
         kept += [(f, block.y)] if observables else []
         for name, y in (("generalisation_error", block.y), ("clean_error", block.clean)):
-            classes = world.model.task is Task.CLASSIFICATION
             cost = _wrong(f, y[:, None]) if classes else (f - y[:, None]) ** 2
             sums[name] += np.array([cost.sum(0), (cost * cost).sum(0)])
     found = {}
