@@ -8,12 +8,12 @@ RUNTIME := $(VENV)/.runtime
 LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper explore docs test test-fast test-lowest verify bench bench-page browser lint format clean help
+.PHONY: demo paper explore docs test test-fast test-lowest coverage verify mutants bench bench-page browser lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-docs test test-fast test-lowest verify bench bench-page: export OMP_NUM_THREADS := 1
-docs test test-fast test-lowest verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
-docs test test-fast test-lowest verify bench bench-page: export MKL_NUM_THREADS := 1
+docs test test-fast test-lowest coverage verify bench bench-page: export OMP_NUM_THREADS := 1
+docs test test-fast test-lowest coverage verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
+docs test test-fast test-lowest coverage verify bench bench-page: export MKL_NUM_THREADS := 1
 
 demo: $(RUNTIME) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -35,7 +35,7 @@ explore: $(STAMP) ## Open the page on which curves follow sliders
 test: lint browser ## Lint, then run every test on all cores
 	$(BIN)/python -m pytest -n auto
 
-test-fast: $(STAMP) ## Run the tests that take no longer than a minute together
+test-fast: $(STAMP) ## Run the quick tests, three of four, in less than a minute
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 # Old libraries among newer ones warn of their own age, which is no defect of this package. The second
@@ -51,8 +51,15 @@ test-lowest: browser ## The same and those of the extras, with the lowest versio
 	    tests/test_chunked.py tests/parallel/test_cluster.py
 
 verify: export PYTHONPATH := tests
-verify: $(STAMP) ## Large searches: corners of double precision, judged in eighty digits
+verify: $(STAMP) ## Large searches: corners of double precision, linear programmes
 	$(BIN)/python benchmarks/corners.py
+	$(BIN)/python benchmarks/linear_programmes.py
+
+mutants: $(STAMP) ## Change a hundred tokens of the sources, one by one: do the tests notice?
+	$(BIN)/python benchmarks/mutants.py
+
+coverage: $(STAMP) browser ## Which lines and branches of the sources the tests run
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
 
 bench: $(STAMP) browser ## Measure speed and accuracy
 	$(BIN)/python benchmarks/run.py

@@ -1,11 +1,11 @@
-"""Property tests have the same examples wherever they run, and no clock: machines are noisy."""
+"""Settings of all tests."""
 
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 
+# no clock, since machines are noisy, and no database: what fails, fails again
 settings.register_profile(
     "hiddenmanifold",
     deadline=None,
@@ -14,22 +14,14 @@ settings.register_profile(
 )
 settings.load_profile("hiddenmanifold")
 
-# Hypothesis mixes in constants of whichever sources are loaded by then, so that its examples would
-# change with the order of the tests, with their spread over processes, and with every edit
-providers._get_local_constants = lambda: providers._local_constants
-
 # a shell that starts the tests in the background has them, and all they start, ignore a Ctrl-C
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# folders that go all the way
-SLOW = {"agreement", "cli", "data", "explorer", "figures", "paper", "storage"}
-
 
 def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.parent.name in SLOW:
-            item.add_marker("slow")
+    """Start with the slow tests, so that no worker is left alone with one in the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(params=["compiled", "numpy"])

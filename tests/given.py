@@ -49,6 +49,14 @@ EXAMPLES = {
 """One of each kind in `features.REGISTRY`, all for a field of variance 1."""
 
 
+def plain_model(
+    activation="erf", projection="gaussian", teacher="sign", loss="logistic", **options
+):
+    """A model on random features, of which a test states only what matters to it."""
+    parts = {"activation": activation, "projection": projection, "teacher": teacher, "loss": loss}
+    return Model(**parts, **options)
+
+
 def compared(configuration):
     """A model, and the point at which theory and simulation are compared."""
     activation, projection, teacher, loss, intercept, n_over_d, p_over_n, lam = configuration

@@ -39,6 +39,7 @@ def by_mpmath(function):
         return k0, k1, mp.sqrt(mean(lambda x: (function(x) - k0 - k1 * x) ** 2))
 
 
+@pytest.mark.slow
 @every_activation
 def test_kappas_are_the_gaussian_integrals(name):
     assert name in IN_MPMATH, "write the activation in mpmath as well, as a second opinion"
@@ -134,6 +135,7 @@ def test_activation_without_linear_part_has_kappa_1_zero():
     assert Custom(lambda x: x**2 - 1.0).kappas == pytest.approx((0.0, 0.0, math.sqrt(2)), abs=1e-12)
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(shift=st.floats(-10, 10), slope=st.floats(0.01, 100), turn=st.sampled_from([-1, 1]))
 def test_affine_activation_has_kappa_star_zero(shift, slope, turn):
@@ -144,6 +146,7 @@ def test_affine_activation_has_kappa_star_zero(shift, slope, turn):
     assert k0 == pytest.approx(shift, abs=1e-11 * size)
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(scale=st.floats(1e-9, 1e9), name=st.sampled_from(sorted(REGISTRY)))
 def test_kappas_scale_with_the_activation(scale, name):
@@ -184,6 +187,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_unusable_activation_is_refused(case):
     function, sentence = REFUSED[case]

@@ -173,6 +173,7 @@ def test_there_are_enough_points_over_all_ingredients():
     assert {p.activation for p in problems} == set(hm.activations.REGISTRY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("problem", "alpha", "gamma", "lam"), POINTS)
 def test_prediction_agrees_with_the_oracle(problem, alpha, gamma, lam):
     model = model_of(problem, gamma)

@@ -45,11 +45,13 @@ def linted(root: Path) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_imports_point_downwards():
     done = linted(ROOT)
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "line", "broken"),
     [
@@ -103,12 +105,14 @@ def loaded_after(*statements: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_import_loads_nothing_heavy():
     # the probe sees what is there
     assert HEAVY.intersection(loaded_after("import matplotlib")) == {"matplotlib"}
     assert not HEAVY.intersection(loaded_after(f"import {PACKAGE}"))
 
 
+@pytest.mark.slow
 def test_the_first_prediction_waits_for_xarray_alone():
     """Dask, which xarray would ask, and scipy.special take as long again."""
     ingredients = "activation='sign', projection='gaussian', teacher='sign', loss='logistic'"

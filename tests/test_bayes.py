@@ -344,7 +344,6 @@ def test_loss_and_intercept_play_no_role():
     xr.testing.assert_equal(plain, other)
 
 
-@pytest.mark.slow
 def test_clean_error_has_a_predictor_of_its_own():
     """Against noisy labels a rare side is not worth predicting; against the clean rule it is."""
     teacher = T.Custom(lambda nu: 0.45 + 0.5 * (nu > 0) * 0.2 + 0.4 * (nu > 1), kinks=(0.0, 1.0))
@@ -497,6 +496,7 @@ def test_no_prediction_beats_the_bound(seed):
         assert (gap >= -ROUNDING * reached[name].values[good]).all(), name
 
 
+@pytest.mark.slow
 def test_even_and_windowed_rules_are_bounded_too():
     """Here several fixed points compete, and only the best of them is a bound."""
     grid = {"n_over_d": np.geomspace(0.3, 30.0, 9), "p_over_d": [0.5, 3.0]}

@@ -66,6 +66,7 @@ def engine_in(environment: dict[str, str]) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_the_environment_can_ask_for_numpy():
     assert engine_in({"HIDDENMANIFOLD_ENGINE": "numpy"}).stdout == "numpy\n"
     built = find_spec("hiddenmanifold.compiled._extension") is not None
@@ -278,6 +279,7 @@ def test_cells_of_functions_that_have_changed_are_made_anew():
     )
 
 
+@pytest.mark.slow
 @needs_extension
 def test_numpy_is_asked_where_no_polynomial_will_do(by_numpy):
     model = model_with(loss=bumpy(40.0, 1.0))  # bends forty times faster than it says
@@ -302,6 +304,7 @@ def channel(loss, rule):
     return kind_of(teacher)(teacher, loss, free and loss.kinks != (0.0,))
 
 
+@pytest.mark.slow
 @needs_extension
 @pytest.mark.parametrize("rule", RULES_OF_LABELS)
 @every_loss
@@ -367,6 +370,7 @@ def test_random_models_are_those_of_numpy(seed, by_numpy):
     )
 
 
+@pytest.mark.slow
 @needs_extension
 def test_eight_threads_give_the_same_bits():
     models = [model_with(), model_with("hinge"), model_with(custom_loss(), "logistic")]
@@ -377,6 +381,7 @@ def test_eight_threads_give_the_same_bits():
             xr.testing.assert_identical(found, expected[at])
 
 
+@pytest.mark.slow
 @needs_extension
 def test_other_threads_run_while_the_kernel_works():
     labels = channel(LOSSES["logistic"], "logistic")

@@ -22,6 +22,7 @@ KNOWN = [
 SAMPLE = [*KNOWN, *corners.drawn(5, 2)[1:], *corners.drawn(5, 3), *corners.drawn(5, 4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SAMPLE, ids=str)
 def test_a_converged_point_is_as_right_as_it_claims(case):
     found = {}
@@ -44,6 +45,7 @@ MILD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MILD.values(), ids=MILD)
 def test_the_training_loss_of_the_reference_obeys_the_envelope_theorem(case):
     """Its derivative by lambda is q_w/(2 alpha): all averages and sums take part."""
@@ -57,6 +59,7 @@ def test_the_training_loss_of_the_reference_obeys_the_envelope_theorem(case):
         assert abs(slope / ((low.q_w + high.q_w) / (4 * case.n_over_p)) - 1) < 1e-10
 
 
+@pytest.mark.slow
 def test_the_reference_finds_one_solution_from_afar_and_from_nearby():
     case = MILD["hinge"]
     nearby, afar = case.solved(case.predicted()), case.solved()
@@ -70,6 +73,7 @@ def test_infinite_data_are_the_limit_of_many_in_the_reference():
     assert max(error for name, error in found.items() if name != "V") < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [True, False])
 def test_the_reference_solves_ridge_regression_in_closed_form(sign):
     """The equation k (alpha - D1) = lambda, and the test mean square that follows."""

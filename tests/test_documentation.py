@@ -129,7 +129,6 @@ def test_every_page_is_in_a_table_of_contents():
     assert {p.stem for p in pages} - {"index"} <= {name for list in lists for name in list.split()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [
@@ -213,6 +212,7 @@ EXAMPLES = {  # of the contributing guide: where each belongs, and which part of
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
     (block,) = (block for block in python_blocks("CONTRIBUTING.md") if f"class {name}(" in block)

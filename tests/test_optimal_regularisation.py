@@ -82,6 +82,7 @@ def test_optimum_follows_the_unit_of_the_features(unit):
     assert_allclose(ds.optimal_regularisation, unit**2 * 0.6 / 1.5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_optimum_in_a_limit_is_said_to_be_there():
     noiseless = hm.Model(
         activation="identity", projection="orthogonal", teacher="linear", loss="square"
@@ -270,6 +271,7 @@ def test_a_dip_of_a_fifth_of_a_decade_between_a_plateau_and_a_rise_is_found():
     assert best.optimal_regularisation == pytest.approx(np.exp(-1.3373), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_lower_of_two_minima_is_found_that_are_almost_equal():
     m = hm.Model(
         activation="tanh",

@@ -1,10 +1,13 @@
 """Peaks and how many features are enough."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
+from given import plain_model
 from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.teachers import Linear, Logistic, Sign
@@ -12,10 +15,7 @@ from hiddenmanifold.theory.curves.error_curve import END, ErrorCurve
 from hiddenmanifold.theory.curves.fewest_features import fewest_features
 from hiddenmanifold.theory.curves.peak import stand_out
 
-
-def model(**ingredients):
-    parts = {"activation": "sign", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
-    return hm.Model(**{**parts, **ingredients})
+model = partial(plain_model, activation="sign")
 
 
 @pytest.mark.slow
@@ -82,6 +82,7 @@ def test_no_peak_is_no_number():
     assert np.isnan(peak.generalisation_error).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "lam"), [("square", 624.5), ("hinge", 28.9)])
 def test_rounding_on_a_plateau_is_no_peak(loss, lam):
     """A large penalty leaves the error of a constant, from which it falls, and rises again."""
@@ -185,6 +186,7 @@ def test_features_needed_are_found_by_few_errors():
     assert all(len(t) == 1 for t in curve.asked[1:])
 
 
+@pytest.mark.slow
 def test_features_needed_beyond_the_scan():
     m = model(loss="square")
     none = hm.features_needed(m, n_over_d=3.0, within=10.0)
@@ -206,6 +208,7 @@ def test_a_kernel_limit_that_cannot_be_solved_is_a_failed_search():
     assert np.isnan(columns["p_over_n"]).all()
 
 
+@pytest.mark.slow
 def test_features_needed_for_an_error_that_vanishes_are_refused():
     m = model(activation="identity", teacher="linear", loss="square")
     with pytest.raises(hm.InvalidArgumentError, match="does not vanish"):

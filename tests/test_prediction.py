@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import combinations, permutations
 
@@ -16,6 +16,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import hiddenmanifold as hm
+from given import plain_model
 from hiddenmanifold import ConvergenceError, InvalidArgumentError, Model, Status, predict
 from hiddenmanifold.features.projections import Matrix, Spectrum
 from hiddenmanifold.losses import Custom as CustomLoss
@@ -40,9 +41,7 @@ NORMALISED = {f"{name}_normalised" for name in ("Q", "M", "q_s", "m_s", "interce
 ERRORS = {"generalisation_error", "clean_error", "training_loss"}
 
 
-def model(**ingredients):
-    plain = {"activation": "sign", "projection": "gaussian", "teacher": "sign", "loss": "square"}
-    return Model(**{**plain, **ingredients})
+model = partial(plain_model, activation="sign", loss="square")
 
 
 def at(built=None, **arguments):
@@ -68,6 +67,7 @@ def assert_same_numbers(one, other, rtol=1e-10, names=OVERLAPS | ERRORS):
 # --- ratios ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(
     pair=st.sampled_from(PAIRS),
@@ -81,6 +81,7 @@ def test_any_two_independent_ratios_give_the_same_answer(pair, n, p, d, lam):
     assert_same_numbers(predict(model(), regularisation=lam, **ratios(pair, n, p, d)), expected)
 
 
+@pytest.mark.slow
 def test_every_pair_of_ratios_is_accepted_and_labels_its_answer():
     expected = predict(model(), regularisation=0.3, n_over_p=0.6, d_over_p=0.4)
     for pair in PAIRS:
@@ -618,7 +619,6 @@ def test_numbers_do_not_depend_on_the_size_of_the_batch(monkeypatch, name, point
     assert_same_numbers(predict(VARIETY[name], **scattered(name), workers=1), expected)
 
 
-@pytest.mark.slow
 @variety
 def test_numbers_do_not_depend_on_the_number_of_workers(monkeypatch, name):
     solve_together(monkeypatch, 7)
@@ -667,6 +667,7 @@ def test_teacher_given_as_a_function_agrees_with_the_built_in_one(loss, slope, i
     assert_same_numbers(at(ours, **points), at(theirs, **points), rtol=1e-9, names=names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
 def test_undeclared_jump_of_a_teacher_is_found_where_it_changes_the_label(loss):
     def probability(nu):
@@ -684,6 +685,7 @@ def test_samples_of_a_rule_given_as_a_function_can_all_be_fitted():
     assert float(found.training_error) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinks", [(), (0.0,)])
 @pytest.mark.parametrize("at_zero", [0.0, 0.5, 1.0])
 def test_what_a_rule_says_exactly_where_it_jumps_does_not_matter(at_zero, kinks):

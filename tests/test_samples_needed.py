@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
-from given import Given, power_law
+from given import Given, plain_model, power_law
 from hiddenmanifold.features import RandomFeatures
 from hiddenmanifold.features.projections import Gaussian
 from hiddenmanifold.parallel.workers import Workers
@@ -17,13 +18,9 @@ from hiddenmanifold.teachers import Linear, Sign
 from hiddenmanifold.theory.curves.error_curve import ErrorCurve
 from hiddenmanifold.theory.curves.fewest_samples import fewest_samples
 
-
-def model(**ingredients):
-    parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "square"}
-    return hm.Model(**{**parts, **ingredients})
+model = partial(plain_model, loss="square")
 
 
-@pytest.mark.slow
 def test_least_squares_needs_what_the_textbook_says():
     """Isotropic data without penalty: Δ/(1 - d/n) beyond the peak, 1 - n/d + Δ/(1 - n/d) before."""
     noise, target = 0.25, np.array([0.2, 0.3, 0.5, 1.05, 1.2, 5.0])

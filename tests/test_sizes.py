@@ -86,6 +86,7 @@ def test_sizes_span_a_grid_and_follow_their_dimensions():
 SMALL = {"regularisation": [0.1, 1.0], "seeds": 2, "n_test": 50, "workers": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [hm.simulate, hm.compare])
 def test_simulations_draw_the_sizes_they_are_given(run):
     sized = run(MODEL, n=[30, 45], p=20, d=15, **SMALL)
@@ -97,6 +98,7 @@ def test_simulations_draw_the_sizes_they_are_given(run):
     assert_array_equal(both.generalisation_error.sel(p=20), sized.generalisation_error)
 
 
+@pytest.mark.slow
 def test_the_best_regularisation_of_given_sizes_is_compared():
     few = {"regularisation": "optimal", "seeds": 2, "n_test": 50, "workers": 1}
     sized = hm.compare(MODEL, n=[30, 45], p=20, d=15, **few)

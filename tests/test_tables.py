@@ -14,7 +14,6 @@ from hiddenmanifold.numerics.panels import Panels, fanned
 from hiddenmanifold.teachers import Custom, Sign, Steps, tables
 
 needs_extension = pytest.mark.skipif(compiled.engine() == "numpy", reason="the kernel is not built")
-pytestmark = pytest.mark.slow
 
 
 def random_rule(seed):
@@ -61,6 +60,7 @@ def some_fields(seed, rho, count=200):
     return np.sqrt(rho) * rng.uniform(-9.0, 9.0, count), rho * tables.RATIO**-depth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("y", [1, -1])
 def test_polynomials_are_the_averages_of_the_rule(seed, y):
@@ -72,6 +72,7 @@ def test_polynomials_are_the_averages_of_the_rule(seed, y):
     np.testing.assert_allclose(found * units, exact * units, atol=5e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "closed"),
     [
@@ -91,6 +92,7 @@ def test_polynomials_of_jumps_are_probits(rule, closed, y):
     np.testing.assert_allclose(found * units, exact * units, atol=1e-12)
 
 
+@pytest.mark.slow
 @needs_extension
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 @pytest.mark.parametrize("seed", range(2))
@@ -139,6 +141,7 @@ def test_tables_stay_at_home_when_a_rule_is_sent_elsewhere():
     np.testing.assert_array_equal(law.polynomials, again.polynomials)
 
 
+@pytest.mark.slow
 def test_threads_that_share_a_fresh_rule_give_the_same_bits():
     rule = Custom(expit)
     with ThreadPoolExecutor(8) as pool:
@@ -156,6 +159,7 @@ def over_predictions(rule, y, cut, k, V0):
     return panels.sum(rule.label_law(y, k[at] * panels.nodes, V0[at])[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("y", [1, -1])
 def test_part_of_a_label_below_a_cut_is_the_integral_over_predictions(seed, y):

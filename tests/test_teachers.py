@@ -151,7 +151,6 @@ def five_point(function, at, h):
     )
 
 
-@pytest.mark.slow
 @every_rule
 @pytest.mark.parametrize("y", [1, -1])
 def test_derivatives_are_differences(name, y):
@@ -457,6 +456,7 @@ def test_many_changes_of_label_are_averaged_exactly():
     assert rule.skipped_levels > 0 and Custom(expit).skipped_levels == 0
 
 
+@pytest.mark.slow
 def test_a_rule_that_would_cost_minutes_for_one_point_is_refused():
     with pytest.raises(InvalidArgumentError, match="few changes of the more probable label"):
         Custom(wave(300.0))

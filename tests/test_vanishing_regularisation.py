@@ -1,5 +1,7 @@
 """The limits λ → 0⁺, λ → ∞ and of infinite ratios, against equations and sequences of their own."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,6 +9,7 @@ from scipy import integrate, optimize
 from scipy.special import exp1, expit, log_ndtr, ndtr
 
 import hiddenmanifold as hm
+from given import plain_model
 from hiddenmanifold import Status
 from hiddenmanifold.losses import Custom, Huber, SmoothedHinge
 from hiddenmanifold.teachers import Linear, Logistic, Sign, Steps
@@ -14,9 +17,7 @@ from hiddenmanifold.teachers import Linear, Logistic, Sign, Steps
 OVERLAPS = ["Q", "M", "q_s", "q_w", "m_s"]
 
 
-def model(**ingredients):
-    parts = {"activation": "sign", "projection": "gaussian", "teacher": "sign", "loss": "square"}
-    return hm.Model(**{**parts, **ingredients})
+model = partial(plain_model, activation="sign", loss="square")
 
 
 def at(m, **arguments):
@@ -43,6 +44,7 @@ CONTINUOUS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("m", CONTINUOUS.values(), ids=CONTINUOUS)
 def test_the_limit_is_where_small_regularisations_lead(m):
@@ -307,6 +309,7 @@ def test_a_tail_that_is_not_exponential_has_no_known_direction():
         at(model(loss=slow), p_over_n=2.0, regularisation=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [model(), model(teacher="linear"), model(loss=Huber())])
 def test_exactly_at_interpolation_a_sentence_and_no_number(m):
     kept = at(m, p_over_n=[0.5, 1.0, 2.0], regularisation=0, on_failure="keep")
@@ -318,6 +321,7 @@ def test_exactly_at_interpolation_a_sentence_and_no_number(m):
         at(m, p_over_n=1.0, regularisation=0)
 
 
+@pytest.mark.slow
 def test_exactly_at_separability_a_sentence_and_no_number():
     m = model(loss="logistic")
     threshold = float(hm.separability_threshold(m, n_over_d=3.0).p_over_n)
@@ -362,7 +366,6 @@ def test_kernel_limit_of_the_square_loss_in_closed_form():
     assert_allclose((far.generalisation_error - 0.149796219262) * 1e5, 0.306, rtol=2e-3)
 
 
-@pytest.mark.slow
 def test_kernel_limit_of_the_logistic_loss():
     """The infimum is the largest margin; the text reads 0.16, which belongs to p/n = 10."""
     m = model(loss="logistic")
@@ -452,6 +455,7 @@ def test_the_least_value_of_a_loss_remains():
     assert_allclose(ds.training_loss, 1.0, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_minimum_away_from_zero_has_no_stand_in():
     shifted = Custom(lambda r: 0.5 * (r - 0.3) ** 2, lambda r: r - 0.3, np.ones_like, of="residual")
     m = model(loss=shifted, teacher=Linear(noise=0.1))
@@ -464,7 +468,6 @@ def test_a_minimum_away_from_zero_has_no_stand_in():
     assert_allclose(near.generalisation_error[0], near.generalisation_error[1], rtol=1e-4)
 
 
-@pytest.mark.slow
 def test_a_threshold_that_cannot_be_computed_is_no_phase():
     m = model(
         activation="identity",
@@ -504,6 +507,7 @@ def test_smoothed_hinge_goes_to_the_largest_margin_without_a_leap(lam):
     np.testing.assert_allclose(at.training_loss, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_flat_without_a_kink_has_no_known_limit_and_is_not_waited_for():
     """Its slope exp(-1/s) is zero for s <= 0: no t exists at which it does not vanish."""
 

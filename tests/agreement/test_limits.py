@@ -8,16 +8,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 import hiddenmanifold as hm
+from given import plain_model as model
 from hiddenmanifold.losses import Huber
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.teachers import Linear, Sign
 
-D, SEEDS = 200, 16
-
-
-def model(**ingredients):
-    parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
-    return hm.Model(**{**parts, **ingredients})
+D, SEEDS, N_TEST = 100, 32, 2_500
 
 
 def fits(m, n_over_d, p_over_n, fit):
@@ -28,7 +24,7 @@ def fits(m, n_over_d, p_over_n, fit):
     for seed in range(SEEDS):
         rng = np.random.default_rng([2020, seed])
         world = World.draw(m, sizes, rng)
-        train, test = world.sample(sizes.n, rng), world.sample(5_000, rng)
+        train, test = world.sample(sizes.n, rng), world.sample(N_TEST, rng)
         v, b = fit(train.X, train.y)
         f = test.X @ v + b
         wrong = (
@@ -45,6 +41,7 @@ def z_scores(samples, expected):
     return (samples.mean(-1) - expected) / (samples.std(-1, ddof=1) / np.sqrt(samples.shape[-1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p_over_n", [0.6, 2.0])
 def test_largest_margin_of_a_support_vector_machine(p_over_n):
     m = model(teacher=Sign(threshold=0.4), intercept=True)
@@ -59,6 +56,7 @@ def test_largest_margin_of_a_support_vector_machine(p_over_n):
     assert abs(z_scores(error, float(ds.generalisation_error))) < 4
 
 
+@pytest.mark.slow
 def test_unregularised_logistic_regression():
     m = model()
 
@@ -72,6 +70,7 @@ def test_unregularised_logistic_regression():
     assert abs(z_scores(error, float(ds.generalisation_error))) < 4
 
 
+@pytest.mark.slow
 def test_unregularised_huber_regression():
     m = model(loss=Huber(0.5), teacher=Linear(noise=0.5))
 
@@ -92,6 +91,7 @@ def test_unregularised_huber_regression():
     assert abs(z_scores(error, float(ds.generalisation_error))) < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p_over_n", [0.5, 2.5])
 def test_least_squares_and_shortest_interpolation(p_over_n):
     m = model(loss="square", teacher=Linear(noise=0.2), projection="orthogonal")
@@ -107,6 +107,7 @@ def test_least_squares_and_shortest_interpolation(p_over_n):
     assert abs(z_scores(error, float(ds.generalisation_error))) < 4
 
 
+@pytest.mark.slow
 def test_intercept_of_a_lopsided_loss_on_real_labels():
     """Residuals below zero cost four times as much: the prediction moves down."""
     loss = hm.losses.Custom(

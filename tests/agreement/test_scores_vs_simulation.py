@@ -28,6 +28,7 @@ def problem(name):
     return compared(CONFIGURATIONS[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_theory_predicts_what_is_measured_of_scores(name):
     model, point = problem(name)
@@ -37,6 +38,7 @@ def test_theory_predicts_what_is_measured_of_scores(name):
     assert all(abs(score) <= WORST for score in z.values()), z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "absolute"])
 def test_theory_predicts_the_loss_of_real_labels(loss):
     model = hm.Model(
@@ -47,6 +49,7 @@ def test_theory_predicts_the_loss_of_real_labels(loss):
     assert abs(float(out.test_loss_z)) <= WORST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hinge", "threshold", "square", "classes"])
 def test_margins_are_those_of_fits(name):
     model, point = problem(name)
@@ -72,6 +75,7 @@ def test_margins_are_those_of_fits(name):
         assert float(ds.train_cdf[4] - ds.train_cdf[3]) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_simulated_margins_follow_their_law(loss):
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss=loss)
@@ -102,6 +106,7 @@ def test_compare_judges_margins_but_for_the_kinks_that_training_samples_stand_on
     np.testing.assert_array_equal(np.isnan(ds.train_cdf_z)[0], [False, False, True, False])
 
 
+@pytest.mark.slow
 def test_margins_are_part_of_what_a_store_knows_a_fit_by(tmp_path):
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
     asked = {"n_over_d": 2.0, "p_over_n": 1.0, "regularisation": 0.1, "d": 20, "seeds": 2}

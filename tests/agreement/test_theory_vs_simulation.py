@@ -17,7 +17,7 @@ QUANTITIES = (
     "Q",
     "M",
 )
-D, SEEDS, ROOT = 256, 16, 2
+D, SEEDS, ROOT, N_TEST = 128, 32, 2, 5_000
 WORST = 4.0  # standard errors
 
 
@@ -36,7 +36,7 @@ def custom_teacher():
 def matrix():
     """Columns of squared norm d, entries that are neither normal nor of one size."""
     rng = np.random.default_rng(11)
-    F = rng.choice([-1.0, 1.0], (D, 320)) * rng.uniform(0.5, 1.5, (D, 1))
+    F = rng.choice([-1.0, 1.0], (D, 5 * D // 4)) * rng.uniform(0.5, 1.5, (D, 1))
     return hm.projections.Matrix(F * np.sqrt(D) / np.linalg.norm(F, axis=0))
 
 
@@ -131,7 +131,8 @@ def test_every_ingredient_is_compared_with_simulations():
 
 def assert_agreement(name, data):
     model, point = problem(name)
-    out = hm.compare(model, **point, d=D, seeds=SEEDS, seed=ROOT, data=data, workers=1)
+    draws = {"d": D, "seeds": SEEDS, "seed": ROOT, "n_test": N_TEST}
+    out = hm.compare(model, **point, **draws, data=data, workers=1)
     assert int(out.dropped) == 0
     z = {q: float(out[f"{q}_z"]) for q in QUANTITIES}
     far = {
@@ -142,17 +143,19 @@ def assert_agreement(name, data):
     assert not far, f"(measured, theory, z): {far}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_theory_predicts_the_original_data(name):
     assert_agreement(name, "original")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EQUIVALENT)
 def test_theory_predicts_the_gaussian_equivalent_data(name):
     assert_agreement(name, "equivalent")
 
 
-LADDER = {50: 400, 100: 200, 200: 100}  # d: seeds
+LADDER = {40: 300, 160: 75}  # d: seeds
 SHRINKING = (
     "sign gaussian sign logistic",
     "erf gaussian linear square",
@@ -160,6 +163,7 @@ SHRINKING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHRINKING)
 def test_distance_from_the_theory_shrinks_with_the_size(name):
     """Root mean square over draws and quantities of the relative deviation: it falls as 1/√d."""
@@ -170,6 +174,4 @@ def test_distance_from_the_theory_shrinks_with_the_size(name):
         ds = hm.simulate(model, **point, d=d, seeds=seeds, n_test=20 * d, workers=1)
         off = np.array([ds[q].values / float(theory[q]) - 1.0 for q in QUANTITIES])
         distance.append(np.sqrt(np.mean(off**2)))
-    # 1, 1/√2, 1/2 expected, each to about a fifteenth
-    assert distance[0] > distance[1] > distance[2], distance
-    assert distance[2] < 0.6 * distance[0], distance
+    assert distance[1] < 0.6 * distance[0], distance  # a half, to about a fifteenth

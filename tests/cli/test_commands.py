@@ -108,6 +108,7 @@ def test_the_table_shows_what_varies_and_says_what_does_not():
     assert not run("predict", *GRID, "--lam", 1e-4, "--quiet").stdout
 
 
+@pytest.mark.slow
 def test_the_table_shows_what_is_asked_for(tmp_path):
     result = run("predict", *GRID, "--lam", 1, "--show", "q_w, V", "--plot", tmp_path / "a.svg")
     ds = hm.predict(MODEL, **RATIOS, regularisation=1.0)
@@ -198,6 +199,7 @@ def points_of(text):
     return re.findall(r"^ *[\d.]+ +0\.\d+", text, flags=re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_long_table_is_shortened_on_a_terminal_alone(monkeypatch):
     assert len(points_of(run(*LONG).stdout)) == 200
     text = screen(monkeypatch, 80)
@@ -220,6 +222,7 @@ def test_a_narrow_terminal_gets_several_tables(monkeypatch):
     assert "q_w" in text()  # symbols stay as they are
 
 
+@pytest.mark.slow
 def test_what_is_wider_than_a_terminal_is_not_cut(monkeypatch):
     text = screen(monkeypatch, 16)
     run("compare", *GRID, "--lam", 1, *SMALL)
@@ -295,6 +298,7 @@ def test_limits_are_numbers_too():
     np.testing.assert_array_equal(found, ds.generalisation_error.values.ravel())
 
 
+@pytest.mark.slow
 def test_a_point_that_fails_is_told_but_does_not_cost_the_others():
     args = ("predict", "--n-over-d", 3, "--p-over-n", "0.5,1", "--lam", 0, "--loss", "square")
     result = run(*args, code=Code.INCOMPLETE)
@@ -324,6 +328,7 @@ def test_predict_finds_the_optimal_regularisation():
     assert "optimal" in run("predict", *GRID, *options, "--lam", "optimal").stdout
 
 
+@pytest.mark.slow
 def test_answers_are_the_numbers_of_the_library():
     found = read_csv(run("threshold", "--n-over-d", "0.5,3", "--csv", "-").stdout)
     expected = hm.separability_threshold(MODEL, n_over_d=[0.5, 3.0]).p_over_n
@@ -385,6 +390,7 @@ def test_workers_arrive(monkeypatch, command, function):
     assert complaint(result) == "error: with 3 workers"
 
 
+@pytest.mark.slow
 def test_simulate_prints_means_and_writes_fits_if_asked(tmp_path):
     args = ("simulate", *GRID, "--lam", "0.1,1", *SMALL, "--seed", 5)
     table = read_csv(run(*args, "--csv", "-").stdout)
@@ -398,6 +404,7 @@ def test_simulate_prints_means_and_writes_fits_if_asked(tmp_path):
     assert printed_tables.with_error(value, error) in result.stdout
 
 
+@pytest.mark.slow
 def test_compare_prints_theory_and_z(tmp_path):
     args = ("compare", *GRID, "--lam", 1, *SMALL, "--data", "equivalent")
     result = run(*args, "--csv", tmp_path / "out.csv", "--plot", tmp_path / "out.png")
@@ -420,6 +427,7 @@ def test_compare_can_be_made_at_the_best_regularisation(tmp_path):
     assert "lambda_{" in (tmp_path / "out.svg").read_text()
 
 
+@pytest.mark.slow
 def test_a_regularisation_of_zero_has_its_place_in_the_plot_of_a_comparison(tmp_path):
     args = ("--n-over-d", 3, "--p-over-n", 2, "--lam", "0,0.01,1", "--loss", "square")
     run("compare", *args, *SMALL, "--plot", tmp_path / "out.svg", "-q")
@@ -582,6 +590,7 @@ def test_a_defect_has_a_code_of_its_own(monkeypatch):
     assert "ZeroDivisionError: division by zero" in complaint(result)
 
 
+@pytest.mark.slow
 def test_a_theory_that_fails_does_not_cost_the_simulation():
     args = ("--n-over-d", 3, "--p-over-n", "0.5,1", "--lam", 0, "--loss", "square")
     result = run("compare", *args, *SMALL, code=Code.INCOMPLETE)
@@ -606,6 +615,7 @@ def test_a_fit_that_fell_short_is_told(monkeypatch):
     assert "9 fits fell short of their optimum" in complaint(result)
 
 
+@pytest.mark.slow
 def test_help_names_every_command_option_and_exit_code():
     text = run("--help").stdout
     for code in Code:
@@ -679,6 +689,7 @@ def test_figures_are_drawn_one_or_all(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     ["predict --lam 0.1", "sensitivity --lam 0.1", "predict --lam optimal --minimise test_loss"]
@@ -695,6 +706,7 @@ def test_observables_can_be_asked_for(command):
     assert "nonsense" in refused.stderr
 
 
+@pytest.mark.slow
 def test_observables_that_are_asked_for_are_in_the_table():
     asked = ("--lam", "0.1", "--observables", "auc")
     ds = hm.predict(MODEL, **RATIOS, regularisation=0.1, observables="auc")
@@ -706,6 +718,7 @@ def test_observables_that_are_asked_for_are_in_the_table():
     assert "--observables auc measures it" in complaint(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "function", "sizes"),
     [
@@ -729,6 +742,7 @@ def test_sizes_may_take_the_place_of_ratios(command, function, sizes):
     )
 
 
+@pytest.mark.slow
 def test_the_theory_beside_simulated_sizes_has_whole_sizes(tmp_path):
     sizes = ("--n", 30, "--p", "10,20,30", "--d", 10, "--lam", 0.1, "--seeds", 2, "--n-test", 50)
     run("compare", *sizes, "--plot", tmp_path / "a.png", "-q")

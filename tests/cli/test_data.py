@@ -53,6 +53,7 @@ def told(result):
     return line
 
 
+@pytest.mark.slow
 def test_it_prints_diagnosis_curve_and_plan_of_the_library_and_draws_them(path, tmp_path):
     given = ("--seeds", 2, "--n", 480, "--target-error", 1.0, "--plot", tmp_path / "a.svg")
     out = run(path, *given).stdout
@@ -74,6 +75,7 @@ def test_it_prints_diagnosis_curve_and_plan_of_the_library_and_draws_them(path, 
         assert text in drawing
 
 
+@pytest.mark.slow
 def test_files_have_the_numbers_of_the_library(exact, tmp_path):
     lams = [0.1, 1.0]
     given = ("--lam", "0.1,1", "--n", "60,240", "--seeds", 2, "--scale", "standard")
@@ -99,6 +101,7 @@ def test_files_have_the_numbers_of_the_library(exact, tmp_path):
     assert "test loss" in (tmp_path / "out.svg").read_text()
 
 
+@pytest.mark.slow
 def test_few_whole_numbers_need_a_task(table, tmp_path):
     path = tmp_path / "grades.csv"
     table.assign(price=np.round(Y).clip(-2, 2)).to_csv(path, index=False)
@@ -110,6 +113,7 @@ def test_few_whole_numbers_need_a_task(table, tmp_path):
     assert "two are supported" in told(refused)
 
 
+@pytest.mark.slow
 def test_a_refusal_ends_with_its_reasons_unless_it_is_overruled(table, tmp_path):
     path = tmp_path / "copies.csv"
     pd.concat([table] * 2).to_csv(path, index=False)
@@ -125,6 +129,7 @@ def test_a_refusal_ends_with_its_reasons_unless_it_is_overruled(table, tmp_path)
     assert "with the N = 240 samples given" in kept
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_too_few_of_a_class_to_hold_out_are_no_reason_to_stop(tmp_path):
     y = np.where(np.arange(N) < 14, "rare", "often")
@@ -271,6 +276,7 @@ def test_columns_of_text_are_named(table, tmp_path):
     assert "columns that are not numeric (colour)" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -17,6 +17,7 @@ GRID = ("--n-over-d", "3", "--p-over-n", "0.5,1", "--lam", "1e-2")
 HEAVY = {"matplotlib", "pandas", "sklearn", "xarray"}
 
 
+@pytest.mark.slow
 def test_the_script_predicts():
     done = subprocess.run(
         [SCRIPT, "predict", *GRID, "--csv", "-"],
@@ -32,6 +33,7 @@ def test_the_script_predicts():
         assert repr(value) in done.stdout
 
 
+@pytest.mark.slow
 def test_the_script_refuses_in_one_sentence():
     done = subprocess.run(
         [SCRIPT, "predict", *GRID, "--loss", "hing"],
@@ -46,6 +48,7 @@ def test_the_script_refuses_in_one_sentence():
     assert "did you mean 'hinge'" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_package_is_a_program():
     done = subprocess.run(
         [sys.executable, "-m", "hiddenmanifold", "predikt"],
@@ -85,6 +88,7 @@ def test_a_terminal_without_letters_gets_words():
         assert "?" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_and_version_load_nothing_heavy(option):
     program = (

@@ -26,6 +26,7 @@ def path(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_simulations_go_on_from_a_store(path, monkeypatch):
     assert len(list(Store(path).rows())) == 6
     again = run(*SIMULATE.split(), "--seeds", 4, "--store", path, "--json", "-", "-q")
@@ -50,6 +51,7 @@ def test_ls_prints_a_line_per_row(path):
     assert all("Model(activation=Sign()" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_export_writes_every_fit(path, tmp_path):
     for file in ("fits.csv", "fits.json"):
         assert run("store", "export", path, tmp_path / file).exit_code == 0
@@ -72,6 +74,7 @@ def test_export_writes_every_fit(path, tmp_path):
     assert "ends in .csv or .json" in refused.stderr
 
 
+@pytest.mark.slow
 def test_export_is_json_that_anybody_can_read(tmp_path):
     path, file = tmp_path / "runs.db", tmp_path / "fits.json"
     rare = "--teacher sign:threshold=3 --intercept --seeds 1"  # a single class has no minimum
@@ -82,6 +85,7 @@ def test_export_is_json_that_anybody_can_read(tmp_path):
     assert {fit["optimality"] for fit in fits} == {"inf"}
 
 
+@pytest.mark.slow
 def test_damaged_rows_are_listed_and_exported_as_such(path, tmp_path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE results SET content = '{' WHERE key = (SELECT min(key) FROM results)")
@@ -94,6 +98,7 @@ def test_damaged_rows_are_listed_and_exported_as_such(path, tmp_path):
     assert "1 of 6 rows changed" in run("store", "verify", path).stderr
 
 
+@pytest.mark.slow
 def test_verify_finds_changed_rows_and_prune_takes_them_out(path):
     whole = run("store", "verify", path)
     assert (whole.exit_code, "6 rows, all intact" in whole.stdout) == (0, True)

@@ -35,6 +35,7 @@ def test_one_number_is_a_number(text, expected):
     assert found == expected
 
 
+@pytest.mark.slow
 @given(st.lists(FLOATS, min_size=2, max_size=5))
 def test_every_list_of_numbers_is_read_to_the_last_digit(numbers):
     np.testing.assert_array_equal(values(",".join(map(repr, numbers))), numbers)

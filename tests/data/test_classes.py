@@ -158,6 +158,7 @@ def test_the_truth_is_within_the_bars(within):
     assert np.mean(inside) >= 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_a_curve_has_what_that_of_the_square_loss_has(data, loss):
     options = {"n": [200, 800], "regularisation": [0.1, 1.0]}
@@ -168,12 +169,13 @@ def test_a_curve_has_what_that_of_the_square_loss_has(data, loss):
         assert (ds[name] < ds[f"{name}_high"]).all()
         at_N = ds.sel(n=200)
         np.testing.assert_allclose(at_N[name], at_N[f"{name}_leave_one_out"], rtol=0.35)
-    assert ds.attrs["loss"] == repr(REGISTRY[loss]())
+    assert ds.attrs["loss"] == loss
     assert ds.resolved.all()
     assert (ds.status == 0).all()
     assert (ds.kappa.sel(n=800) < ds.kappa.sel(n=200)).all()
 
 
+@pytest.mark.slow
 def test_left_out_errors_of_the_logistic_loss_are_those_of_refits(data):
     (wrong, loss, _), (_, error, _) = data.measured(np.array([LAM]), REGISTRY["logistic"]())
     margins = []
@@ -200,6 +202,7 @@ def test_left_out_errors_of_the_hinge_are_those_of_ten_fits(data):
     assert training[0] == pytest.approx(cost + LAM / 2 * P * np.sum(fit.coef_**2) / 200, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_the_best_regularisation_is_that_of_the_loss(data, loss):
     chosen = data.best_for(REGISTRY[loss]())
@@ -293,7 +296,7 @@ def test_other_features_in_a_curve():
 def test_plans_take_the_loss():
     data = hm.Data(*draw(120, 7))
     plan = hm.plan(data, target_gain=0.05, loss="logistic", on_refusal="keep")
-    assert plan.curve.attrs["loss"] == "Logistic()"
+    assert plan.curve.attrs["loss"] == "logistic"
     assert plan.regularisation == data.best_for(REGISTRY["logistic"]())
     assert plan.n_low <= plan.n <= plan.n_high
     assert plan.n_low < np.inf

@@ -104,7 +104,6 @@ def test_no_regularisation_is_least_squares(data):
     np.testing.assert_allclose(ds.generalisation_error, expected, rtol=0.03)
 
 
-@pytest.mark.slow
 def test_misclassification_of_a_mixture():
     """Prior 0.3, direction of the means among few strong columns, n = 4 N."""
     p, spread = 40, np.arange(1, 41) ** -0.3
@@ -144,6 +143,7 @@ def test_a_normal_shape_gives_normal_errors():
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_errors_of_classes_are_parts_misclassified(classes):
     ds = hm.learning_curve(classes, n=[250, 1000], regularisation=1.0, on_refusal="keep")
     fit = [
@@ -188,6 +188,7 @@ def test_other_numbers_of_random_features():
         assert np.mean(guesses) == pytest.approx(np.mean(truths), rel=0.06)
 
 
+@pytest.mark.slow
 def test_as_many_features_as_there_are_change_nothing():
     data = hm.Data(*gaussian(120, 2), random_features=True)
     at = {"n": 240, "regularisation": 0.5, "on_refusal": "keep"}
@@ -200,6 +201,7 @@ def test_as_many_features_as_there_are_change_nothing():
     assert float(ds.generalisation_error[0]) > float(ds.generalisation_error[2])
 
 
+@pytest.mark.slow
 def test_more_of_a_kernel_than_the_features_show_is_not_guessed():
     data = hm.Data(*gaussian(200, 3), random_features=True)
     ds = hm.learning_curve(
@@ -211,6 +213,7 @@ def test_more_of_a_kernel_than_the_features_show_is_not_guessed():
     assert not ds.resolved.values[np.isnan(ds.generalisation_error.values)].any()
 
 
+@pytest.mark.slow
 def test_what_more_samples_would_show_too_little_of_is_said():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 300)) * np.arange(1, 301) ** -0.4
@@ -220,6 +223,7 @@ def test_what_more_samples_would_show_too_little_of_is_said():
     assert ds.status.values[1] in (1, 2)
 
 
+@pytest.mark.slow
 def test_outliers_are_refused_unless_kept():
     X, y = gaussian(150, 1)
     y = y.copy()

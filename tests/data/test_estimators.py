@@ -30,6 +30,7 @@ Y = X @ np.ones(6) / 6 + RNG.standard_normal(80)
 LABELS = np.where(np.median(Y) < Y, "up", "down")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -75,6 +76,7 @@ def test_logistic_regression_is_scikit_learn_s():
     assert not hasattr(estimators.GLMClassifier("hinge"), "predict_proba")
 
 
+@pytest.mark.slow
 def test_ridge_chooses_by_leave_one_out():
     chosen = estimators.GLMRegressor().fit(X, Y).regularisation_
 
@@ -86,6 +88,7 @@ def test_ridge_chooses_by_leave_one_out():
     assert left_out(chosen) <= min(left_out(0.5 * chosen), left_out(2 * chosen))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
 def test_left_out_losses_are_those_of_refits(loss):
     """One Newton step against fits without the sample."""
@@ -106,6 +109,7 @@ def test_left_out_losses_are_those_of_refits(loss):
     np.testing.assert_allclose(found, exact, rtol=5e-3)
 
 
+@pytest.mark.slow
 def test_losses_with_corners_choose_by_folds():
     chosen = estimators.GLMRegressor("absolute").fit(X, Y).regularisation_
     candidates = X.var(0).mean() * leave_one_out.CANDIDATES

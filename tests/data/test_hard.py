@@ -37,6 +37,7 @@ def refused(data, loss, question):
         hm.learning_curve(data, n=4 * data.N, regularisation=0.3, loss=loss)
 
 
+@pytest.mark.slow
 @LOSSES
 def test_planted_outliers(loss):
     X, y = classes()
@@ -48,6 +49,7 @@ def test_planted_outliers(loss):
     assert (bar > 0.2).all()
 
 
+@pytest.mark.slow
 @LOSSES
 def test_duplicate_rows(loss):
     X, y = classes()
@@ -55,6 +57,7 @@ def test_duplicate_rows(loss):
     refused(data, loss, "duplicate rows: some rows are duplicates")
 
 
+@pytest.mark.slow
 @LOSSES
 def test_pure_noise(loss):
     rng = np.random.default_rng(0)
@@ -72,6 +75,7 @@ def test_perfectly_separable_classes(loss):
     assert (ds.test_loss < 0.01).all()
 
 
+@pytest.mark.slow
 @LOSSES
 def test_sixty_rows(loss):
     _, ds = answered(*classes(60), loss)
@@ -80,6 +84,7 @@ def test_sixty_rows(loss):
     assert abs(ds.generalisation_error[0] - ds.generalisation_error_leave_one_out) < 0.1
 
 
+@pytest.mark.slow
 @LOSSES
 def test_ten_thousand_columns(loss):
     X, y = classes(100, 10_000)

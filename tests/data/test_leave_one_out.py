@@ -95,6 +95,7 @@ def functions_of(w, t, kappa):
     return Functions(kappa, r.sum(1), D11.sum(1), (tau * r).sum(1), T11.sum(1), 1.0)
 
 
+@pytest.mark.slow
 def test_another_number_of_random_features():
     """Against the eigenvalues of linear random features of a kernel, drawn with either number."""
     rng = np.random.default_rng(0)

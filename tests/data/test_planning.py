@@ -47,6 +47,7 @@ def test_more_samples_help_where_they_are_scarce(scarce):
     assert easy.n <= 100
 
 
+@pytest.mark.slow
 def test_noise_is_not_lowered_by_samples(noisy):
     plan = hm.plan(noisy, target_error=0.1)
     assert plan.limited_by == "features"
@@ -55,6 +56,7 @@ def test_noise_is_not_lowered_by_samples(noisy):
     assert plan.regularisation == noisy.best_regularisation
 
 
+@pytest.mark.slow
 def test_a_plan_s_errors_have_three_digits_and_no_powers_of_ten():
     X, y = linear(200, 0.5)
     sentence = hm.plan(hm.Data(X, 100 * y), target_gain=0.5).sentence
@@ -64,6 +66,7 @@ def test_a_plan_s_errors_have_three_digits_and_no_powers_of_ten():
     assert all(text.isdigit() and len(text) == 4 for text in found)
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_guessing_the_larger_class_gives():
     rng = np.random.default_rng(4)
     y = np.where(np.arange(200) < 30, "fraud", "fine")
@@ -109,6 +112,7 @@ def test_plans_are_refused_like_curves(scarce):
         hm.plan(hm.Data(scarce.X, y), target_gain=0.1)
 
 
+@pytest.mark.slow
 def test_hold_out_measures_rows_that_were_not_seen(noisy):
     ds = hm.backtest(noisy, n=[100, 200], regularisation=[1.0, 10.0], seeds=3)
     assert ds.generalisation_error.shape == (2, 2)
@@ -151,6 +155,7 @@ def test_hold_outs_that_make_no_sense(noisy, options, words):
         hm.backtest(noisy, **options)
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_seen_by_every_cut():
     rng = np.random.default_rng(4)
     y = np.where(np.arange(300) < 30, 1, -1)
@@ -164,6 +169,7 @@ def test_a_rare_class_is_seen_by_every_cut():
         hm.backtest(data, rows=60, seeds=3)
 
 
+@pytest.mark.slow
 def test_a_level_that_is_off_does_not_doubt_a_gain():
     rng = np.random.default_rng(5)
     y = rng.choice([-1, 1], 200)

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.stats import binom
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError
-from hiddenmanifold.data import validation
+from hiddenmanifold.data import diagnosis, validation
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import REGISTRY as LOSSES
 
@@ -212,6 +213,7 @@ def test_a_rare_class_is_no_outlier():
     assert "heavy tails" not in refusals(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "most"), [((60, 40), 2.0), ((60, 300), 1.5), ((100, 10_000), 1.5)]
 )
@@ -223,6 +225,7 @@ def test_small_and_wide_tables_get_finite_answers(shape, most):
     assert (ds.generalisation_error[1:] < most * float(ds.generalisation_error_leave_one_out)).all()
 
 
+@pytest.mark.slow
 def test_separable_classes_are_no_trouble():
     y = np.sign(Y)
     apart = X + 20 * y[:, None] * (np.arange(12) == 0)
@@ -230,6 +233,7 @@ def test_separable_classes_are_no_trouble():
     np.testing.assert_allclose(ds.generalisation_error, 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_units_of_features_and_labels_are_free():
     one = hm.learning_curve(hm.Data(X, Y), n=500, regularisation=1.0)
     other = hm.learning_curve(hm.Data(1e6 * X, 1e-5 * Y), n=500, regularisation=1e12)
@@ -238,6 +242,7 @@ def test_units_of_features_and_labels_are_free():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ask",
     [
@@ -287,3 +292,42 @@ def test_cost_grows_with_all_that_is_done():
     # where decompositions decide, those that leave out a tenth cost most: ten of (9/10)³
     many, one = cost.of(4000, 8000).seconds, validation._seconds(4000, 8000)
     assert 8.0 * one < many < 11.0 * one
+
+
+# what the numbers of a sample are worth, in closed form
+
+
+def test_an_error_made_by_one_row_is_uncertain_by_itself():
+    """The standard error of a mean to which a single row contributes is that mean."""
+    y = 1e-4 * Y
+    y[17] = 1.0
+    found = hm.Data(X, y).predicted(120.0, np.array([1e12]))  # nothing is fitted but the mean
+    np.testing.assert_allclose(found.statistical, found.value, rtol=1e-4)
+
+
+def test_misclassification_is_judged_in_binomial_standard_errors():
+    data = hm.Data(X, Y + RNG.standard_normal(120) > 0)
+    ds = hm.learning_curve(data, n=120, on_refusal="keep")
+    expected, seen = float(ds.generalisation_error), float(ds.generalisation_error_leave_one_out)
+    z = 120 * (seen - expected) / binom(120, expected).std()
+    assert abs(z) > 0.1
+    assert data.diagnosis["misclassification"].value == pytest.approx(z, rel=1e-9)
+
+
+def test_no_more_than_all_can_be_misclassified():
+    """Without a signal the mean of the other labels is on the side of the other class."""
+    ds = hm.learning_curve(
+        hm.Data(X, np.arange(120) % 2), n=120, regularisation=1e12, on_refusal="keep"
+    )
+    assert float(ds.generalisation_error_leave_one_out) == 1.0
+    assert float(ds.generalisation_error_high) == 1.0
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_heavy_tails_are_those_beyond_normal_errors_within_classes(share):
+    """Squared errors of drawn normal ones vary as much as is expected of two classes."""
+    rng = np.random.default_rng(5)
+    y = np.where(rng.random(400_000) < share, 1.0, -1.0)
+    error = np.where(y > 0, 2.0, -0.7) + 0.8 * rng.standard_normal(y.size)
+    drawn = (error**2).std() / (error**2).mean()
+    assert diagnosis._spread_of_classes(y, error) == pytest.approx(drawn, rel=0.01)

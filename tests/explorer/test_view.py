@@ -155,6 +155,7 @@ def test_words_at_the_threshold_stay_within_the_axes(high, anchor):
     assert note["xanchor"] == anchor
 
 
+@pytest.mark.slow
 def test_sentences_say_what_is_seen():
     assert sentence.sentence(view("points=30&regularisation=0")).startswith(
         "The error peaks at p/n = 0.368, where the data become separable; the optimal λ (0.3"

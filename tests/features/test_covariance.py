@@ -291,6 +291,7 @@ def test_bayes_optimal_error_of_blind_features_is_that_of_guessing():
 # draws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("random", [False, True])
 def test_drawn_covariates_have_the_moments_they_are_said_to_have(random):
     p, rho = 40, 1.5

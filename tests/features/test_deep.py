@@ -13,8 +13,6 @@ from hiddenmanifold.features import Deep, Layer, RandomFeatures
 from hiddenmanifold.features.projections import Gaussian, Matrix, Orthogonal, Spectrum
 from hiddenmanifold.theory.separability.direction import separating_direction
 
-pytestmark = pytest.mark.slow
-
 Sign, Linear = hm.teachers.Sign, hm.teachers.Linear
 FUNCTIONS = {
     "sign": (np.sign, (0.0,)),
@@ -85,6 +83,7 @@ def deviations(network, d, boost, rng):
     return np.concatenate(off)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("boost", [1.0, 20.0])
 def test_sums_are_those_of_drawn_networks_up_to_their_fluctuations(boost):
     rng, distance = np.random.default_rng(10), {}
@@ -150,6 +149,7 @@ def assert_digits(features, gamma, k, boost, tolerance):
         assert error <= tolerance * unit + mp.mpf(10) ** -280, (name, gamma, k, boost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", EXTREME)
 def test_sums_keep_their_digits_in_every_corner(network):
     features = Deep(layers_of(*EXTREME[network]))
@@ -157,6 +157,7 @@ def test_sums_keep_their_digits_in_every_corner(network):
         assert_digits(features, gamma, k, (1.0, 30.0, 1e3)[i % 3], 1e-12)
 
 
+@pytest.mark.slow
 def test_sums_keep_their_digits_for_coefficients_of_any_size():
     rng = np.random.default_rng(12)
     for _ in range(40):
@@ -383,6 +384,7 @@ def test_infinitely_wide_hidden_layers_are_the_limit_of_wide_ones():
     np.testing.assert_allclose(off[1:] / off[:-1], 0.1, rtol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("teacher", [Sign(), Sign(noise=0.4), Sign(threshold=0.5)])
 @pytest.mark.parametrize("network", ["a bottleneck", "three layers, one narrow", "linear below"])
 def test_data_become_separable_where_what_is_visible_says(network, teacher):
@@ -414,6 +416,7 @@ def test_both_ways_to_a_threshold_lead_to_one_point(given):
     np.testing.assert_allclose(again, p_over_n, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("teacher", [Sign(), Sign(noise=0.3), Linear(noise=0.3)])
 @pytest.mark.parametrize(
     "network", ["a bottleneck", "orthogonal on gaussian", "linear below", "linear throughout"]
@@ -449,6 +452,7 @@ def test_a_blind_layer_hides_everything_above_it():
 # draws
 
 
+@pytest.mark.slow
 def test_drawn_layers_have_the_overlaps_they_are_said_to_have():
     """Exactly for Gaussian-equivalent data, of which Ω and Φ are known."""
     rng = np.random.default_rng(40)

@@ -13,8 +13,6 @@ from hiddenmanifold.features import REGISTRY, Features, Projected
 from hiddenmanifold.teachers import Linear, Sign
 from spectral_oracle import NAMES
 
-pytestmark = pytest.mark.slow
-
 every_kind = pytest.mark.parametrize("features", EXAMPLES.values(), ids=EXAMPLES)
 GAMMA = 0.8
 LABELS = {
@@ -88,6 +86,7 @@ def test_a_large_penalty_sees_the_variance(features):
     np.testing.assert_allclose(k * m.D1, features.variance, rtol=1e-9)
 
 
+@pytest.mark.slow
 @every_kind
 def test_brighter_inputs_shift_the_sums_as_their_derivatives_say(features):
     k = 10.0 ** np.arange(-4.0, 4.1, 1.0)
@@ -184,6 +183,7 @@ def test_the_best_penalty_is_no_worse_than_any_other(features, labels):
     assert float(best) <= float(scan.min()) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "features", [kind for kind in EXAMPLES.values() if not isinstance(kind, Projected)]
 )
@@ -204,6 +204,7 @@ def test_no_penalty_beats_the_bayes_optimal_error(features, labels):
 ROWS = 60_000
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("equivalent", [False, True])
 def test_draws_have_the_moments_of_the_features(features, equivalent):

@@ -74,6 +74,7 @@ def test_every_sum_has_a_reference():
     assert tuple(f.name for f in fields(Sums)) == NAMES
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(atoms, layers, arguments)
 def test_sums_are_not_negative_and_add_up(atoms, layers, k):
@@ -88,6 +89,7 @@ def test_sums_are_not_negative_and_add_up(atoms, layers, k):
     assert m.left <= m.unlearned * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(atoms, layers, arguments)
 def test_derivatives_are_those_of_the_values(atoms, layers, k):
@@ -108,6 +110,7 @@ def test_brighter_data_are_those_of_a_larger_variance(atoms, layers, k, boost):
         assert abs(WEIGHTS @ values - expected) <= 1e-8 * values[2], name
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(atoms, projection, arguments, ratios)
 def test_features_are_ridge_estimators_of_less_the_more_they_are_penalised(atoms, layer, k, grow):
@@ -155,6 +158,7 @@ def test_activation_of_given_directions_adds_noise_to_their_eigenvalues(atoms, k
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize("ratio", [0.3, 0.8, 1.5])
 def test_projection_of_given_directions_is_that_of_drawn_matrices(kind, ratio):

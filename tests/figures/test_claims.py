@@ -52,6 +52,7 @@ def test_claims_come_in_the_order_of_the_text():
     assert len(CHECKS) == len(set(CHECKS)) == 26
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=name_of)
 def test_each_claim_has_the_verdict_that_is_known(check):
     row = row_of(check)

@@ -64,6 +64,7 @@ def simulation():
     return simulated(SQUARE, ("training_loss",), size=SIZE, **POINTS)
 
 
+@pytest.mark.slow
 def test_simulations_are_those_of_compare(simulation):
     alone = hm.compare(SQUARE, d=12, seeds=3, n_test=20, seed=0, **POINTS)
     for end in ("", "_stderr", "_theory", "_z"):
@@ -112,6 +113,7 @@ def test_only_ratios_of_sizes_are_ratios(simulation, name):
         used_ratio(simulation, name)
 
 
+@pytest.mark.slow
 def test_datasets_survive_the_disk(tmp_path):
     models = {"square": SQUARE, "hinge": HINGE}
     parts = {
@@ -139,6 +141,7 @@ def test_datasets_survive_the_disk(tmp_path):
         assert figure_cache.recalled(files, figure_cache.digest(*changed[::-1])) is None
 
 
+@pytest.mark.slow
 def test_an_interrupted_figure_goes_on_where_it_stopped(tmp_path):
     path = tmp_path / "results.db"
     asked = {"size": SIZE, **POINTS, "store": path}

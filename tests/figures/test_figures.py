@@ -107,6 +107,7 @@ def test_full_sizes_are_those_of_the_captions():
     assert {full[n].at["regularisation"] for n in (2, 3, 4)} == {1e-4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", figures.NUMBERS)
 def test_models_are_those_of_the_captions(number):
     named = ";".join(ds.attrs["model"] for ds in computed(number).values()).split(";")

@@ -33,6 +33,7 @@ def small(monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 def test_run_writes_figure_and_data_and_computes_once(tmp_path, monkeypatch):
     calls = small(monkeypatch)
     paths = figures.run(4, quick=True, directory=tmp_path / "new", progress=False)
@@ -51,6 +52,7 @@ def test_run_writes_figure_and_data_and_computes_once(tmp_path, monkeypatch):
     assert [path.read_bytes() for path in paths] == before  # to the bit, drawn from stored data
 
 
+@pytest.mark.slow
 def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
     calls = small(monkeypatch)
     quick = figures.run(4, quick=True, directory=tmp_path, progress=False)
@@ -66,6 +68,7 @@ def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
     assert len(calls) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "computes"),
     [
@@ -99,6 +102,7 @@ def test_changed_sources_compute_anew(tmp_path, monkeypatch, source, computes):
         assert len(calls) == expected
 
 
+@pytest.mark.slow
 def test_other_parameters_are_computed_anew(tmp_path, monkeypatch):
     calls = small(monkeypatch)
     figures.datasets(4, quick=True, directory=tmp_path)

@@ -44,6 +44,7 @@ def sylvester(size):
     return (-1.0) ** np.bitwise_count(index & index[:, None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", POWERS_OF_TWO)
 def test_hadamard_transform_is_the_product_with_sylvesters_matrix(size):
     rows = np.random.default_rng(size).standard_normal((3, size))
@@ -131,6 +132,7 @@ def test_columns_of_a_wide_matrix_are_almost_orthogonal(kind, d, p):
     assert largest(overlaps) < 7.0 / np.sqrt(d)
 
 
+@pytest.mark.slow
 def test_haar_matrices_have_no_preferred_sign_or_direction():
     rng = np.random.default_rng(3)
     draws = np.array([haar_orthogonal(4, 3, rng).F for _ in range(20_000)])

@@ -147,6 +147,7 @@ def test_kernel_limits_are_below_the_values_read_off_the_figure():
 # --- section 3.3: the hidden manifold model, erf, d/p = 0.1, square loss --------------------------
 
 
+@pytest.mark.slow
 def test_hidden_manifold_saturates_at_the_error_of_the_paper():
     errors = {
         n_over_p: best(model_of("erf"), 1e-2, 1e6, d_over_p=0.1, n_over_p=n_over_p)[1]

@@ -76,6 +76,12 @@ def client(cluster):
         yield client
 
 
+@pytest.fixture(scope="module")
+def alone():
+    """The long simulation, without a cluster."""
+    return bare(hm.simulate(MODEL, **LONG))
+
+
 def bare(ds):
     return ds.drop_attrs().drop_vars("seconds", errors="ignore")
 
@@ -129,7 +135,7 @@ def later(store, rows, action):
     return thread
 
 
-def test_a_killed_worker_loses_nothing(tmp_path):
+def test_a_killed_worker_loses_nothing(tmp_path, alone):
     with ExitStack() as stack:
         cluster = Cluster(tmp_path, stack)
         with cluster.client() as client:
@@ -139,10 +145,10 @@ def test_a_killed_worker_loses_nothing(tmp_path):
             left = len(client.scheduler_info()["workers"])
     assert left == 1
     assert there.attrs["computed"] == 64
-    assert bare(there).equals(bare(hm.simulate(MODEL, **LONG)))
+    assert bare(there).equals(alone)
 
 
-def test_without_its_scheduler_it_says_so_and_goes_on_from_the_store(tmp_path):
+def test_without_its_scheduler_it_says_so_and_goes_on_from_the_store(tmp_path, alone):
     store = tmp_path / "runs.db"
     with ExitStack() as stack:
         cluster = Cluster(tmp_path, stack)
@@ -155,4 +161,4 @@ def test_without_its_scheduler_it_says_so_and_goes_on_from_the_store(tmp_path):
     assert 4 <= kept < 64
     rest = hm.simulate(MODEL, **LONG, store=store)
     assert (rest.attrs["computed"], rest.attrs["reused"]) == (64 - kept, kept)
-    xr.testing.assert_equal(bare(rest), bare(hm.simulate(MODEL, **LONG)))
+    xr.testing.assert_equal(bare(rest), alone)

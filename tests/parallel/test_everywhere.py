@@ -11,8 +11,6 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-pytestmark = pytest.mark.slow
-
 PROGRAM = """
 import json, os, tempfile, threading, time
 from pathlib import Path
@@ -83,6 +81,7 @@ def ran(request, tmp_path_factory):
     return notebook() if request.param == "notebook" else script(tmp_path_factory.mktemp("script"))
 
 
+@pytest.mark.slow
 def test_two_workers_compute_the_same_bits_as_one(ran):
     found = json.loads(ran[0])
     assert len(found) == 4
@@ -96,6 +95,7 @@ def test_two_workers_compute_the_same_bits_as_one(ran):
             assert len(processes) == (1 if "threads" in call else 2)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_one_bar_that_is_redrawn():
     bar = notebook()[1]
     assert [output["output_type"] for output in bar] == ["display_data"]

@@ -47,6 +47,7 @@ def test_nothing_is_shown_unless_asked_for(monkeypatch):
     assert stream.getvalue() == ""
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_nothing_unless_asked_for(monkeypatch):
     stream = terminal(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", -1.0)

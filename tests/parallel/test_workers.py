@@ -35,8 +35,6 @@ from hiddenmanifold.theory.scores.distribution import auc
 from hiddenmanifold.theory.separability import line
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 
-pytestmark = pytest.mark.slow
-
 MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
 SQUARE = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
 GRID = {"n_over_d": 3.0, "p_over_n": np.geomspace(0.3, 3.0, 9)}
@@ -105,6 +103,7 @@ def assert_same_bits(found, expected):
 # ---------------------------------------------------------------- any executor, any function
 
 
+@pytest.mark.slow
 @every_call
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_an_executor_gives_the_same_bits_and_stays_open(request, expected, name, kind):
@@ -148,6 +147,7 @@ def test_nonsense_is_refused_by_name(name, argument, value):
 # ---------------------------------------------------------------- from threads and workers
 
 
+@pytest.mark.slow
 @every_call
 def test_a_thread_of_a_server_gets_the_same_bits(expected, name):
     found = asyncio.run(thread_of(CALLS[name]))
@@ -158,6 +158,7 @@ async def thread_of(call):
     return await asyncio.to_thread(call, MODEL, workers=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["predict", "optimal", "simulate"])
 def test_processes_give_the_same_bits(expected, name, long):
     found = CALLS[name](MODEL, workers=2)
@@ -170,6 +171,7 @@ def long(monkeypatch):
     monkeypatch.setattr(workers, "LONG", 0.0)
 
 
+@pytest.mark.slow
 def test_threads_may_call_at_the_same_time(expected):
     names = ["predict", "simulate", "bayes_optimal", "simulate", "predict", "compare"]
     with ThreadPoolExecutor(len(names)) as server:
@@ -178,6 +180,7 @@ def test_threads_may_call_at_the_same_time(expected):
         assert_same_bits(ds, expected(name))
 
 
+@pytest.mark.slow
 def test_a_daemonic_worker_may_not_have_children_and_uses_threads(monkeypatch):
     monkeypatch.undo()
     with get_context("spawn").Pool(1) as pool:  # its workers are daemons
@@ -227,6 +230,7 @@ def with_lambda(kind):
     return hm.Model(**{**parts, kind: LAMBDAS[kind]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAMBDAS)
 @pytest.mark.parametrize("name", ["predict", "simulate"])
 def test_lambdas_are_sent_anywhere(processes, threads, monkeypatch, name, kind):
@@ -237,6 +241,7 @@ def test_lambdas_are_sent_anywhere(processes, threads, monkeypatch, name, kind):
     assert_same_bits(CALLS[name](with_lambda(kind), workers=2), one)
 
 
+@pytest.mark.slow
 def test_a_function_that_cannot_be_sent_is_refused_with_the_remedy(processes, monkeypatch):
     lock = threading.Lock()
 
@@ -298,6 +303,7 @@ class Raising:
         raise self.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"workers": 1}, {"workers": 2}, {"executor": Inline()}])
 def test_what_a_job_raises_is_raised_by_its_workers(how):
     error = hm.ConvergenceError("lost", partial=3)
@@ -458,6 +464,7 @@ def run_script(path, text):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SCRIPTS)
 def test_processes_of_a_script_without_a_main_guard(what, tmp_path):
     done = run_script(tmp_path, HEAD + SCRIPTS[what] + UNTOUCHED)
@@ -479,6 +486,7 @@ results(Workers(2), lambda: end(0), lambda: end(1))
 )
 
 
+@pytest.mark.slow
 def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     # they hold the pipe that is read here: it would not end before they do
     done = run_script(tmp_path, ABANDONED)
@@ -504,11 +512,13 @@ else:
 )
 
 
+@pytest.mark.slow
 def test_an_interrupt_does_not_wait_for_threads(tmp_path):
     done = run_script(tmp_path, ASLEEP + UNTOUCHED)
     assert (done.stdout, done.stderr) == ("untouched\n", "")
 
 
+@pytest.mark.slow
 def test_work_goes_on_in_processes_once_it_has_proved_long(monkeypatch):
     monkeypatch.setattr(workers, "LONG", 0.0)
     two = Workers(2)
@@ -633,6 +643,7 @@ def test_a_trial_has_one_thread_wherever_it_runs(monkeypatch):
 # ---------------------------------------------------------------- how many at once
 
 
+@pytest.mark.slow
 def test_as_many_as_there_is_work_and_room_for():
     assert Workers(4).at_once(9) == 4
     assert Workers(4).at_once(3) == 3

@@ -79,6 +79,7 @@ def test_a_few_points_are_not_joined():
     np.testing.assert_array_equal(points.get_xydata(), [[1e-3, 0.1], [0.1, 0.2], [1, 0.3]])
 
 
+@pytest.mark.slow
 def test_simulations_are_points_with_their_standard_errors(comparison):
     figure = plotting.plot(comparison, y="generalisation_error")
     (axis,) = figure.axes
@@ -354,6 +355,7 @@ def test_a_finer_theory_need_not_have_every_quantity(comparison):
     np.testing.assert_array_equal(lines_of(axis)[0].get_ydata(), expected)
 
 
+@pytest.mark.slow
 def test_plot_is_a_public_function_whose_figure_a_notebook_shows(prediction):
     assert hm.plot is plotting.plot
     assert hm.plot(prediction)._repr_png_().startswith(b"\x89PNG")
@@ -442,6 +444,7 @@ def test_numbers_are_written_as_in_formulas(value, text):
     assert mathematical(value) == text
 
 
+@pytest.mark.slow
 def test_points_without_neighbours_are_marked():
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
     ratio = [0.9, 1.0, 1.1, 1.2, 1.3, 1.4]

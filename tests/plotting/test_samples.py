@@ -84,6 +84,7 @@ def test_what_the_sample_does_not_show_is_a_broken_line(curve):
     assert "too faint for the sample: an assumed tail" in texts_of(axis)
 
 
+@pytest.mark.slow
 def test_other_quantities_have_panels_when_asked_for(curve, tmp_path):
     figure = plotting.plot(curve, y=["test_loss", "training_loss"])
     assert [axis.get_ylabel() for axis in figure.axes] == [

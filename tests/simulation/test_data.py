@@ -6,6 +6,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import hiddenmanifold as hm
+from given import plain_model
 from hiddenmanifold.features.projections import Matrix, Spectrum
 from hiddenmanifold.simulation import samples
 from hiddenmanifold.simulation.samples import Sizes, World
@@ -57,7 +58,7 @@ def test_sampled_spectrum_is_the_one_the_theory_uses(name, d, p):
         r, r_d = X * s / (1 + X * s), X * s_d / (1 + X * s_d)
         found = {
             "D1": r.mean(),
-            "rest": (1 - r).mean(),
+            "unlearned": (1 - r).mean(),
             "D20": (r**2).mean(),
             "D02": ((1 - r) ** 2).mean(),
             "D11": (r * (1 - r)).mean(),
@@ -137,6 +138,7 @@ def test_probability_is_the_rule_as_documented(name):
     assert np.abs(teacher.probability(FIELDS) - expected(FIELDS)).max() < 1e-13
 
 
+@pytest.mark.slow
 @every_rule
 def test_labels_appear_with_their_probability(name):
     teacher, expected = BINARY[name]
@@ -195,13 +197,9 @@ def test_linear_labels_are_the_field_with_gaussian_noise():
     assert np.array_equal(hm.teachers.Linear().sample(nu, rng), nu)
 
 
-def model(activation="relu", projection="gaussian", teacher="sign", loss="square"):
-    return hm.Model(activation=activation, projection=projection, teacher=teacher, loss=loss)
-
-
-def world(*args, sizes=(10, 9, 12), seed=0, equivalent=False, **kwargs):
-    rng = np.random.default_rng(seed)
-    return World.draw(model(*args, **kwargs), Sizes(*sizes), rng, equivalent=equivalent)
+def world(activation="relu", *parts, sizes=(10, 9, 12), seed=0, equivalent=False, **named):
+    model = plain_model(activation, *parts, loss="square", **named)
+    return World.draw(model, Sizes(*sizes), np.random.default_rng(seed), equivalent=equivalent)
 
 
 @pytest.mark.parametrize("rho", [0.3, 1.0, 4.0])

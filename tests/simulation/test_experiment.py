@@ -21,6 +21,7 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.results.datasets import ACCEPTED
 from hiddenmanifold.simulation import experiment
 from hiddenmanifold.simulation.experiment import Trial, measured
+from hiddenmanifold.simulation.fit import fit_path
 from hiddenmanifold.simulation.samples import Sizes, World
 
 LOGISTIC = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="logistic")
@@ -123,19 +124,18 @@ def test_a_trial_gives_the_same_result_each_time_it_runs():
         assert np.array_equal(first[name], again[name]), name
 
 
-def test_training_and_test_samples_are_not_the_same_draws(monkeypatch):
-    drawn = []
-    original = World.sample
+def test_training_and_test_samples_are_not_the_same_draws():
+    received = []
 
-    def recording(self, rows, rng):
-        drawn.append(original(self, rows, rng))
-        return drawn[-1]
+    def activation(x):
+        received.append(x)
+        return np.tanh(x)
 
-    monkeypatch.setattr(World, "sample", recording)
-    simulate(seeds=1, n_test=40, n_over_d=2.0)
-    train, test = drawn
-    assert train.X.shape == test.X.shape
-    assert not np.isclose(train.X, test.X).all(1).any()
+    model = hm.Model(activation=activation, projection="gaussian", teacher="sign", loss="square")
+    received.clear()  # of what its coefficients took
+    simulate(model, seeds=1, n_test=40, n_over_d=2.0)
+    train, test = (x for x in received if x.shape == (40, 30))
+    assert not np.isclose(train, test).all(1).any()
 
 
 # ---------------------------------------------------------------- what a dataset looks like
@@ -200,15 +200,7 @@ def test_a_projection_that_fixes_a_ratio_is_simulated_with_the_other():
         hm.simulate(model, **point, d=21)
 
 
-def test_measured_quantities_are_those_of_the_fit(monkeypatch):
-    worlds, samples, fits = [], [], []
-    draw, sample = World.draw.__func__, World.sample
-    path = experiment.fit_path
-    monkeypatch.setattr(
-        World, "draw", classmethod(lambda *a, **k: worlds.append(draw(*a, **k)) or worlds[-1])
-    )
-    monkeypatch.setattr(World, "sample", lambda *a: samples.append(sample(*a)) or samples[-1])
-    monkeypatch.setattr(experiment, "fit_path", lambda *a, **k: fits.extend(path(*a, **k)) or fits)
+def test_measured_quantities_are_those_of_the_fit():
     model = hm.Model(
         activation="relu",
         projection="gaussian",
@@ -217,8 +209,14 @@ def test_measured_quantities_are_those_of_the_fit(monkeypatch):
         intercept=True,
     )
     ds = simulate(model, seeds=1).isel(seed=0)
-    (world,), (train, test), (fit,) = worlds, samples, fits
-    F, (k0, k1, ks), p, d = world.features.maps[0].F, model.activation.kappas, 30, 20
+    n, p, d = key = (40, 30, 20)
+    rngs = [
+        np.random.default_rng(np.random.SeedSequence(0, spawn_key=(0, *key, k))) for k in range(3)
+    ]
+    world = World.draw(model, Sizes(*key), rngs[0])
+    train, test = world.sample(n, rngs[1]), world.sample(100, rngs[2])
+    (fit,) = fit_path(model.loss, model.task, train.X, train.y, np.array([0.1]), intercept=True)
+    F, (k0, k1, ks) = world.features.maps[0].F, model.activation.kappas
     q_s, q_w = (F @ fit.w) @ (F @ fit.w) / (p * d), fit.w @ fit.w / p
     m_s = (F @ fit.w) @ world.features.inputs.theta / (np.sqrt(p) * d)
     f_train, f_test = (s.X @ fit.w / np.sqrt(p) + fit.b for s in (train, test))
@@ -304,6 +302,7 @@ def test_a_fit_does_not_fail_as_a_solve_does():
         hm.simulate(LOGISTIC, **POINT, **SMALL, on_failure="keep")
 
 
+@pytest.mark.slow
 def test_compare_judges_by_the_standard_error_at_the_sizes_used():
     point = {"n_over_d": 2.03, "p_over_n": [0.5, 1.0], "regularisation": [0.1, 1.0]}
     out = hm.compare(LOGISTIC, **point, **SMALL)
@@ -323,6 +322,7 @@ def test_compare_judges_by_the_standard_error_at_the_sizes_used():
                 assert float(found[f"{name}_z"]) == pytest.approx(z, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_compare_cannot_judge_what_all_seeds_agree_on():
     out = hm.compare(LOGISTIC, **{**POINT, "regularisation": 0.01}, **SMALL)
     assert float(out.training_error_stderr) == 0.0 < float(out.training_error_theory)
@@ -334,6 +334,7 @@ def test_compare_cannot_judge_what_all_seeds_agree_on():
     assert np.isnan(rounded.training_error_z)
 
 
+@pytest.mark.slow
 def test_compare_does_not_judge_rounding_by_its_spread():
     """Noiseless labels are interpolated, and the rule recovered: losses and errors of rounding."""
     for activation, names in (("tanh", ["training_loss"]), ("identity", list(RECOVERED))):
@@ -349,6 +350,7 @@ def test_compare_does_not_judge_rounding_by_its_spread():
 RECOVERED = {"training_loss", "generalisation_error", "clean_error"}
 
 
+@pytest.mark.slow
 def test_compare_sees_differences_far_below_the_labels(monkeypatch):
     def off(*arguments):
         return predicted(*arguments).assign(training_loss=lambda ds: 0 * ds.q_w + 1e-9)
@@ -365,6 +367,7 @@ def test_compare_sees_differences_far_below_the_labels(monkeypatch):
     assert "training_loss" not in compare._rounding(LOGISTIC, one)
 
 
+@pytest.mark.slow
 def test_a_constant_prediction_has_no_alignment():
     """Few positives that no feature tells from the many negatives: w is zero, whatever λ."""
     rare = hm.teachers.Sign(threshold=-2.0)
@@ -400,6 +403,7 @@ def test_compare_takes_regularisations_that_vary_with_the_point():
         assert float(out.q_w_theory[k]) == pytest.approx(float(theory.q_w), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_compare_at_the_best_regularisation():
     best = hm.Optimal(bounds=(0.05, 10.0))
     grid = {"n_over_d": 2.0, "p_over_n": [0.5, 1.0]}
@@ -415,7 +419,6 @@ def test_compare_at_the_best_regularisation():
         assert (other.generalisation_error.values > out.generalisation_error_theory.values).all()
 
 
-@pytest.mark.slow
 def test_compare_refuses_a_best_regularisation_that_no_fit_can_have():
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
     point = {"n_over_d": 3.0, "p_over_n": 50.0, "regularisation": "optimal"}
@@ -685,6 +688,7 @@ def test_a_single_test_sample_has_no_standard_error():
     assert np.isnan(simulate(n_test=1).generalisation_error_test_stderr).all()
 
 
+@pytest.mark.slow
 def test_no_regularisation_is_simulated_for_the_square_loss_and_is_the_limit():
     ds = simulate(RIDGE, regularisation=[0.0, 1e-9])
     zero, small = (ds.isel(regularisation=k).drop_vars("regularisation") for k in range(2))
@@ -700,6 +704,7 @@ def test_every_number_of_a_summary_says_what_it_is(grid):
     assert not [name for name in out.data_vars if "test_stderr" in name]
 
 
+@pytest.mark.slow
 def test_compare_has_the_intercept_where_it_is_free():
     model = ONE_SIDED["squared_hinge"]
     out = hm.compare(model, **{**POINT, "n_over_d": 5.0}, d=60, seeds=20, workers=1)
@@ -708,6 +713,7 @@ def test_compare_has_the_intercept_where_it_is_free():
     assert "intercept_z" not in hm.compare(LOGISTIC, **POINT, **SMALL)
 
 
+@pytest.mark.slow
 def test_compare_keeps_the_simulation_where_the_theory_fails(monkeypatch):
     def failing(*arguments):
         theory = predicted(*arguments)

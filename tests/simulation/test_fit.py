@@ -165,7 +165,6 @@ def test_no_neighbour_has_a_smaller_objective(name, task, intercept):
             assert objective(name, (X, y), lam, w, b) > least
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True], ids=["bare", "intercept"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("name", "task"), CASES)
@@ -430,6 +429,7 @@ def test_a_factorisation_that_fails_ends_the_iteration_and_the_certificate_says_
     assert fit.optimality > ACCEPTED
 
 
+@pytest.mark.slow
 def test_a_regularisation_of_next_to_nothing_is_no_error():
     X, y = problem(CLASSIFICATION, 20, 30)
     (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([1e-320]))
@@ -447,22 +447,6 @@ def test_tall_piecewise_linear_fits_need_no_matrix_of_all_pairs_of_samples(shape
     tracemalloc.stop()
     assert fit.optimality <= attainable(fit, y)
     assert peak < 0.3 * 8 * n**2
-
-
-def test_tall_fits_that_would_need_it_say_how_far_they_are_instead(monkeypatch):
-    X, y = problem(CLASSIFICATION, 60, 20, seed=14)
-    monkeypatch.setattr(interior_point, "_active_set", lambda *_: None)
-    monkeypatch.setattr(interior_point, "MAX_ITERATIONS", 1)
-    used = []
-    by_samples = interior_point._by_samples
-    monkeypatch.setattr(interior_point, "_by_samples", lambda *a: used.append(0) or by_samples(*a))
-    (fit,) = fit_path(made("hinge"), CLASSIFICATION, X, y, np.array([1e-3]))
-    assert used
-    used.clear()
-    monkeypatch.setattr(interior_point, "LARGEST_GRAM", 60**2 - 1)
-    (fit,) = fit_path(made("hinge"), CLASSIFICATION, X, y, np.array([1e-3]))
-    assert not used
-    assert fit.optimality > ACCEPTED
 
 
 @pytest.mark.parametrize("name", ["square", "logistic", "hinge"])
@@ -603,15 +587,6 @@ def test_other_losses_without_regularisation_are_refused_with_advice():
         fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([1.0, 0.0]))
 
 
-def test_a_single_wide_fit_needs_no_gram_matrix(monkeypatch):
-    X, y = problem(CLASSIFICATION, 100, 300, seed=17)
-    (expected,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
-    monkeypatch.setattr(Shortfalls, "gram", property(lambda _: pytest.fail("BBᵀ was made")))
-    (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
-    assert fit.optimality <= newton_fit.TARGET
-    assert (fit.w == expected.w).all()
-
-
 @both
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge", "huber"])
 def test_wide_newton_steps_by_cholesky_are_those_of_the_weights(name, intercept):
@@ -630,29 +605,15 @@ def test_wide_newton_steps_by_cholesky_are_those_of_the_weights(name, intercept)
         assert db == pytest.approx(exact[50] if intercept else 0.0, rel=1e-7)
 
 
-def test_newton_steps_are_single_and_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
-    X, y = problem(CLASSIFICATION, 60, 40, seed=19)
-    kinds, inner = [], newton_fit._conjugate_gradients
-
-    def recorded(space, *arguments):
-        kinds.append(space.matrix.dtype)
-        return inner(space, *arguments)
-
-    monkeypatch.setattr(newton_fit, "_conjugate_gradients", recorded)
-    (fit,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
-    assert set(kinds) == {np.dtype("float32")}
-    assert fit.optimality <= newton_fit.TARGET
-
-    def useless(space, lam, slopes, *arguments):
-        single = space.matrix.dtype == np.float32
-        return slopes if single else recorded(space, lam, slopes, *arguments)  # a step uphill
-
-    kinds.clear()
-    monkeypatch.setattr(newton_fit, "_conjugate_gradients", useless)
-    (again,) = fit_path(made("logistic"), CLASSIFICATION, X, y, np.array([0.1]))
-    assert set(kinds) == {np.dtype("float64")}
-    assert again.optimality <= newton_fit.TARGET
-    np.testing.assert_allclose(again.w, fit.w, atol=1e-8 * np.abs(fit.w).max())
+@both
+@pytest.mark.parametrize(("n", "p"), [(60, 40), (40, 60)])
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "huber"])
+def test_columns_of_very_different_sizes_are_fitted(name, n, p, intercept):
+    """Newton's matrix is singular in single precision, and steps by it do not descend."""
+    X, y = problem(CLASSIFICATION, n, p, seed=19)
+    X *= np.logspace(-5, 5, p)
+    (fit,) = fit_path(made(name), CLASSIFICATION, X, y, np.array([0.1]), intercept=intercept)
+    assert fit.optimality <= attainable(fit, y)
 
 
 @both
@@ -692,6 +653,7 @@ def test_features_of_any_scale_have_the_same_fit_to_the_bit(name, task, intercep
                 assert fit.optimality <= attainable(fit, y)
 
 
+@pytest.mark.slow
 def test_scales_beyond_all_bounds_are_no_error():
     X, y = problem(CLASSIFICATION, 20, 30)
     for scale in (1e-300, 1e300):
@@ -711,15 +673,25 @@ def test_walls_that_a_small_regularisation_leaves_are_met_by_short_steps(delta, 
     assert fit.optimality <= GOOD
 
 
-def test_a_minimum_below_rounding_is_soon_given_up(monkeypatch):
+@pytest.mark.slow
+def test_a_minimum_below_rounding_is_soon_given_up():
+    evaluations = []
+
+    class Counting(SmoothedHinge):
+        def value(self, s):
+            evaluations.append(0)
+            return super().value(s)
+
     X, y = problem(CLASSIFICATION, 60, 50)
-    steps, inner = [], newton_fit._line_search
-    monkeypatch.setattr(newton_fit, "_line_search", lambda *a: steps.append(0) or inner(*a))
-    (fit,) = fit_path(made("smoothed_hinge"), CLASSIFICATION, X, y, np.array([1e-30]))
+    (fit,) = fit_path(Counting(), CLASSIFICATION, X, y, np.array([1e-2]))
+    assert fit.optimality <= GOOD
+    easy = len(evaluations)
+    (fit,) = fit_path(Counting(), CLASSIFICATION, X, y, np.array([1e-30]))
     assert fit.optimality > ACCEPTED
-    assert len(steps) < 4 * newton_fit.MAX_ITERATIONS
+    assert len(evaluations) - easy < 200 * easy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 5, 7, 8])
 def test_minima_that_are_missed_on_the_way_to_a_small_regularisation_are_found_again(seed):
     X, y = problem(REGRESSION, 24, 26, seed=seed)
@@ -737,28 +709,16 @@ def test_an_intercept_at_the_edge_of_a_plateau_moves_with_the_weights(n, p, seed
 
 @both
 @pytest.mark.parametrize(("n", "p"), [(400, 300), (300, 400)])
-def test_large_ridge_fits_are_refined_to_rounding_from_single_precision(
-    monkeypatch, n, p, intercept
-):
-    kinds, inner = [], fit_module.solver
-
-    def recorded(matrix, ridge):
-        kinds.append(matrix.dtype.name)
-        return inner(matrix, ridge)
-
-    monkeypatch.setattr(fit_module, "solver", recorded)
+def test_large_ridge_fits_are_refined_to_rounding(n, p, intercept):
     X, y = problem(REGRESSION, n, p, seed=21)
     lam, A = 1e-3, X / np.sqrt(p)
     (fit,) = fit_path(made("square"), REGRESSION, X, y, np.array([lam]), intercept=intercept)
-    assert kinds == ["float32"]
     A, r = (A - A.mean(0), y - y.mean()) if intercept else (A, y)
     exact = np.linalg.solve(A.T @ A + lam * np.eye(p), A.T @ r)
     np.testing.assert_allclose(fit.w, exact, atol=1e-9 * np.abs(exact).max())
     assert fit.optimality <= 1e-17
-    kinds.clear()
     X[:, 150:], lam = X[:, :1] * 1e3, 1e-6  # of low rank: no digits are left in single precision
     (fit,) = fit_path(made("square"), REGRESSION, X, y, np.array([lam]), intercept=intercept)
-    assert kinds == ["float32", "float64"]
     assert fit.optimality <= GOOD
 
 
@@ -770,6 +730,7 @@ def test_a_solver_that_is_no_preconditioner_is_given_up():
     np.testing.assert_allclose(exact, target / (np.diag(left) ** 2 + 1.0), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "low"), [("hinge", 0.0), ("absolute", -1.0)])
 def test_weights_are_zero_where_the_samples_hold_them_in_equilibrium(name, low):
     """w = 0 is best, at any λ, if slopes at the corner can balance those of the rarer label."""

@@ -72,6 +72,7 @@ def test_temperature_of_scores_that_mislead_or_separate():
     assert test_scores.best_temperature(certain) == 0.0
 
 
+@pytest.mark.slow
 def test_calibration_error_is_the_distance_from_frequencies():
     scored = drawn(rows=400_000, seed=1)
     bins = np.array_split(np.argsort(scored.f), 200)

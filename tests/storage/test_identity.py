@@ -14,6 +14,7 @@ from scipy import special
 from scipy.interpolate import CubicSpline
 
 import hiddenmanifold as hm
+from given import plain_model as model
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.storage.identity import content_hash, identity
 
@@ -87,11 +88,6 @@ def unfinished():
     if not callable(rule):
         later = 1.0
     return rule
-
-
-def model(**ingredients):
-    usual = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
-    return hm.Model(**usual | ingredients)
 
 
 VALUES = {
@@ -180,6 +176,7 @@ def test_different_content_has_different_hashes():
     assert len(set(found.values())) == len(found)
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same():
     # hashes of strings differ from process to process, and with them the order of sets
     code = "import test_identity as t; print(sorted(t.all_of_them().items()))"
@@ -210,6 +207,7 @@ def test_what_was_computed_on_the_way_does_not_count():
     assert content_hash(used) == content_hash(model(activation=np.tanh))
 
 
+@pytest.mark.slow
 def test_globals_that_a_function_uses_count(monkeypatch):
     before = {name: content_hash(VALUES[name]()) for name in VALUES}
     monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)

@@ -210,6 +210,7 @@ def limit_files_to(size):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_store_intact(tmp_path):
     path = tmp_path / "runs.db"
     filled(path, row("first"))
@@ -236,6 +237,7 @@ def test_a_full_disk_leaves_the_store_intact(tmp_path):
     assert store.integrity() == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no users to become")
 def test_a_read_only_store_is_an_error(tmp_path):
     path = tmp_path / "runs.db"
@@ -262,6 +264,7 @@ def test_a_read_only_store_is_an_error(tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_processes_share_a_store(tmp_path):
     path = tmp_path / "runs.db"
     code = """

@@ -121,6 +121,7 @@ def test_slope_of_the_information_is_its_derivative(teacher):
     np.testing.assert_allclose(labels.information(ell, FINE).slope, slope, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 @any_rule
 def test_labels_tell_less_than_the_field_and_more_where_more_is_known(name):
     labels = information_of(RULES[name])
@@ -441,6 +442,7 @@ def test_the_fixed_point_of_largest_free_entropy_is_chosen():
     assert (chosen[2:] > 0.9).all()
 
 
+@pytest.mark.slow
 def test_at_the_transition_the_free_entropies_cross():
     low, high = 2.0, 6.0
     for _ in range(30):

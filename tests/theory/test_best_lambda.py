@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hiddenmanifold as hm
+from given import plain_model as model
 from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.teachers import Linear, Sign
 from hiddenmanifold.theory.best_lambda.path import Path
@@ -15,11 +16,6 @@ from hiddenmanifold.theory.predictions import asymptotics
 ALPHA, GAMMA = np.array([0.4, 1.3, 4.0]), np.array([0.5, 0.2, 1.5])
 UNBALANCED = Sign(noise=0.4, threshold=0.6)
 ERROR, BY = "generalisation_error", "generalisation_error_by_log_regularisation"
-
-
-def model(**ingredients):
-    parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
-    return hm.Model(**{**parts, **ingredients})
 
 
 MODELS = [

@@ -40,6 +40,7 @@ def some_models():
     return mixtures + [random_model(np.random.default_rng([5, i])) for i in range(20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(26))
 def test_every_form_of_the_equations_holds_at_the_solutions_of_the_usual_ones(number):
     model, rng = some_models()[number], np.random.default_rng(number)
@@ -70,6 +71,7 @@ def white(teacher, loss, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [1e-6, 1e-10, 1e-16, 1e-20])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_infinite_data_with_almost_noiseless_labels_leave_the_error_of_the_noise(loss, noise):
@@ -86,6 +88,7 @@ def test_infinite_data_with_almost_noiseless_labels_leave_the_error_of_the_noise
     np.testing.assert_allclose(ds.Q[0], ds.Q[1], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "absolute", "square"])
 def test_infinite_data_without_noise_leave_no_error(loss):
     ds = hm.predict(white("sign", loss), n_over_p=np.inf, d_over_p=1.0, regularisation=1e-3)
@@ -119,6 +122,7 @@ def test_ridge_at_as_many_samples_as_features_has_its_closed_form():
     assert (ds.conditioning_error < 1e-10).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.5, 1.0])
 def test_a_walk_ends_at_the_ratio_that_was_asked_for(scale):
     """At n = rank and λ = 1e-9 the last bit of n/p decides; values of mpmath at 70 digits.
@@ -191,6 +195,7 @@ def test_a_hidden_part_counts_however_small_it_is(weight):
         np.testing.assert_allclose(ds.generalisation_error, error, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_what_rounding_decides_is_called_ill_conditioned():
     """Absolute loss at n = p: below λ = 1e-25 less than 1e-15 of the samples decides."""
     given = {"n_over_p": 1.0, "d_over_p": 40.0, "regularisation": [1e-12, 1e-27]}

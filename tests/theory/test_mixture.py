@@ -268,7 +268,6 @@ def test_separability_of_normal_classes(prior, chi):
     np.testing.assert_allclose(found.value, minimize(value, [0.1, -0.1], **options).fun, rtol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "square"])
 @pytest.mark.parametrize("alpha", [1.2, 8.0])
 def test_no_penalty_is_the_limit_of_a_small_one(loss, alpha):
@@ -300,7 +299,6 @@ def test_rounding_of_an_intercept_is_not_magnified_by_a_vanishing_prediction(tea
     assert (ds.quadrature_error < 1e-11).all()
 
 
-@pytest.mark.slow
 def test_the_best_penalty_and_the_slopes_are_those_of_predictions():
     model = classes(Mixture(0.3, 2.0))
     best = hm.predict(model, n_over_p=1.5, regularisation="optimal").generalisation_error
@@ -339,6 +337,7 @@ def test_the_best_guess_knows_white_classes_by_the_mean_of_their_samples():
     np.testing.assert_allclose(ds.generalisation_error, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EXAMPLES)
 @pytest.mark.parametrize("equivalent", [False, True])
 def test_samples_of_a_class_are_displaced_along_the_field(kind, equivalent):

@@ -96,6 +96,7 @@ every_configuration = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @every_configuration
 def test_slope_of_the_training_loss_is_the_norm_of_the_weights(seed, loss):
     """Envelope theorem: d(training loss)/d lambda = q_w/(2 alpha)."""
@@ -108,7 +109,6 @@ def test_slope_of_the_training_loss_is_the_norm_of_the_weights(seed, loss):
     np.testing.assert_allclose(slope, expected, rtol=1e-7)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("which", range(len(LOSSES)), ids=[type(loss).__name__ for loss in LOSSES])
 def test_slope_of_the_training_loss_is_right_at_every_point_of_a_wide_batch(which, seed):
@@ -161,7 +161,6 @@ def test_solution_does_not_depend_on_the_start(seed, loss):
     np.testing.assert_allclose(found.x, np.tile(x, (6, 1)), rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.slow
 @every_configuration
 def test_newton_squares_its_error(seed, loss):
     problem = problem_of(*random_configuration(seed, loss))
@@ -251,6 +250,7 @@ def test_hinge_with_intercept_predicts_the_majority_where_labels_are_weak(teache
     assert (hm.predict(model, n_over_d=5.0, p_over_n=1.0, regularisation=0.1).Q > 0.1).all()
 
 
+@pytest.mark.slow
 def test_a_walk_in_lambda_that_leads_nowhere_has_a_budget():
     """At λ = 1e-200 squares underflow: each stage fails, and ever smaller steps are tried."""
     chosen = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")

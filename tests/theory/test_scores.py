@@ -169,6 +169,7 @@ def test_auc_of_a_rare_class_keeps_its_digits():
     assert found[0] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sign", "noisy sign", "biased logistic", "custom"])
 def test_calibration_error_is_the_mean_distance_of_probabilities(name):
     teacher = TEACHERS[name]
@@ -229,6 +230,7 @@ def test_a_score_that_says_nothing_or_the_opposite_is_best_ignored():
     np.testing.assert_allclose(observe(auc, scores)[0], 0.5, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_scores_of_any_size_have_the_same_order_and_proportional_temperature():
     teacher = TEACHERS["biased logistic"]
     one = scores_of(teacher, losses.Logistic(), [(0.7, 1.0, 0.4)])

@@ -325,6 +325,7 @@ def test_labels_against_the_field_turn_the_direction():
     assert along.alignment[0] > 0.1
 
 
+@pytest.mark.slow
 def test_points_of_a_batch_do_not_touch_one_another():
     chi = np.linspace(0, 1, 2 * direction.BLOCK + 3)
     together = separating_direction(TEACHERS["threshold"], chi, True)
@@ -354,6 +355,7 @@ def test_a_change_of_label_too_narrow_for_the_panels_gives_no_wrong_number():
     assert set(statuses) == {hm.Status.CONVERGED, hm.Status.QUADRATURE}
 
 
+@pytest.mark.slow
 def test_a_minimum_that_was_not_found_says_so(monkeypatch):
     chi = np.array([0.9, nan])
     status = separating_direction(TEACHERS["threshold"], chi, True).status
