@@ -40,23 +40,26 @@ class WithIngredients(TyperCommand):
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose groups of options are spread into single ones, and whose errors are reported.
 
-    A group is a dataclass whose fields are options.
+    A group is a dataclass whose fields are options; `Annotated[group, *names]` has some of them.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    groups: dict[str, Any] = {
+        name: group
+        for name, hint in hints.items()
+        if is_dataclass(group := getattr(hint, "__origin__", hint))
+    }
+    options = {name: _options_of(hints[name], group) for name, group in groups.items()}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
-        if name in groups:
-            parameters += _options_of(groups[name])
-        else:
-            kind = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
+        kind = inspect.Parameter.KEYWORD_ONLY
+        alone = parameter.replace(kind=kind, annotation=hints[name])
+        parameters += options.get(name, [alone])
 
     @wraps(command)
     def flat(**given: Any) -> None:
         with reporting(given.get("debug", False)), ExitStack() as stack:
             gathered = {
-                name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+                name: group(**{option.name: given.pop(option.name) for option in options[name]})
                 for name, group in groups.items()
             }
             for group in gathered.values():
@@ -69,7 +72,8 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     return flat
 
 
-def _options_of(group: Any) -> list[inspect.Parameter]:
+def _options_of(hint: Any, group: Any) -> list[inspect.Parameter]:
+    """The options of a group that a command takes."""
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
@@ -79,4 +83,5 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
             annotation=hints[field.name],
         )
         for field in fields(group)
+        if field.name in getattr(hint, "__metadata__", hints)
     ]

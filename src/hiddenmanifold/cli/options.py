@@ -119,71 +119,35 @@ class ModelOptions:
         return Model(**chosen, intercept=self.intercept)
 
 
-class _Ratios:
-    """Ratios of the numbers of samples n, features p and latent dimensions d."""
+@dataclass(frozen=True)
+class RatioOptions:
+    """Ratios of the numbers of samples n, features p and latent dimensions d; or these sizes."""
+
+    n_over_d: Annotated[Any, _ratio("Samples per latent dimension.")] = None
+    p_over_n: Annotated[Any, _ratio("Features per sample.")] = None
+    n_over_p: Annotated[Any, _ratio("Samples per feature.")] = None
+    p_over_d: Annotated[Any, _ratio("Features per latent dimension.")] = None
+    d_over_p: Annotated[Any, _ratio("Latent dimensions per feature.")] = None
+    d_over_n: Annotated[Any, _ratio("Latent dimensions per sample.")] = None
+    n: Annotated[Any, _ratio("Samples; sizes may take the place of ratios.")] = None
+    p: Annotated[Any, _ratio("Features.")] = None
+    d: Annotated[Any, _ratio("Latent dimensions.")] = None
 
     def given(self) -> dict[str, Any]:
         """The ratios that were given, as numbers and vectors."""
         return {name: given for name, given in vars(self).items() if given is not None}
 
 
-SamplesPerDimension = Annotated[Any, _ratio("Samples per latent dimension.")]
-FeaturesPerDimension = Annotated[Any, _ratio("Features per latent dimension.")]
-DimensionsPerFeature = Annotated[Any, _ratio("Latent dimensions per feature.")]
-Samples = Annotated[Any, _ratio("Samples; sizes may take the place of ratios.")]
-Features = Annotated[Any, _ratio("Features.")]
-Dimensions = Annotated[Any, _ratio("Latent dimensions.")]
-
-
-@dataclass(frozen=True)
-class SimulatedRatioOptions(_Ratios):
-    """All ratios; or two of the sizes, beside the one of a simulation."""
-
-    n_over_d: SamplesPerDimension = None
-    p_over_n: Annotated[Any, _ratio("Features per sample.")] = None
-    n_over_p: Annotated[Any, _ratio("Samples per feature.")] = None
-    p_over_d: FeaturesPerDimension = None
-    d_over_p: DimensionsPerFeature = None
-    d_over_n: Annotated[Any, _ratio("Latent dimensions per sample.")] = None
-    n: Samples = None
-    p: Features = None
-
-
-@dataclass(frozen=True)
-class RatioOptions(SimulatedRatioOptions):
-    """All ratios, or the sizes."""
-
-    d: Dimensions = None
-
-
-@dataclass(frozen=True)
-class PeakRatioOptions(_Ratios):
-    """What is held fixed on the way to a peak."""
-
-    n_over_d: SamplesPerDimension = None
-    d_over_p: DimensionsPerFeature = None
-    n: Samples = None
-    p: Features = None
-    d: Dimensions = None
-
-
-@dataclass(frozen=True)
-class NeedRatioOptions(_Ratios):
-    """What is held fixed while features are added."""
-
-    n_over_d: SamplesPerDimension = None
-    n: Samples = None
-    d: Dimensions = None
-
-
-@dataclass(frozen=True)
-class SampleRatioOptions(_Ratios):
-    """What is held fixed while samples are added."""
-
-    p_over_d: FeaturesPerDimension = None
-    d_over_p: DimensionsPerFeature = None
-    p: Features = None
-    d: Dimensions = None
+SimulatedRatioOptions = Annotated[
+    RatioOptions, "n_over_d", "p_over_n", "n_over_p", "p_over_d", "d_over_p", "d_over_n", "n", "p"
+]
+"""Without d, which is an option of the simulation."""
+PeakRatioOptions = Annotated[RatioOptions, "n_over_d", "d_over_p", "n", "p", "d"]
+"""What is held fixed on the way to a peak."""
+NeedRatioOptions = Annotated[RatioOptions, "n_over_d", "n", "d"]
+"""What is held fixed while features are added."""
+SampleRatioOptions = Annotated[RatioOptions, "p_over_d", "d_over_p", "p", "d"]
+"""What is held fixed while samples are added."""
 
 
 @dataclass(frozen=True)
@@ -320,8 +284,3 @@ class OutputOptions:
     def quantities(self) -> list[str]:
         """Names of what is shown; none if that was not said."""
         return list(self.show or ())
-
-
-def observed(names: tuple[str, ...] | None) -> dict[str, Any]:
-    """The argument that a list of observables stands for."""
-    return {"observables": names} if names else {}

@@ -21,7 +21,6 @@ from hiddenmanifold.cli.options import (
     SimulatedRatioOptions,
     SimulationOptions,
     WorkerOptions,
-    observed,
 )
 from hiddenmanifold.cli.output import first_point
 
@@ -65,7 +64,7 @@ def simulate(
     from hiddenmanifold.results.datasets import summary
 
     grid = {**ratios.given(), "regularisation": regularisation}
-    call = partial(simulate, model.model(), **observed(observables))
+    call = partial(simulate, model.model(), observables=observables or ())
     check(output, grid, lambda: summary(call(**size.rehearsal(), **first_point(grid))))
     ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
@@ -94,7 +93,7 @@ def compare(
 
     grid = {**ratios.given(), "regularisation": search.regularisation(regularisation)}
     chosen = model.model()
-    call = partial(compare, chosen, **observed(observables))
+    call = partial(compare, chosen, observables=observables or ())
     check(output, grid, lambda: call(**size.rehearsal(), **first_point(grid)))
     ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))

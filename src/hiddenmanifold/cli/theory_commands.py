@@ -24,7 +24,6 @@ from hiddenmanifold.cli.options import (
     SampleRatioOptions,
     SearchOptions,
     WorkerOptions,
-    observed,
 )
 from hiddenmanifold.cli.output import first_point
 from hiddenmanifold.cli.values import values
@@ -48,8 +47,9 @@ PIECES = {
 def compute(
     step: str,
     call: Callable[..., xr.Dataset],
-    ratios: RatioOptions | PeakRatioOptions | NeedRatioOptions | SampleRatioOptions,
+    ratios: RatioOptions,
     output: OutputOptions,
+    workers: WorkerOptions,
     *,
     names: Callable[[], Iterable[Hashable]] | None = None,
     **regularisation: Any,
@@ -58,6 +58,7 @@ def compute(
     from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.work import in_pieces
 
+    call = partial(call, on_failure="keep", **workers.given())
     given = ratios.given()
     grid = {**given, **regularisation}
     check(output, grid, names or (lambda: call(**first_point(grid))))
@@ -86,9 +87,8 @@ def predict(
 
     lam = search.regularisation(regularisation)
     step = "optimal" if isinstance(regularisation, str) else "predict"
-    shared = {**workers.given(), **observed(observables)}
-    call = partial(predict, model.model(), on_failure="keep", **shared)
-    compute(step, call, ratios, output, regularisation=lam)
+    call = partial(predict, model.model(), observables=observables or ())
+    compute(step, call, ratios, output, workers, regularisation=lam)
 
 
 @command()
@@ -109,9 +109,8 @@ def sensitivity(
     """
     from hiddenmanifold.api.predict import sensitivity
 
-    shared = {**workers.given(), **observed(observables)}
-    call = partial(sensitivity, model.model(), on_failure="keep", **shared)
-    compute("sensitivity", call, ratios, output, regularisation=regularisation)
+    call = partial(sensitivity, model.model(), observables=observables or ())
+    compute("sensitivity", call, ratios, output, workers, regularisation=regularisation)
 
 
 @command()
@@ -125,8 +124,7 @@ def threshold(
     """
     from hiddenmanifold.api.thresholds import separability_threshold
 
-    call = partial(separability_threshold, model.model(), on_failure="keep", **workers.given())
-    compute("threshold", call, ratios, output)
+    compute("threshold", partial(separability_threshold, model.model()), ratios, output, workers)
 
 
 @command()
@@ -145,8 +143,8 @@ def peak(
     """
     from hiddenmanifold.api.thresholds import interpolation_peak
 
-    call = partial(interpolation_peak, model.model(), on_failure="keep", **workers.given())
-    compute("peak", call, ratios, output, regularisation=regularisation)
+    call = partial(interpolation_peak, model.model())
+    compute("peak", call, ratios, output, workers, regularisation=regularisation)
 
 
 @command("features-needed")
@@ -172,13 +170,10 @@ def features_needed_command(
     from hiddenmanifold.api.needed import features_needed
     from hiddenmanifold.results.schema import OF_KIND, Kind
 
-    call = partial(
-        features_needed, model.model(), within=within, on_failure="keep", **workers.given()
-    )
+    call = partial(features_needed, model.model(), within=within)
     # a single point takes seconds, and its quantities are known
-    compute(
-        "needed", call, ratios, output, names=lambda: (*OF_KIND[Kind.FEATURES_NEEDED], "status")
-    )
+    names = (*OF_KIND[Kind.FEATURES_NEEDED], "status")
+    compute("needed", call, ratios, output, workers, names=lambda: names)
 
 
 @command("samples-needed")
@@ -206,11 +201,10 @@ def samples_needed_command(
     from hiddenmanifold.api.needed import samples_needed
     from hiddenmanifold.results.schema import OF_KIND, Kind
 
-    lam = search.regularisation(regularisation)
-    call = partial(samples_needed, model.model(), on_failure="keep", **workers.given())
-    goal = {"target_error": target, "regularisation": lam}
+    call = partial(samples_needed, model.model())
+    goal = {"target_error": target, "regularisation": search.regularisation(regularisation)}
     names = (*OF_KIND[Kind.SAMPLES_NEEDED], "status")
-    compute("needed", call, ratios, output, names=lambda: names, **goal)
+    compute("needed", call, ratios, output, workers, names=lambda: names, **goal)
 
 
 @command()
@@ -224,5 +218,4 @@ def bayes(
     """
     from hiddenmanifold.api.bayes_optimal import bayes_optimal
 
-    call = partial(bayes_optimal, model.model(), on_failure="keep", **workers.given())
-    compute("bayes", call, ratios, output)
+    compute("bayes", partial(bayes_optimal, model.model()), ratios, output, workers)
