@@ -27,19 +27,13 @@ if TYPE_CHECKING:
     from hiddenmanifold.arrays import Array
     from hiddenmanifold.data.sample import Data
 
-SAMPLE, QUESTION = "Sample", "Question"
+QUESTION = "Question"
+of_sample = partial(typer.Option, rich_help_panel="Sample")
+of_question = partial(typer.Option, rich_help_panel=QUESTION)
 FINE = 24
 """Sizes at which the line of a picture is computed."""
 FEWEST = 10
 """Least rows that are fitted to see how errors fall."""
-
-
-def _of_sample(text: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=SAMPLE)
-
-
-def _question(text: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=QUESTION)
 
 
 @dataclass(frozen=True)
@@ -48,22 +42,23 @@ class SampleOptions:
 
     label: Annotated[
         str,
-        _of_sample("Column of the labels, by name or number from 0.", metavar="COLUMN"),
+        of_sample(metavar="COLUMN", help="Column of the labels, by name or number from 0."),
     ]
     task: Annotated[
         str | None,
-        _of_sample(
-            "regression or classification; by default as the labels look, and asked for if they "
-            "are 3 to 10 different whole numbers.",
+        of_sample(
             metavar="TASK",
+            help="regression or classification; by default as the labels look, and asked for if "
+            "they are 3 to 10 different whole numbers.",
         ),
     ] = None
     scale: Annotated[
         str | None,
-        _of_sample("standard: divide columns by their deviations first.", metavar="KIND"),
+        of_sample(metavar="KIND", help="standard: divide columns by their deviations first."),
     ] = None
     random_features: Annotated[
-        bool, _of_sample("The columns are random features of some kernel.", "--random-features")
+        bool,
+        of_sample("--random-features", help="The columns are random features of some kernel."),
     ] = False
 
     def sample(self, path: Path) -> Data:
@@ -81,11 +76,10 @@ class QuestionOptions:
 
     n: Annotated[
         Any,
-        typer.Option(
+        of_question(
             metavar="VALUES",
             help="Numbers of samples; by default 1/2, 1, 2, 4 and 8 times those there are.",
             parser=values,
-            rich_help_panel=QUESTION,
         ),
     ] = None
     regularisation: Annotated[
@@ -93,18 +87,20 @@ class QuestionOptions:
         regularisation("or the word loo: that of least leave-one-out error", "loo", panel=QUESTION),
     ] = "loo"
     target_error: Annotated[
-        float | None, _question("An error to reach: how many samples?", metavar="ERROR")
+        float | None, of_question(metavar="ERROR", help="An error to reach: how many samples?")
     ] = None
     target_gain: Annotated[
         float | None,
-        _question("Instead, by which part the error is to fall; by default 0.1.", metavar="SHARE"),
+        of_question(
+            metavar="SHARE", help="Instead, by which part the error is to fall; by default 0.1."
+        ),
     ] = None
     seeds: Annotated[
         int,
-        _question("Random cuts for errors on rows held out; 0 holds out none.", metavar="N"),
+        of_question(metavar="N", help="Random cuts for errors on rows held out; 0 holds out none."),
     ] = 8
     keep: Annotated[
-        bool, _question("Predict even if the diagnosis speaks against it.", "--keep")
+        bool, of_question("--keep", help="Predict even if the diagnosis speaks against it.")
     ] = False
 
     def sizes(self, sample: Data, most: float) -> Array:

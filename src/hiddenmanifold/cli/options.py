@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +20,14 @@ if TYPE_CHECKING:
     from hiddenmanifold.arrays import Array
     from hiddenmanifold.model import Model
 
-MODEL, RATIOS, SEARCH = "Model", "Ratios", "Regularisation"
-SIMULATION, OUTPUT = "Simulation", "Output"
+SEARCH = "Regularisation"
+of_model = partial(typer.Option, rich_help_panel="Model")
+of_ratios = partial(typer.Option, metavar="VALUES", parser=values, rich_help_panel="Ratios")
+of_search = partial(typer.Option, rich_help_panel=SEARCH)
+of_simulation = partial(typer.Option, rich_help_panel="Simulation")
+of_output = partial(typer.Option, rich_help_panel="Output")
+file = partial(of_output, metavar="FILE")
+"""Options by the part of the help page that they belong to."""
 
 
 def _names(kind: str) -> Callable[[], list[str]]:
@@ -36,21 +43,7 @@ def _names(kind: str) -> Callable[[], list[str]]:
 
 def _ingredient(kind: str, examples: str = "") -> Any:
     text = INGREDIENT_KINDS[kind].description + (f", e.g. {examples}." if examples else ".")
-    return typer.Option(
-        metavar="NAME[:KEY=...]", help=text, autocompletion=_names(kind), rich_help_panel=MODEL
-    )
-
-
-def _ratio(text: str) -> Any:
-    return typer.Option(metavar="VALUES", help=text, parser=values, rich_help_panel=RATIOS)
-
-
-def _size(text: str, metavar: str = "N") -> Any:
-    return typer.Option(metavar=metavar, help=text, rich_help_panel=SIMULATION)
-
-
-def _file(text: str) -> Any:
-    return typer.Option(metavar="FILE", help=text, rich_help_panel=OUTPUT)
+    return of_model(metavar="NAME[:KEY=...]", help=text, autocompletion=_names(kind))
 
 
 def regularisation(text: str, word: str = "", *, panel: str = SEARCH) -> Any:
@@ -72,25 +65,9 @@ RegularisationOrOptimal = Annotated[Any, regularisation(LIMITS + OPTIMAL, "optim
 FittedRegularisation = Annotated[Any, regularisation(FITTED)]
 FittedRegularisationOrOptimal = Annotated[Any, regularisation(FITTED + OPTIMAL, "optimal")]
 PeakRegularisation = Annotated[Any, regularisation("0 is the limit")]
-Debug = Annotated[
-    bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=OUTPUT)
-]
-Observables = Annotated[
-    Any,
-    typer.Option(
-        metavar="NAME,...",
-        parser=names,
-        help="More to measure.",
-        rich_help_panel=OUTPUT,
-    ),
-]
+Debug = Annotated[bool, of_output("--debug", help="Show the traceback of an error.")]
+Observables = Annotated[Any, of_output(metavar="NAME,...", parser=names, help="More to measure.")]
 Loss = Annotated[str, _ingredient("loss", "square or huber:delta=0.5")]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", help="Threads or processes; by default one per core.", rich_help_panel=OUTPUT
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -106,9 +83,7 @@ class ModelOptions:
         str, _ingredient("teacher", "sign:noise=0.1,flip=0.05 or logistic:slope=2")
     ] = INGREDIENT_KINDS["teacher"].default
     loss: Loss = INGREDIENT_KINDS["loss"].default
-    intercept: Annotated[
-        bool, typer.Option("--intercept", help="Fit an intercept.", rich_help_panel=MODEL)
-    ] = False
+    intercept: Annotated[bool, of_model("--intercept", help="Fit an intercept.")] = False
 
     def model(self) -> Model:
         """The model that is meant."""
@@ -123,15 +98,15 @@ class ModelOptions:
 class RatioOptions:
     """Ratios of the numbers of samples n, features p and latent dimensions d; or these sizes."""
 
-    n_over_d: Annotated[Any, _ratio("Samples per latent dimension.")] = None
-    p_over_n: Annotated[Any, _ratio("Features per sample.")] = None
-    n_over_p: Annotated[Any, _ratio("Samples per feature.")] = None
-    p_over_d: Annotated[Any, _ratio("Features per latent dimension.")] = None
-    d_over_p: Annotated[Any, _ratio("Latent dimensions per feature.")] = None
-    d_over_n: Annotated[Any, _ratio("Latent dimensions per sample.")] = None
-    n: Annotated[Any, _ratio("Samples; sizes may take the place of ratios.")] = None
-    p: Annotated[Any, _ratio("Features.")] = None
-    d: Annotated[Any, _ratio("Latent dimensions.")] = None
+    n_over_d: Annotated[Any, of_ratios(help="Samples per latent dimension.")] = None
+    p_over_n: Annotated[Any, of_ratios(help="Features per sample.")] = None
+    n_over_p: Annotated[Any, of_ratios(help="Samples per feature.")] = None
+    p_over_d: Annotated[Any, of_ratios(help="Features per latent dimension.")] = None
+    d_over_p: Annotated[Any, of_ratios(help="Latent dimensions per feature.")] = None
+    d_over_n: Annotated[Any, of_ratios(help="Latent dimensions per sample.")] = None
+    n: Annotated[Any, of_ratios(help="Samples; sizes may take the place of ratios.")] = None
+    p: Annotated[Any, of_ratios(help="Features.")] = None
+    d: Annotated[Any, of_ratios(help="Latent dimensions.")] = None
 
     def given(self) -> dict[str, Any]:
         """The ratios that were given, as numbers and vectors."""
@@ -156,20 +131,18 @@ class SearchOptions:
 
     minimise: Annotated[
         str,
-        typer.Option(
+        of_search(
             metavar="ERROR",
             help="What the optimal λ makes least: generalisation_error, clean_error, test_loss or "
             "calibration_error.",
-            rich_help_panel=SEARCH,
         ),
     ] = "generalisation_error"
     bounds: Annotated[
         Any,
-        typer.Option(
+        of_search(
             metavar="LOW:HIGH",
             parser=bounds,
             help="Where the optimal λ is sought; 0 and inf include the limits.",
-            rich_help_panel=SEARCH,
         ),
     ] = "0:inf"
 
@@ -195,15 +168,22 @@ class SimulationOptions:
 
     d: Annotated[
         int | None,
-        _size("Latent dimension, from which n and p follow; 256 unless the features fix it."),
+        of_simulation(
+            metavar="N",
+            help="Latent dimension, from which n and p follow; 256 unless the features fix it.",
+        ),
     ] = None
-    seeds: Annotated[int, _size("Independent draws of everything.")] = 30
-    n_test: Annotated[int, _size("Fresh samples per draw.")] = 4000
-    data: Annotated[str, _size("original, or equivalent: the Gaussian twin.", "KIND")] = "original"
-    seed: Annotated[int, _size("Root of all randomness.")] = 0
+    seeds: Annotated[int, of_simulation(metavar="N", help="Independent draws of everything.")] = 30
+    n_test: Annotated[int, of_simulation(metavar="N", help="Fresh samples per draw.")] = 4000
+    data: Annotated[
+        str, of_simulation(metavar="KIND", help="original, or equivalent: the Gaussian twin.")
+    ] = "original"
+    seed: Annotated[int, of_simulation(metavar="N", help="Root of all randomness.")] = 0
     store: Annotated[
         Path | None,
-        _size("Keep every fit in this file, and make none again that it has.", "FILE"),
+        of_simulation(
+            metavar="FILE", help="Keep every fit in this file, and make none again that it has."
+        ),
     ] = None
 
     def given(self) -> dict[str, Any]:
@@ -220,13 +200,15 @@ class SimulationOptions:
 class WorkerOptions:
     """Who does the work."""
 
-    workers: Workers = None
+    workers: Annotated[
+        int | None,
+        of_output(metavar="N", help="Threads or processes; by default one per core."),
+    ] = None
     cluster: Annotated[
         str | None,
-        typer.Option(
+        of_output(
             metavar="ADDRESS",
             help="A Dask cluster to run on, as tcp://host:8786; local:4 makes one of 4 processes.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
 
@@ -255,30 +237,28 @@ class WorkerOptions:
 class OutputOptions:
     """Where results go."""
 
-    csv: Annotated[Path | None, _file("Write all points as CSV; - is standard output.")] = None
-    json: Annotated[Path | None, _file("Write all points as JSON; - is standard output.")] = None
-    nc: Annotated[Path | None, _file("Write the dataset as netCDF, for xarray.")] = None
-    plot: Annotated[Path | None, _file("Draw it, as .png, .pdf or .svg.")] = None
+    csv: Annotated[Path | None, file(help="Write all points as CSV; - is standard output.")] = None
+    json: Annotated[Path | None, file(help="Write all points as JSON; - is standard output.")] = (
+        None
+    )
+    nc: Annotated[Path | None, file(help="Write the dataset as netCDF, for xarray.")] = None
+    plot: Annotated[Path | None, file(help="Draw it, as .png, .pdf or .svg.")] = None
     x: Annotated[
         str | None,
-        typer.Option(
+        of_output(
             metavar="NAME",
             help="Horizontal axis of the plot, e.g. p_over_n; by default what has most values.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
     show: Annotated[
         Any,
-        typer.Option(
+        of_output(
             metavar="NAME,...",
             help="Quantities in the table and in the plot, e.g. generalisation_error,q_w.",
             parser=names,
-            rich_help_panel=OUTPUT,
         ),
     ] = None
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print no table.", rich_help_panel=OUTPUT)
-    ] = False
+    quiet: Annotated[bool, of_output("--quiet", "-q", help="Print no table.")] = False
     debug: Debug = False
 
     def quantities(self) -> list[str]:

@@ -6,12 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import typer
 
 from hiddenmanifold.cli.app import command
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import (
-    OUTPUT,
     FittedRegularisation,
     FittedRegularisationOrOptimal,
     ModelOptions,
@@ -21,6 +19,7 @@ from hiddenmanifold.cli.options import (
     SimulatedRatioOptions,
     SimulationOptions,
     WorkerOptions,
+    of_output,
 )
 from hiddenmanifold.cli.output import first_point
 
@@ -45,10 +44,8 @@ def simulate(
     output: OutputOptions,
     per_seed: Annotated[
         bool,
-        typer.Option(
-            "--per-seed",
-            help="Write every fit into files, not the means and standard errors.",
-            rich_help_panel=OUTPUT,
+        of_output(
+            "--per-seed", help="Write every fit into files, not the means and standard errors."
         ),
     ] = False,
     observables: Observables = None,
