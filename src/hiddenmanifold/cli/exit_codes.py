@@ -18,31 +18,22 @@ from hiddenmanifold.errors import ConvergenceError, HiddenManifoldError
 
 
 class Code(IntEnum):
-    """Exit codes."""
+    """Exit codes, each with its meaning for the help page."""
 
-    COMPLETE = 0
-    INCOMPLETE = 1
-    BAD_INPUT = 2
-    NO_OUTPUT = 3
-    DEFECT = 70
-    INTERRUPTED = 130
-    UNREAD = 141
+    COMPLETE = 0, "success"
+    INCOMPLETE = 1, "some points did not converge or were refused; the others are in the output"
+    BAD_INPUT = 2, "the command or its input is invalid"
+    NO_OUTPUT = 3, "a file could not be written, an optional library is missing, or a worker died"
+    DEFECT = 70, "a bug in this program"
+    INTERRUPTED = 130, "interrupted by Ctrl-C; finished results were printed and written"
+    UNREAD = 141, "the output pipe was closed early, as by head"
 
-    @property
-    def meaning(self) -> str:
-        """What the code says, for the help page."""
-        return _MEANINGS[self]
+    meaning: str
 
-
-_MEANINGS = {
-    Code.COMPLETE: "success",
-    Code.INCOMPLETE: "some points did not converge or were refused; the others are in the output",
-    Code.BAD_INPUT: "the command or its input is invalid",
-    Code.NO_OUTPUT: "a file could not be written, an optional library is missing, or a worker died",
-    Code.DEFECT: "a bug in this program",
-    Code.INTERRUPTED: "interrupted by Ctrl-C; finished results were printed and written",
-    Code.UNREAD: "the output pipe was closed early, as by head",
-}
+    def __new__(cls, value: int, meaning: str) -> Code:
+        code = int.__new__(cls, value)
+        code._value_, code.meaning = value, meaning
+        return code
 
 
 class OutputError(HiddenManifoldError):

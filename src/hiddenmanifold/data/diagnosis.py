@@ -32,13 +32,12 @@ class Finding:
 
     @classmethod
     def judged(
-        cls, question: str, value: float, most: float, verdict: Verdict, meanings: tuple[str, str]
+        cls, question: str, value: float, most: float, *, verdict: Verdict, good: str, bad: str
     ) -> Finding:
-        """Compare a value with a limit; `meanings` has a sentence for success and for failure."""
-        good = abs(value) <= most  # False for NaN
-        return cls(
-            question, value, f"at most {most:.3g}", "pass" if good else verdict, meanings[not good]
-        )
+        """Compare a value with a limit; `good` and `bad` are sentences for success and failure."""
+        passed = abs(value) <= most  # False for NaN
+        outcome: tuple[Verdict, str] = ("pass", good) if passed else (verdict, bad)
+        return cls(question, value, f"at most {most:.3g}", *outcome)
 
 
 @dataclass(frozen=True)
@@ -107,12 +106,10 @@ def _backtest(data: Analysis) -> Finding:
         "backtest",
         data.backtest,
         0.15,
-        "refuse",
-        (
-            "predictions from half of the sample agree with the error of the whole sample",
-            "predictions from half of the sample disagree with the error of the whole sample: the "
-            "rows are heterogeneous, or a few of them dominate",
-        ),
+        verdict="refuse",
+        good="predictions from half of the sample agree with the error of the whole sample",
+        bad="predictions from half of the sample disagree with the error of the whole sample: the "
+        "rows are heterogeneous, or a few of them dominate",
     )
 
 
@@ -127,12 +124,10 @@ def _heavy_tails(data: Analysis) -> Finding:
         "heavy tails",
         value,
         1.8,
-        "refuse",
-        (
-            "squared errors vary about as much as those of normal residuals (1.41)",
-            "a few rows make up much of the error (normal residuals have 1.41): inspect the rows "
-            "with the largest residuals",
-        ),
+        verdict="refuse",
+        good="squared errors vary about as much as those of normal residuals (1.41)",
+        bad="a few rows make up much of the error (normal residuals have 1.41): inspect the rows "
+        "with the largest residuals",
     )
 
 
@@ -153,12 +148,10 @@ def _leverage(data: Analysis) -> Finding:
         "leverage",
         float(1.0 - path.generalised[0] / path.error[0]) if path.error[0] else 0.0,
         0.12,
-        "refuse",
-        (
-            "leave-one-out and generalised cross-validation agree",
-            "rows of high leverage have large errors: they are outliers, or there are too few rows "
-            "like them",
-        ),
+        verdict="refuse",
+        good="leave-one-out and generalised cross-validation agree",
+        bad="rows of high leverage have large errors: they are outliers, or there are too few rows "
+        "like them",
     )
 
 
@@ -181,12 +174,10 @@ def _duplicate_rows(data: Analysis) -> Finding:
         "duplicate rows",
         found,
         max(3, data.N // 100),
-        "refuse",
-        (
-            "few rows are duplicates",
-            "some rows are duplicates: when one is left out its copy stays in the training set, "
-            "and leave-one-out errors are too small",
-        ),
+        verdict="refuse",
+        good="few rows are duplicates",
+        bad="some rows are duplicates: when one is left out its copy stays in the training set, "
+        "and leave-one-out errors are too small",
     )
 
 
@@ -196,12 +187,10 @@ def _leverage_correction(data: Analysis) -> Finding:
         "leverage correction",
         float(2.0 * point.halved[1, 0] / point.value[1, 0]) if point.value[1, 0] else 0.0,
         0.10,
-        "warn",
-        (
-            "correcting for unequal leverage changes the prediction at 4N little",
-            "correcting for unequal leverage changes the prediction at 4N; the error bars include "
-            "the difference",
-        ),
+        verdict="warn",
+        good="correcting for unequal leverage changes the prediction at 4N little",
+        bad="correcting for unequal leverage changes the prediction at 4N; the error bars include "
+        "the difference",
     )
 
 
@@ -212,11 +201,9 @@ def _training_loss(data: Analysis) -> Finding:
         "training loss",
         float(data.forecast.at(data.N, lam).value[2, 0] / fitted - 1.0) if fitted else 0.0,
         0.10,
-        "warn",
-        (
-            "the training loss agrees with the prediction",
-            "the training loss disagrees with the prediction: the features are far from Gaussian",
-        ),
+        verdict="warn",
+        good="the training loss agrees with the prediction",
+        bad="the training loss disagrees with the prediction: the features are far from Gaussian",
     )
 
 
@@ -226,12 +213,10 @@ def _spectral_tail(data: Analysis) -> Finding:
         "spectral tail",
         float(data.forecast.plain.resolved / point.kappa[0]),
         1.0 + 1e-9,
-        "warn",
-        (
-            "the spectrum that matters at 4N is resolved by this sample",
-            "the spectrum that matters at 4N is not resolved by this sample: predictions there "
-            "assume a power-law tail",
-        ),
+        verdict="warn",
+        good="the spectrum that matters at 4N is resolved by this sample",
+        bad="the spectrum that matters at 4N is not resolved by this sample: predictions there "
+        "assume a power-law tail",
     )
 
 
@@ -263,12 +248,10 @@ def _misclassification(data: Analysis) -> Finding:
         "misclassification",
         float((wrong - expected) / np.sqrt(max(expected * (1.0 - expected), 1e-9) / data.N)),
         2.0,
-        "warn",
-        (
-            "the leave-one-out misclassification rate agrees with the prediction",
-            "the leave-one-out misclassification rate is more than 2 standard errors from the "
-            "prediction: treat predicted misclassification rates with caution",
-        ),
+        verdict="warn",
+        good="the leave-one-out misclassification rate agrees with the prediction",
+        bad="the leave-one-out misclassification rate is more than 2 standard errors from the "
+        "prediction: treat predicted misclassification rates with caution",
     )
 
 
