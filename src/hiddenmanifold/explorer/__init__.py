@@ -1,9 +1,10 @@
 """A page in the browser on which curves follow sliders; it calls the public functions.
 
-`fields` says what can be chosen, `reading` makes a `view` of it, `computing` calls the library,
-`drawing`, `sentence` and `exports` show the result, `stream` sends what takes long while it is
-computed, in the processes of `background`, `page` and `callbacks` are the page itself, `server`
-serves it, and `guard` says to whom. The server keeps no state: the address of a view is the view.
+`controls` says what can be chosen, `parse` makes a `view` of it, `compute` calls the library,
+`plots`, `sentence` and `exports` show the result, and `data_panel` that of an `upload`. `stream`
+sends what takes long while it is computed, in the processes of `worker_pool`. `layout` and
+`callbacks` are the page itself, with the views of `presets`; `server` serves it, and `guard` says
+to whom. The server keeps no state: the address of a view is the view.
 """
 
 import hiddenmanifold as hm

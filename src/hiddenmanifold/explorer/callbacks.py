@@ -7,12 +7,23 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
+from dash import (
+    ALL,
+    ClientsideFunction,
+    Dash,
+    Input,
+    Output,
+    State,
+    ctx,
+    html,
+    no_update,
+    set_props,
+)
 from dash.exceptions import PreventUpdate
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import exports, plots
-from hiddenmanifold.explorer.controls import PEAK_AXES
+from hiddenmanifold.explorer.controls import PEAK_AXES, page_fields
 from hiddenmanifold.explorer.layout import as_text, as_value, identity
 from hiddenmanifold.explorer.parse import read, views_of
 from hiddenmanifold.explorer.presets import PRESETS
@@ -119,27 +130,23 @@ def redraw(
     """The figure and the address of what the fields say, or what is allowed in them."""
     texts = {one["name"]: as_text(v) for one, v in zip(ids, values, strict=True)}
     _adapt(texts)
-    reading, matters = read(texts), relevant_names(texts)
+    reading, matters = read(texts), relevant(texts)
     errors = [reading.complaints.get(o["id"]["name"], "") for o in ctx.outputs_list[3]]
     errors = _changes(told, [f"must be {allowed}" if allowed else "" for allowed in errors])
     hidden = _changes(hidden, [o["id"]["name"] not in matters for o in ctx.outputs_list[4]])
-    options = no_update
-    beside = views_of(urlencode([("pin", query) for query in pins or []]))[1]
-    kept = [errors, hidden, options]
-    view = reading.view
-    if view is None:
-        return no_update, no_update, "", *kept, *[no_update] * 3
-    try:
-        figure = plots.figure(view, beside)
-    except hm.HiddenManifoldError as error:
-        return no_update, no_update, str(error), *kept, *[no_update] * 3
-    except Exception as error:  # the page says so, and goes on
-        logging.getLogger(__name__).exception("a view could not be drawn")
-        defect = f"This should not happen, please report it: {type(error).__name__}: {error}"
-        return no_update, no_update, defect, *kept, *[no_update] * 3
-    kept[2] = _hold_options(texts)
-    chips, map_ = _chips(view, beside), view.y is not None
-    return figure, figure["address"], "", *kept, chips, not view.simulable, map_
+    view, trouble = reading.view, ""
+    if view is not None:
+        beside = views_of(urlencode([("pin", query) for query in pins or []]))[1]
+        try:
+            figure = plots.figure(view, beside)
+            after = _hold_options(texts), _chips(view, beside), not view.simulable, bool(view.y)
+            return figure, figure["address"], "", errors, hidden, *after
+        except hm.HiddenManifoldError as error:
+            trouble = str(error)
+        except Exception as error:  # the page says so, and goes on
+            logging.getLogger(__name__).exception("a view could not be drawn")
+            trouble = f"This should not happen, please report it: {type(error).__name__}: {error}"
+    return no_update, no_update, trouble, errors, hidden, *[no_update] * 4
 
 
 def _changes(old: list[Any], new: list[Any]) -> list[Any]:
@@ -180,17 +187,7 @@ def _triggered() -> list[dict[str, Any]]:
     return [one for one in found if isinstance(one, dict)]
 
 
-def relevant_names(texts: dict[str, str]) -> set[str]:
-    """Names of the fields to show; all of them where a choice is unknown."""
-    try:
-        return relevant(texts)
-    except KeyError:
-        return set(texts)
-
-
 def _hold_options(texts: dict[str, str]) -> list[dict[str, str]]:
-    from hiddenmanifold.explorer.controls import page_fields
-
     possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
     known = page_fields()["hold"].options or {}
     return [{"label": known[name], "value": name} for name in possible if name in known]
@@ -205,8 +202,6 @@ def _shown(address: str | None) -> tuple[View, list[View]]:
 
 
 def _chips(view: View, pins: list[View]) -> Any:
-    from dash import html
-
     names = plots.names([view, *pins])[1:]
     return [
         html.Button(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import hiddenmanifold as hm
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer.view import Axis, View, converted
 from hiddenmanifold.explorer.worker_pool import waited
 from hiddenmanifold.theory.points import RATIOS
@@ -35,43 +36,35 @@ def spelled_out(arguments: Arguments) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=128)
-def predicted(model: hm.Model, arguments: Arguments) -> xr.Dataset:
-    """The prediction of a model at some arguments."""
-    return hm.predict(model, **spelled_out(arguments), **HERE)
+@lru_cache(maxsize=256)
+def computed(
+    question: Callable[..., xr.Dataset], model: hm.Model, arguments: Arguments
+) -> xr.Dataset:
+    """The answer of `hm.predict`, or of another function like it, for a model at some arguments."""
+    return question(model, **spelled_out(arguments), **HERE)
 
 
-@lru_cache(maxsize=32)
-def peak(model: hm.Model, arguments: Arguments) -> xr.Dataset:
-    """Where along p/n the error of a model has its peak."""
-    return hm.interpolation_peak(model, **spelled_out(arguments), **HERE)
+predicted = partial(computed, hm.predict)
 
 
 def result(view: View) -> xr.Dataset:
     """What a view shows; what takes long is computed elsewhere."""
-    work = peak if view.quantity == "peak" else predicted
+    question = hm.interpolation_peak if view.quantity == "peak" else hm.predict
     if view.slow and parent_process() is None:
-        return _sought(work, view.model, view.arguments())
-    return work(view.model, view.arguments())
+        return _computed_elsewhere(question, view.model, view.arguments())
+    return computed(question, view.model, view.arguments())
 
 
 @lru_cache(maxsize=128)
-def _sought(work: Callable[..., xr.Dataset], *given: Any) -> xr.Dataset:
-    return waited(work, *given)
+def _computed_elsewhere(*given: Any) -> xr.Dataset:
+    return waited(computed, *given)
 
 
-@lru_cache(maxsize=32)
-def bayes(model: hm.Model, arguments: Arguments) -> xr.Dataset:
-    """The Bayes-optimal errors of a model at some ratios."""
-    return hm.bayes_optimal(model, **spelled_out(arguments), **HERE)
-
-
-@lru_cache(maxsize=128)
 def threshold(model: hm.Model, held: Arguments) -> xr.DataArray | None:
     """Where data become separable along what one ratio leaves free; None for real labels."""
     if model.task != "classification":
         return None
-    found = hm.separability_threshold(model, **spelled_out(held), **HERE)
+    found = computed(hm.separability_threshold, model, held)
     return found["p_over_n" if "p_over_n" in found.data_vars else "n_over_d"]
 
 
@@ -90,7 +83,7 @@ def separable_from(view: View) -> float | None:
     return float(place) if view.x.low <= place <= view.x.high else None
 
 
-def separable_line(view: View) -> tuple[list[float], list[float]] | None:
+def separable_line(view: View) -> tuple[Array, Array] | None:
     """The line on a heat map over two ratios at which data become separable."""
     if (given := threshold_axis(view)) is None or view.y is None:
         return None
@@ -108,7 +101,7 @@ def separable_line(view: View) -> tuple[list[float], list[float]] | None:
     inside |= np.isclose(x, np.clip(x, view.x.low, view.x.high)) & np.isclose(
         y, np.clip(y, view.y.low, view.y.high)
     )
-    return x[inside].tolist(), y[inside].tolist()
+    return x[inside], y[inside]
 
 
 def threshold_axis(view: View) -> Axis | None:
@@ -120,7 +113,7 @@ def threshold_axis(view: View) -> Axis | None:
 
 def coarse(axis: Axis) -> Axis:
     """The same axis with fewer values."""
-    return Axis(axis.name, axis.low, axis.high, min(axis.count, COARSE), axis.logarithmic)
+    return axis.of(min(axis.count, COARSE))
 
 
 def kernel_arguments(view: View) -> Arguments:

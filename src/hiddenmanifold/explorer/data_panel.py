@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer.plots import axis, numbers
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.explorer.plots import LAYOUT, axis, numbers, scatter, vertical_line
 from hiddenmanifold.explorer.upload import CUTS, Sample, sample
 from hiddenmanifold.plotting.style import COLOURS
 
@@ -18,6 +19,7 @@ REACH, POINTS = 8.0, 25
 """The curve runs from 1/8 to 8 times the size of the sample."""
 TESTED = 20
 """Smallest number of test rows."""
+HOVER = "n = %{x:.4g}: %{y:.4g}"
 
 
 def learned(name: str, content: bytes, label: str, task: str, gain: float) -> dict[str, Any]:
@@ -28,10 +30,11 @@ def learned(name: str, content: bytes, label: str, task: str, gain: float) -> di
     sizes = np.geomspace(max(3.0, data.N / REACH), last, POINTS)
     curve = hm.learning_curve(data, n=sizes, on_refusal="keep")
     counts, measured = _measured(data)
+    anchor = "left" if last > data.N else "right"
     return {
         "data": _traces(curve, measured, data.N),
         "layout": _layout(curve, data.N),
-        **_mark(data.N, "left" if last > data.N else "right"),
+        **vertical_line(data.N, f" sample size: {data.N} ", anchor, logarithmic=True),
         "sentence": _sentence(own, data, gain),
         "python": _program(own, sizes, counts, gain),
     }
@@ -63,73 +66,44 @@ def _sentence(own: Sample, data: hm.Data, gain: float) -> str:
 
 
 def _traces(curve: xr.Dataset, measured: xr.Dataset | None, N: int) -> list[dict[str, Any]]:
-    x, name = numbers(curve.n.values), "generalisation_error"
-    edge = {"type": "scatter", "mode": "lines", "x": x, "line": {"width": 0, "color": COLOURS[0]}}
-    quiet = {"hoverinfo": "skip", "showlegend": False}
-    traces: list[dict[str, Any]] = [
-        {**edge, **quiet, "y": numbers(curve[f"{name}_high"].values)},
-        {**edge, **quiet, "y": numbers(curve[f"{name}_low"].values)}
-        | {
-            "fill": "tonexty",
-            "fillcolor": "rgba(0, 114, 178, 0.18)",
-            "name": "± one standard deviation",
-        },
-        {**edge, "y": numbers(curve[name].values), "name": "predicted, ± one standard deviation"}
-        | {"line": {"color": COLOURS[0], "width": 2.5}, "hovertemplate": "n = %{x:.4g}: %{y:.4g}"},
+    n, name = curve.n.values, "generalisation_error"
+    edge = {"line": {"width": 0, "color": COLOURS[0]}, "hoverinfo": "skip", "showlegend": False}
+    band = {"fill": "tonexty", "fillcolor": "rgba(0, 114, 178, 0.18)"}
+    line = {"line": {"color": COLOURS[0], "width": 2.5}, "hovertemplate": HOVER}
+    traces = [
+        scatter(n, curve[f"{name}_high"].values, "", **edge),
+        scatter(n, curve[f"{name}_low"].values, "± one standard deviation", **edge, **band),
+        scatter(n, curve[name].values, "predicted, ± one standard deviation", **line),
     ]
     if measured is not None:
         at = measured.isel(regularisation=0)
-        values, errors = at[name].values, at[f"{name}_stderr"].values
-        title = "measured on held-out rows"
-        traces.append(_dots(at.n.values, values, errors, title, "circle"))
-    loo, error = (float(curve[f"{name}_leave_one_out{end}"]) for end in ("", "_stderr"))
-    title = "measured, leave-one-out"
-    return [*traces, _dots(np.array([N]), np.array([loo]), np.array([error]), title, "diamond")]
+        values = at.n.values, at[name].values, at[f"{name}_stderr"].values
+        traces.append(_dots(*values, "measured on held-out rows", "circle"))
+    loo, error = (curve[f"{name}_leave_one_out{end}"].values[None] for end in ("", "_stderr"))
+    return [*traces, _dots(np.array([N]), loo, error, "measured, leave-one-out", "diamond")]
 
 
-def _dots(x: Any, y: Any, error: Any, name: str, symbol: str) -> dict[str, Any]:
+def _dots(x: Array, y: Array, error: Array, name: str, symbol: str) -> dict[str, Any]:
     colour = COLOURS[1]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": numbers(x),
-        "y": numbers(y),
-        "error_y": {"type": "data", "array": numbers(error), "visible": True, "color": colour},
-        "name": name,
-        "cliponaxis": False,
-        "marker": {"symbol": symbol, "size": 9, "color": colour},
-        "hovertemplate": "n = %{x:.4g}: %{y:.4g}",
-    }
+    return scatter(
+        x,
+        y,
+        name,
+        mode="markers",
+        error_y={"type": "data", "array": numbers(error), "visible": True, "color": colour},
+        cliponaxis=False,
+        marker={"symbol": symbol, "size": 9, "color": colour},
+        hovertemplate=HOVER,
+    )
 
 
 def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
     # leave room for the first dot, whose size is rounded
     ends = np.log10([0.95 * float(curve.n.min()), max(float(curve.n.max()), 1.1 * N)])
-    return {
+    up = axis(curve.generalisation_error.attrs["long_name"], False, None)
+    return LAYOUT | {
         "xaxis": axis("number of samples, n", True, ends.tolist()),
-        "yaxis": axis(curve.generalisation_error.attrs["long_name"], False, None)
-        | {"rangemode": "tozero"},
-        "margin": {"l": 64, "r": 16, "t": 36, "b": 52},
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"}
-        | {"traceorder": "normal"},
-        "hovermode": "closest",
-    }
-
-
-def _mark(N: int, anchor: str) -> dict[str, Any]:
-    """A vertical line at the size of the sample, with its label."""
-    line = {"color": "#7f7f7f", "width": 1.5, "dash": "dashdot"}
-    place = {"yref": "paper", "y0": 0, "y1": 1, "x0": N, "x1": N}
-    words = {
-        "text": f" sample size: {N} ",
-        "showarrow": False,
-        "font": {"size": 12, "color": "#7f7f7f"},
-    }
-    where = {"x": float(np.log10(N)), "y": 0.98, "yref": "paper"}
-    sides = {"xanchor": anchor, "yanchor": "top"}
-    return {
-        "shapes": [{"type": "line", "line": line, **place}],
-        "annotations": [{**words, **where, **sides}],
+        "yaxis": up | {"rangemode": "tozero"},
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiddenmanifold.explorer import compute
 from hiddenmanifold.explorer.plots import comparable, names, quantities
@@ -22,11 +22,53 @@ PLURALS = {
     "teacher": "teachers",
     "loss": "losses",
 }
+COMMANDS = {
+    "predict": "predict",
+    "interpolation_peak": "peak",
+    "separability_threshold": "threshold",
+    "bayes_optimal": "bayes",
+    "compare": "compare",
+}
+KEEP = ', on_failure="keep"'
 
 
 def shown(view: View, pins: Sequence[View]) -> list[View]:
     """The view, and the pinned ones that are drawn beside it."""
     return [view, *(pin.beside(view) for pin in pins if comparable(pin, view))]
+
+
+class Call(NamedTuple):
+    """A call of the library that a view takes, as a line of Python and as a command.
+
+    `given` is what Python is given beside the arguments, and `options` what the command is.
+    """
+
+    variable: str
+    function: str
+    model: str
+    view: View
+    arguments: compute.Arguments
+    given: str = ""
+    options: Mapping[str, str] = {}
+
+
+def _calls(view: View, pins: Sequence[View], *, dots: bool) -> Iterator[Call]:
+    for number, one in enumerate(shown(view, pins)):
+        end = f"_{number}" if number else ""
+        search = "interpolation_peak" if one.quantity == "peak" else "predict"
+        file = {"csv": f"view{end}.csv"}
+        yield Call(f"ds{end}", search, f"model{end}", one, one.arguments(), KEEP, file)
+    if "threshold" in view.lines and (held := _of_threshold(view)):
+        yield Call("threshold", "separability_threshold", "model", view, held)
+    if view.y is None and "kernel" in view.lines:
+        yield Call("kernel_limit", "predict", "model", view, compute.kernel_arguments(view))
+    if view.y is None and "bayes" in view.lines:
+        yield Call("bayes", "bayes_optimal", "model", view, compute.bayes_arguments(view))
+    if dots:
+        simulated = view.arguments(**{view.x.name: view.dots_axis})
+        given = f", d={view.d}, seeds={view.seeds}"
+        options = {"d": str(view.d), "seeds": str(view.seeds), "csv": "dots.csv"}
+        yield Call("dots", "compare", "model", view, simulated, given, options)
 
 
 # ---------------------------------------------------------------- Python
@@ -35,32 +77,16 @@ def shown(view: View, pins: Sequence[View]) -> list[View]:
 def python(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> str:
     """A program that computes what the view shows."""
     lines = ["import numpy as np", "", "import hiddenmanifold as hm", ""]
-    for number, one in enumerate(shown(view, pins)):
-        end = f"_{number}" if number else ""
-        lines.append(f"model{end} = {_model(one)}")
-        search = "interpolation_peak" if one.quantity == "peak" else "predict"
-        lines.append(_call(f"ds{end} = hm.{search}(model{end}", one.arguments(), KEEP))
-    if "threshold" in view.lines and (held := _of_threshold(view)):
-        lines.append(_call("threshold = hm.separability_threshold(model", held))
-    if view.y is None and "kernel" in view.lines:
-        lines.append(_call("kernel_limit = hm.predict(model", compute.kernel_arguments(view)))
-    if view.y is None and "bayes" in view.lines:
-        lines.append(_call("bayes = hm.bayes_optimal(model", compute.bayes_arguments(view)))
-    if dots:
-        size = f", d={view.d}, seeds={view.seeds}"
-        lines.append(_call("dots = hm.compare(model", _simulated(view), size))
+    for call in _calls(view, pins, dots=dots):
+        if call.variable.startswith("ds"):
+            lines.append(f"{call.model} = {_model(call.view)}")
+        arguments = "".join(f", {name}={_python(value)}" for name, value in call.arguments)
+        start = f"{call.variable} = hm.{call.function}({call.model}"
+        lines.append(f"{start}{arguments}{call.given})")
     if view.y is None:
         what = ", ".join(f'"{name}"' for name in quantities(view))
         lines.append(f'hm.plot(ds, x="{view.x.name}", y=[{what}]).savefig("view.png")')
     return "\n".join(lines) + "\n"
-
-
-KEEP = ', on_failure="keep"'
-
-
-def _call(start: str, arguments: compute.Arguments, rest: str = "") -> str:
-    given = "".join(f", {name}={_python(value)}" for name, value in arguments)
-    return f"{start}{given}{rest})"
 
 
 def _python(value: Any) -> str:
@@ -107,52 +133,27 @@ def _of_threshold(view: View) -> compute.Arguments:
     return view.held if view.x.name in RATIOS else ()
 
 
-def dots_axis(view: View) -> Axis:
-    """Where points are simulated."""
-    x = view.x
-    return Axis(x.name, x.low, x.high, view.dots, x.logarithmic)
-
-
-def _simulated(view: View) -> compute.Arguments:
-    return view.arguments(**{view.x.name: dots_axis(view)})
-
-
 # ---------------------------------------------------------------- commands
 
 
 def commands(view: View, pins: Sequence[View] = (), *, dots: bool = False) -> str:
     """Command lines that compute what the view shows."""
-    lines = []
-    for number, one in enumerate(shown(view, pins)):
-        file = f"view_{number}.csv" if number else "view.csv"
-        search = "peak" if one.quantity == "peak" else "predict"
-        lines.append(_command(search, one, one.arguments(), {"csv": file}))
-    if "threshold" in view.lines and (held := _of_threshold(view)):
-        lines.append(_command("threshold", view, held))
-    if view.y is None and "kernel" in view.lines:
-        lines.append(_command("predict", view, compute.kernel_arguments(view)))
-    if view.y is None and "bayes" in view.lines:
-        lines.append(_command("bayes", view, compute.bayes_arguments(view)))
-    if dots:
-        size = {"d": str(view.d), "seeds": str(view.seeds), "csv": "dots.csv"}
-        lines.append(_command("compare", view, _simulated(view), size))
-    return "\n".join(lines) + "\n"
+    calls = _calls(view, pins, dots=dots)
+    return "\n".join(shlex.join(_words(call)) for call in calls) + "\n"
 
 
-def _command(
-    name: str, view: View, arguments: compute.Arguments, more: Mapping[str, str] | None = None
-) -> str:
-    words = ["hiddenmanifold", name]
-    for kind, part in view.model.ingredients.items():
+def _words(call: Call) -> Iterator[str]:
+    yield from ("hiddenmanifold", COMMANDS[call.function])
+    model = call.view.model
+    for kind, part in model.ingredients.items():
         given = ",".join(f"{key}={value!r}" for key, value in _changed(part).items())
-        words += [f"--{kind}", f"{name_of(kind, part)}{':' if given else ''}{given}"]
-    words += ["--intercept"] * view.model.intercept
-    for argument, value in arguments:
+        yield from (f"--{kind}", f"{name_of(kind, part)}{':' if given else ''}{given}")
+    yield from ["--intercept"] * model.intercept
+    for argument, value in call.arguments:
         # a value that starts with a minus sign would be taken for an option: there is none
-        words += [f"--{argument.replace('_', '-')}", _typed(value)]
-    for option, text in (more or {}).items():
-        words += [f"--{option}", text]
-    return shlex.join(words)
+        yield from (f"--{argument.replace('_', '-')}", _typed(value))
+    for option, text in call.options.items():
+        yield from (f"--{option}", text)
 
 
 def _typed(value: Any) -> str:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 GREY = "#7f7f7f"
+LAYOUT = {
+    "margin": {"l": 64, "r": 16, "t": 36, "b": 52},
+    "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+    "hovermode": "closest",
+}
 LEGIBLE = 4
 """Decades up to which a logarithmic axis has marks between its powers of ten."""
 NAMES = {"regularisation": "λ"}
@@ -106,26 +111,26 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
         label = _title(view, quantity) if single else name
         if len(shown) > 1 and not single:
             label = f"{spoken(quantity)}; {name}"
-        trace = {
-            "type": "scatter",
-            "mode": "lines",
-            "x": view.x.values.tolist(),
-            "y": numbers(ds[quantity].values),
-            "name": label,
-            "line": {
-                "color": COLOURS[colour % len(COLOURS)],
-                "width": 2.5,
-                "simplify": False,
-                "dash": DASHES[dash % len(DASHES)],
-            },
-            "hovertemplate": f"{short(view.x.name)} = %{{x:.4g}}<br>%{{y:.5g}}",
-            "meta": {"quantity": quantity, "curve": number},
-        }
+        line = {"color": COLOURS[colour % len(COLOURS)], "width": 2.5, "simplify": False}
+        trace = scatter(
+            view.x.values,
+            ds[quantity].values,
+            label,
+            line={**line, "dash": DASHES[dash % len(DASHES)]},
+            hovertemplate=f"{short(view.x.name)} = %{{x:.4g}}<br>%{{y:.5g}}",
+            meta={"quantity": quantity, "curve": number},
+        )
         if "optimal_regularisation" in ds:
             trace["customdata"] = numbers(ds.optimal_regularisation.values)
             trace["hovertemplate"] += "<br>best λ = %{customdata:.3g}"
         traces.append(trace)
     return [*traces, *_gaps(view.x, ds, COLOURS[number % len(COLOURS)])]
+
+
+def scatter(x: Array, y: Array, name: str, **others: Any) -> dict[str, Any]:
+    """A line through points, or other marks at them."""
+    points = {"x": numbers(x), "y": numbers(y), "name": name}
+    return {"type": "scatter", "mode": "lines", **points, **others}
 
 
 def _gaps(x: Axis, ds: xr.Dataset, colour: str) -> list[dict[str, Any]]:
@@ -134,19 +139,17 @@ def _gaps(x: Axis, ds: xr.Dataset, colour: str) -> list[dict[str, Any]]:
     if not failed.size:
         return []
     reasons = [hm.Status(int(ds.status.values[i])).sentence for i in failed]
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": x.values[failed].tolist(),
-            "y": [0.02] * len(failed),
-            "yaxis": "y2",
-            "text": [_wrapped(reason) for reason in reasons],
-            "hovertemplate": "%{x:.4g}: %{text}<extra></extra>",
-            "name": "no value",
-            "marker": {"symbol": "x", "size": 9, "color": colour},
-        }
-    ]
+    crosses = scatter(
+        x.values[failed],
+        np.full(len(failed), 0.02),
+        "no value",
+        mode="markers",
+        yaxis="y2",
+        text=[_wrapped(reason) for reason in reasons],
+        hovertemplate="%{x:.4g}: %{text}<extra></extra>",
+        marker={"symbol": "x", "size": 9, "color": colour},
+    )
+    return [crosses]
 
 
 def _wrapped(text: str, width: int = 48) -> str:
@@ -192,15 +195,12 @@ def _layout(view: View) -> dict[str, Any]:
     log_up = view.y.logarithmic if view.y is not None else view.log_y
     # what is zoomed into stays so until the axes change
     kept = f"{view.x}{view.y}{up}{log_up}"
-    return {
+    return LAYOUT | {
         "uirevision": kept,
         "xaxis": axis(spoken(view.x.name), view.x.logarithmic, _range(view.x)),
         "yaxis": axis(up, log_up, _range(view.y) if view.y is not None else None),
         "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
-        "margin": {"l": 64, "r": 16, "t": 36, "b": 52},
         "showlegend": view.y is None,
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
-        "hovermode": "closest",
     }
 
 
@@ -247,7 +247,8 @@ def references(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
             if view.quantity in limit:
                 drawn["data"].append(_line(view, limit[view.quantity].values, "p → ∞", "dash"))
         if "bayes" in view.lines and view.quantity == "generalisation_error":
-            least = compute.bayes(view.model, compute.bayes_arguments(view))
+            given = compute.bayes_arguments(view)
+            least = compute.computed(hm.bayes_optimal, view.model, given)
             name = "Bayes-optimal"
             drawn["data"].append(_line(view, least.generalisation_error.values, name, "dot"))
     except hm.HiddenManifoldError as error:
@@ -257,15 +258,9 @@ def references(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
 
 def _line(view: View, values: Array, name: str, dash: str) -> dict[str, Any]:
     x = compute.coarse(view.x).values
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x.tolist(),
-        "y": numbers(np.broadcast_to(values, x.shape)),
-        "name": name,
-        "line": {"color": GREY, "width": 1.8, "dash": dash},
-        "hovertemplate": f"{name}: %{{y:.5g}}<extra></extra>",
-    }
+    style = {"color": GREY, "width": 1.8, "dash": dash}
+    hover = f"{name}: %{{y:.5g}}<extra></extra>"
+    return scatter(x, np.broadcast_to(values, x.shape), name, line=style, hovertemplate=hover)
 
 
 def _thresholds(views: Sequence[View]) -> list[dict[str, Any]]:
@@ -284,46 +279,37 @@ def _thresholds(views: Sequence[View]) -> list[dict[str, Any]]:
 def _add_threshold(view: View, drawn: dict[str, Any]) -> None:
     if view.y is not None:
         if line := compute.separable_line(view):
-            style = {"color": "white", "width": 2.5}
-            drawn["data"].append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "x": line[0],
-                    "y": line[1],
-                    "line": style,
-                    "name": "data become separable",
-                    "hovertemplate": "data become separable<extra></extra>",
-                }
-            )
-        return
-    place = compute.separable_from(view)
-    if place is None:
-        return
-    at = float(np.log10(place)) if view.x.logarithmic else place
-    drawn["shapes"].append(
-        {
-            "type": "line",
-            "x0": place,
-            "x1": place,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": GREY, "width": 1.5, "dash": "dashdot"},
-        }
-    )
-    drawn["annotations"].append(
-        {
-            "x": at,
-            "y": 0.98,
-            "yref": "paper",
-            "yanchor": "top",
-            "xanchor": "left" if place < np.median(view.x.values) else "right",  # in sight
-            "text": f" separable at {short(view.x.name)} = {place:.3g} ",
-            "showarrow": False,
-            "font": {"size": 12, "color": GREY},
-        }
-    )
+            name, style = "data become separable", {"color": "white", "width": 2.5}
+            hover = f"{name}<extra></extra>"
+            drawn["data"].append(scatter(*line, name, line=style, hovertemplate=hover))
+    elif (place := compute.separable_from(view)) is not None:
+        anchor = "left" if place < np.median(view.x.values) else "right"  # in sight
+        words = f" separable at {short(view.x.name)} = {place:.3g} "
+        drawn |= vertical_line(place, words, anchor, logarithmic=view.x.logarithmic)
+
+
+def vertical_line(x: float, text: str, anchor: str, *, logarithmic: bool) -> dict[str, Any]:
+    """A line across the plot, with words at its top."""
+    line = {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"color": GREY, "width": 1.5, "dash": "dashdot"},
+    }
+    words = {
+        "x": math.log10(x) if logarithmic else x,
+        "y": 0.98,
+        "yref": "paper",
+        "yanchor": "top",
+        "xanchor": anchor,
+        "text": text,
+        "showarrow": False,
+        "font": {"size": 12, "color": GREY},
+    }
+    return {"shapes": [line], "annotations": [words]}
 
 
 def numbers(values: Array) -> list[float | None]:

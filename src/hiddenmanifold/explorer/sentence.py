@@ -73,8 +73,7 @@ def _of_error(view: View, values: Array) -> str:
     there = (*view.held, (view.x.name, place), ("regularisation", "optimal"))
     best = compute.predicted(view.model, there)
     lam = float(best.optimal_regularisation)
-    rough = replace(view.x, count=ROUGH)
-    others = _values(view, rough, regularisation="optimal")
+    others = _values(view, view.x.of(ROUGH), regularisation="optimal")
     gone = "removes the peak" if peak(others) is None else "leaves a smaller peak"
     return f"{said}; the optimal λ ({_digits(lam)} there) {gone}."
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from hiddenmanifold.explorer import plots
 from hiddenmanifold.explorer.compute import HERE
 from hiddenmanifold.explorer.controls import OVERLAPS, QUANTITIES, short
 from hiddenmanifold.explorer.data_panel import learned
-from hiddenmanifold.explorer.exports import dots_axis
 from hiddenmanifold.explorer.parse import views_of
 from hiddenmanifold.explorer.sentence import sentence
 from hiddenmanifold.explorer.view import View, converted
@@ -31,8 +29,7 @@ LARGEST = 3000
 MEASURED = (*(name for name in QUANTITIES if name != "overlaps"), *OVERLAPS)
 
 R = TypeVar("R")
-_free = BoundedSemaphore(AT_ONCE)
-running: set[int] = set()
+running: set[object] = set()
 """Simulations under way."""
 
 
@@ -72,20 +69,19 @@ def simulate(query: str) -> Iterator[str]:
     if view is None or not view.simulable:
         yield _line(error="only curves can be simulated, and only if every field makes sense")
         return
-    if not _free.acquire(blocking=False):
-        yield _line(error=f"{AT_ONCE} simulations are under way: cancel one, or wait")
-        return
-    mark = object()
-    running.add(id(mark))
+    own = object()
+    running.add(own)
     try:
-        yield from _points(view)
+        if len(running) > AT_ONCE:
+            yield _line(error=f"{AT_ONCE} simulations are under way: cancel one, or wait")
+        else:
+            yield from _points(view)
     finally:
-        running.discard(id(mark))
-        _free.release()
+        running.remove(own)
 
 
 def _points(view: View) -> Iterator[str]:
-    places = dots_axis(view).values.tolist()
+    places = view.dots_axis.values.tolist()
     yield _line(setting=view.setting, of=len(places))
     for done, x in enumerate(places):
         yield _line(next=x, done=done)

@@ -37,6 +37,10 @@ class Axis:
         spaced = np.geomspace if self.logarithmic else np.linspace
         return spaced(self.low, self.high, self.count, dtype=float)
 
+    def of(self, count: int) -> Axis:
+        """The same axis with another number of values."""
+        return replace(self, count=count)
+
 
 @dataclass(frozen=True)
 class View:
@@ -77,6 +81,11 @@ class View:
         return urlencode(self.texts)
 
     @property
+    def dots_axis(self) -> Axis:
+        """Where points are simulated."""
+        return self.x.of(self.dots)
+
+    @property
     def setting(self) -> str:
         """What determines simulated points, whatever is shown of them."""
         about = ("quantity", "log_y", "threshold", "kernel", "bayes", "points")
@@ -101,8 +110,8 @@ class View:
 
     def beside(self, other: View) -> View:
         """The view along the axis of another, for both to be drawn in one plot."""
-        count = min(self.x.count, other.x.count)
-        return replace(self, x=replace(other.x, count=count), quantity=other.quantity)
+        x = other.x.of(min(self.x.count, other.x.count))
+        return replace(self, x=x, quantity=other.quantity)
 
 
 def texts_of(query: str) -> tuple[dict[str, str], list[str]]:
