@@ -72,6 +72,13 @@ def check_number(
     )
 
 
+def number(text: str) -> float:
+    """The number that a text is; raise ValueError unless it is one."""
+    if "_" in text:  # Python's own grouping of digits would hide a slip of the shift key
+        raise ValueError(text)
+    return float(text)
+
+
 def check_scale(name: str, value: object) -> None:
     """Raise unless `value` is a length or a variance in units that suit the others of a model."""
     check_number(name, value, 1.0 / EXTREME, EXTREME)

@@ -7,8 +7,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from hiddenmanifold.checks import did_you_mean
-from hiddenmanifold.cli.values import number
+from hiddenmanifold.checks import did_you_mean, number, resolve
 from hiddenmanifold.errors import InvalidArgumentError
 
 
@@ -49,8 +48,6 @@ def ingredient(kind: str, text: str) -> Any:
     InvalidArgumentError
         If the name or a key is unknown (near ones are suggested), or a value cannot be read.
     """
-    from hiddenmanifold.checks import resolve
-
     name, _, rest = text.partition(":")
     base, classes = families()[kind]
     if name not in classes:

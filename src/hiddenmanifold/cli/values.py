@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import number
 
 SYNTAX = (
     "numbers, separated by commas; low:high:count stands for count equally spaced ones, "
@@ -19,13 +20,6 @@ SYNTAX = (
 )
 MOST = 1_000_000
 """Most values that one range may have: more is a typing error."""
-
-
-def number(text: str) -> float:
-    """One number; raise ValueError unless the text is one."""
-    if "_" in text:  # Python's own grouping of digits would hide a slip of the shift key
-        raise ValueError(text)
-    return float(text)
 
 
 def values(text: str) -> float | Array:

@@ -11,17 +11,15 @@ from hiddenmanifold.api.arguments import labelled
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_count
 from hiddenmanifold.data.analysis import Analysis
-from hiddenmanifold.data.learning_curve import accepted
+from hiddenmanifold.data.learning_curve import accepted, provenance
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.model import ingredient_attributes
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.datasets import with_schema
 from hiddenmanifold.results.schema import ERROR_MEASURES, Kind
 from hiddenmanifold.simulation.fit import fit_path
-from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -102,13 +100,10 @@ def backtest(
         {name: (("n", "regularisation"), values) for name, values in columns.items()},
         coords={"n": ns, "regularisation": lams},
         attrs={
-            "data": data.description,
-            **ingredient_attributes("loss", loss),
-            "task": str(data.task),
+            **provenance(data, loss),
             "rows": rows,
             "seeds": seeds,
             "root_seed": seed,
-            "hiddenmanifold_version": version("hiddenmanifold"),
         },
     )
     ds["generalisation_error"].attrs["long_name"] = f"{ERROR_MEASURES[data.task]}, measured"

@@ -131,7 +131,13 @@ def learning_curve(
     ds = xr.Dataset(
         {name: (template.dims, values.reshape(template.shape)) for name, values in columns.items()},
         coords={**template.coords, **coordinates},
-        attrs=_provenance(data, loss),
+        attrs={
+            **provenance(data, loss),
+            "objective": OBJECTIVE,
+            "method": "extrapolation of a sample",
+            "N": data.N,
+            "usable": int(data.usable),
+        },
     )
     ds = ds.assign(_measured(data, coordinates["regularisation"], loss))
     ds["generalisation_error"].attrs["long_name"] = ERROR_MEASURES[data.task]
@@ -208,14 +214,11 @@ def _measured(data: Data, lam: xr.DataArray, loss: Loss) -> dict[str, Any]:
     return out
 
 
-def _provenance(data: Data, loss: Loss) -> dict[str, Any]:
+def provenance(data: Data, loss: Loss) -> dict[str, Any]:
+    """The attributes of a dataset that say what it was made from."""
     return {
         "data": data.description,
         **ingredient_attributes("loss", loss),
         "task": str(data.task),
-        "objective": OBJECTIVE,
-        "method": "extrapolation of a sample",
-        "N": data.N,
-        "usable": int(data.usable),
         "hiddenmanifold_version": version("hiddenmanifold"),
     }

@@ -12,7 +12,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from hiddenmanifold.checks import did_you_mean
+from hiddenmanifold.checks import did_you_mean, number
+from hiddenmanifold.data.validation import listed
 from hiddenmanifold.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".tsv", ".npy", ".npz", ".parquet")
 LABELS = ("label", "y", "target", "class")
 """Names of columns, or arrays, that are taken for labels unless one is given; else the last."""
-MOST = 8
-"""Names that a sentence lists."""
 UNREADABLE = (
     *(ValueError, EOFError, RuntimeError, BadZipFile, zlib.error),
     *(SyntaxError, TokenError),  # of the header of an array, which is written as Python
@@ -122,10 +121,10 @@ def _table(path: Path) -> pd.DataFrame:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.strip().strip('"'))
+        number(text.strip().strip('"'))
     except ValueError:
         return False
-    return "_" not in text  # which groups digits in Python alone
+    return True
 
 
 def _arrays(path: Path) -> pd.DataFrame | dict[str, Any]:
@@ -164,7 +163,7 @@ def _split(found: pd.DataFrame | dict[str, Any], label: str | None) -> tuple[pd.
     if (len(others) > 1 and name != "X") or found[name].ndim != 2:
         raise InvalidArgumentError.because(
             "path",
-            f"leads to the arrays {_listed(found)}",
+            f"leads to the arrays {listed(found)}",
             f"the file must have {label} and a table X of features, an array of two dimensions",
         )
     return pd.DataFrame(found[name]), found[label]
@@ -189,14 +188,9 @@ def _without_constants(X: pd.DataFrame) -> pd.DataFrame:
     if varies.all():
         return X
     lost = [str(name) for name in X.columns[~varies]]
-    warnings.warn(f"left out {len(lost)} columns that do not vary: {_listed(lost)}", stacklevel=1)
+    warnings.warn(f"left out {len(lost)} columns that do not vary: {listed(lost)}", stacklevel=1)
     return X.loc[:, varies]
 
 
 def _among(kind: str, names: Iterable[str], given: str) -> str:
-    return f"{kind}: {_listed(names)}{did_you_mean(given, names)}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join(names[:MOST]) + (", …" if len(names) > MOST else "")
+    return f"{kind}: {listed(names)}{did_you_mean(given, names)}"

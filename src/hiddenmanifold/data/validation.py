@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +111,7 @@ def _check_columns(array: Array, names: Any) -> None:
         raise InvalidArgumentError.because(
             "X",
             f"has {plural(int(bad.sum()), 'missing or infinite value')} in "
-            f"{'column' if bad.any(0).sum() == 1 else 'columns'} {_listed(named[bad.any(0)])}",
+            f"{'column' if bad.any(0).sum() == 1 else 'columns'} {listed(named[bad.any(0)])}",
             "drop or impute these rows",
         )
     constant = np.ptp(array, axis=0) == 0
@@ -118,7 +119,7 @@ def _check_columns(array: Array, names: Any) -> None:
         those = "X[:, np.ptp(X, axis=0) > 0]" if names is None else "X.loc[:, X.nunique() > 1]"
         raise InvalidArgumentError.because(
             "X",
-            f"has {plural(int(constant.sum()), 'constant column')} ({_listed(named[constant])})",
+            f"has {plural(int(constant.sum()), 'constant column')} ({listed(named[constant])})",
             f"leave such columns out, for example by {those}; they carry no information, but "
             "would count in the p of f = x·w/√p",
         )
@@ -193,7 +194,7 @@ def _task_of_numbers(values: Array) -> Task:
         raise InvalidArgumentError.because(
             "task",
             f"cannot be guessed from labels of {len(values)} different whole numbers "
-            f"({_listed(shown)})",
+            f"({listed(shown)})",
             "give 'regression' if they are amounts; for classes give 'classification', which "
             "takes two",
         )
@@ -219,6 +220,7 @@ def _missing(array: Any) -> int:
     return 0
 
 
-def _listed(names: Any, most: int = 8) -> str:
-    text = ", ".join(str(name) for name in names[:most])
-    return text + (", …" if len(names) > most else "")
+def listed(names: Iterable[Any], most: int = 8) -> str:
+    """Names as a sentence lists them, the first few of many."""
+    words = [str(name) for name in names]
+    return ", ".join(words[:most]) + (", …" if len(words) > most else "")

@@ -23,6 +23,8 @@ QUANTITIES = {
 }
 PEAK_AXES = ("n_over_d", "d_over_p")
 """What may vary while a peak is sought along p/n."""
+VANISHING = ("0", "0+", "0⁺")
+"""Ways to type the limit λ → 0⁺."""
 OVERLAPS = ("alignment", "m_s", "q_s", "q_w")
 SYMBOLS = {
     r"\varepsilon_g": "ε<sub>g</sub>",

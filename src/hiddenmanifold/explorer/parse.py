@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer.controls import PEAK_AXES, page_fields, parameters, short
+from hiddenmanifold.checks import number
+from hiddenmanifold.explorer.controls import PEAK_AXES, VANISHING, page_fields, parameters, short
 from hiddenmanifold.explorer.view import Axis, View, held_names, holds, relevant, texts_of
 from hiddenmanifold.model import REGISTRIES
 
 SMALLEST, LARGEST = 1e-4, 1e4
 """Ratios that the page takes."""
 LEAST_LAM, MOST_LAM = 1e-12, 1e6
-VANISHING = ("0", "0+", "0⁺")
 MOST = {"curve": 400, "map": 60}
 """Most points along an axis."""
 MOST_SOUGHT = {"curve": 100, "map": 20}
@@ -67,14 +67,8 @@ class _Reader:
         held = tuple(
             (name, self._number(name, SMALLEST, LARGEST)) for name in held_names(self.texts)
         )
-        d, seeds, dots = (
-            self._count(name, low, most)
-            for name, low, most in (
-                ("d", 8, MOST_D),
-                ("seeds", 2, MOST_SEEDS),
-                ("dots", 2, MOST_DOTS),
-            )
-        )
+        d = self._count("d", 8, MOST_D)
+        seeds, dots = self._count("seeds", 2, MOST_SEEDS), self._count("dots", 2, MOST_DOTS)
         quantity = self.texts["quantity"]
         if model is None:
             return None
@@ -120,9 +114,9 @@ class _Reader:
     def _ingredient(self, kind: str) -> Any:
         name = self.texts[kind]
         given = {
-            field.name: number
+            field.name: value
             for field in parameters(kind, name)
-            if (number := self._number(field.name)) is not None
+            if (value := self._number(field.name)) is not None
         }
         if any(field.name in self.complaints for field in parameters(kind, name)):
             return None
@@ -141,8 +135,8 @@ class _Reader:
         if text in ("optimal", *VANISHING):
             return text if text == "optimal" else 0.0
         words = f"0⁺, optimal, or a number from {LEAST_LAM:g} to {MOST_LAM:g}"
-        number: float | None = self._number("regularisation", LEAST_LAM, MOST_LAM, words)
-        return number
+        value: float | None = self._number("regularisation", LEAST_LAM, MOST_LAM, words)
+        return value
 
     def _axes(self, model: hm.Model | None, lam: Any) -> tuple[Any, Axis | None]:
         mode = self.texts["mode"]
@@ -172,7 +166,7 @@ class _Reader:
     def _number(
         self, name: str, low: float = -math.inf, high: float = math.inf, words: str = ""
     ) -> Any:
-        return self._read(name, _number, low, high, words or _allowed("a number", low, high))
+        return self._read(name, number, low, high, words or _allowed("a number", low, high))
 
     def _count(self, name: str, low: int, high: int, words: str = "") -> Any:
         return self._read(name, _whole, low, high, _allowed("a whole number", low, high) + words)
@@ -181,9 +175,9 @@ class _Reader:
         self, name: str, kind: Callable[[str], float], low: float, high: float, words: str
     ) -> float | None:
         try:
-            number = kind(self.texts[name])
-            if low <= number <= high:
-                return number
+            value = kind(self.texts[name])
+            if low <= value <= high and math.isfinite(value):
+                return value
         except ValueError:
             pass
         self.complaints[name] = words
@@ -192,13 +186,6 @@ class _Reader:
 
 def _allowed(what: str, low: float, high: float) -> str:
     return what if math.isinf(high) else f"{what} from {low:g} to {high:g}"
-
-
-def _number(text: str) -> float:
-    number = math.nan if "_" in text else float(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number
 
 
 def _whole(text: str) -> int:

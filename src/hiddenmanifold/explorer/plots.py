@@ -12,7 +12,7 @@ import numpy as np
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer import compute
-from hiddenmanifold.explorer.controls import OVERLAPS, page_fields, short, spoken
+from hiddenmanifold.explorer.controls import OVERLAPS, VANISHING, page_fields, short, spoken
 from hiddenmanifold.explorer.view import Axis, View
 from hiddenmanifold.plotting.style import COLOURS
 from hiddenmanifold.theory.points import RATIOS
@@ -89,7 +89,7 @@ def _told(kinds: Sequence[str], texts: dict[str, str]) -> str:
 
 def equals(text: str) -> str:
     """A value, or the limit or the search that it stands for."""
-    if text in ("0", "0+", "0⁺"):
+    if text in VANISHING:
         return "→ 0⁺"
     return text if text == "optimal" else f"= {text}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import signal
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
@@ -40,16 +41,11 @@ def sentence(view: View) -> str:
 
 def peak(values: Array) -> int | None:
     """Index of the most prominent inner maximum, if there is one."""
-    v = np.where(np.isfinite(values), values, -np.inf)
-    best, place = 0.0, None
-    for i in range(1, len(v) - 1):
-        if v[i] > v[i - 1] and v[i] >= v[i + 1]:
-            sides = [side[np.isfinite(side)] for side in (v[:i], v[i + 1 :])]
-            if all(side.size for side in sides):
-                rise = v[i] - max(side.min() for side in sides)
-                if rise > max(best, PROMINENCE * abs(v[i])):
-                    best, place = rise, i
-    return place
+    known = np.flatnonzero(np.isfinite(values))
+    places, found = signal.find_peaks(values[known], prominence=0.0)
+    rises = found["prominences"]
+    rises = rises[high := rises > PROMINENCE * np.abs(values[known[places]])]
+    return int(known[places[high][rises.argmax()]]) if rises.size else None
 
 
 def _values(view: View, x: Axis, **others: object) -> Array:
