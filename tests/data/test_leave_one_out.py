@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as Sklearn
 
+from hiddenmanifold.checks import Task
+from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.extrapolation import Forecast, response
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.data.spectrum import Functions
@@ -26,7 +28,8 @@ def test_left_out_residuals_are_those_of_refits(p, lam):
         assert path.left_out[i, 0] == pytest.approx(y[i] - fit.predict(X[[i]])[0], rel=1e-7)
     fit = Sklearn(lam * p, solver="svd").fit(X, y)
     loss = np.sum((y - fit.predict(X)) ** 2) + lam * p * np.sum(fit.coef_**2)
-    assert path.training_loss[0] == pytest.approx(loss / 120, rel=1e-7)
+    trained = Analysis(X, y, Task.REGRESSION).measured(np.array([lam]))[0][2, 0]
+    assert trained == pytest.approx(loss / 120, rel=1e-7)
 
 
 @pytest.mark.parametrize("p", [20, 90])

@@ -189,7 +189,7 @@ class Analysis:
         shown = square
         if self.task is Task.CLASSIFICATION:
             shown = (self.y[:, None] * (self.y[:, None] - path.left_out) <= 0).astype(float)
-        products = path.y[:, None] * path.residual
+        products = path.y[:, None] * path.residual  # their sum is |residuals|² + λ|w|²
         samples = np.array([shown, 0.5 * square, 0.5 * products])
         return samples.mean(1), samples.std(1, ddof=1) / np.sqrt(self.N)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.data.ridge import LEAST_LEFT, Path, Ridge, variance_factor
-from hiddenmanifold.data.score_shapes import Shape, neighbours
+from hiddenmanifold.data.score_shapes import Shape, interpolation
 from hiddenmanifold.data.spectrum import Functions, Measures, estimated_measures
 from hiddenmanifold.data.two_class_features import Kernel, Within, mixed
 from hiddenmanifold.losses import Loss, Square
@@ -113,12 +113,8 @@ class Profile:
 
     def at(self, kappa: Array) -> tuple[Array, Array, Array]:
         """The three means at any κ: interpolated between those known, or at the nearest."""
-        low, high, part = neighbours(self.log_kappa, kappa)
-        s, square, product = (
-            (1.0 - part) * values[:, low] + part * values[:, high]
-            for values in (self.s, self.square, self.product)
-        )
-        return s, square, product
+        there = interpolation(self.log_kappa, kappa)
+        return there(self.s), there(self.square), there(self.product)
 
 
 @dataclass(frozen=True)

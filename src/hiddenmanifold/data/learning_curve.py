@@ -29,24 +29,20 @@ MULTIPLES = (0.5, 1, 2, 4, 8)
 
 
 class Support(IntEnum):
-    """What a prediction stands on."""
+    """What a prediction stands on, with a sentence for a person."""
 
-    SAMPLE = 0
-    TAIL = 1
-    REFUSED = 2
-    UNREACHED = 3
-    UNSOLVED = 4
+    SAMPLE = 0, "what counts shows in the sample"
+    TAIL = 1, "what counts is too faint for the sample: an assumed tail"
+    REFUSED = 2, "the diagnosis speaks against predictions beyond the sample"
+    UNREACHED = 3, "so many features would show more of their kernel than the sample's do"
+    UNSOLVED = 4, "the equations were not solved there"
 
-    @property
-    def sentence(self) -> str:
-        """The same for a person."""
-        return (
-            "what counts shows in the sample",
-            "what counts is too faint for the sample: an assumed tail",
-            "the diagnosis speaks against predictions beyond the sample",
-            "so many features would show more of their kernel than the sample's do",
-            "the equations were not solved there",
-        )[self]
+    sentence: str
+
+    def __new__(cls, value: int, sentence: str) -> Support:
+        support = int.__new__(cls, value)
+        support._value_, support.sentence = value, sentence
+        return support
 
 
 @one_thread

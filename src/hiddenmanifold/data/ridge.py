@@ -156,11 +156,6 @@ class Path:
         left: Array = np.maximum(1.0 - (1.0 + self.D1) / self.n, 1e-12)
         return _mean(self.residual**2) / left**2
 
-    @property
-    def training_loss(self) -> Array:
-        """Half of |residuals|² + λ|w|², per sample, which is the labels' product with residuals."""
-        return 0.5 * _mean(self.y[:, None] * self.residual)
-
     @cached_property
     def odds(self) -> Array:
         """h/(1 - leverage), the mean response V times the relative leverage s of samples."""

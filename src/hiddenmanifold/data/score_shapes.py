@@ -8,12 +8,13 @@ thumb for a density estimated from :math:`N_y` samples, at the expense of the re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.data.ridge import Path
 
 BINS = 128
@@ -62,20 +63,19 @@ class Shape:
 
     def wrong(self, kappa: Array, means: tuple[Array, Array], deviation: Array) -> Array:
         """Part on the wrong side, of scores of given means along the labels +1 and -1."""
-        low, high, part = neighbours(self.log_kappa, kappa)
+        there = interpolation(self.log_kappa, kappa)
         total = np.zeros_like(kappa)
         for mean, q, share, w in zip(means, self.quantiles, self.share, self.width, strict=True):
-            at = (1.0 - part) * q[:, low] + part * q[:, high]
-            smooth = (1.0 - part) * w[low] + part * w[high]
             with np.errstate(divide="ignore", over="ignore"):
-                margin = (mean / deviation + at) / smooth
+                margin = (mean / deviation + there(q)) / there(w)
             total += share @ special.ndtr(-margin)
         return total
 
 
-def neighbours(log_kappa: Array, kappa: Array) -> tuple[Integers, Integers, Array]:
-    """Between which of the known κ others are, or that they are beyond, and the upper's part."""
+def interpolation(log_kappa: Array, kappa: Array) -> Callable[[Array], Array]:
+    """What turns arrays along known κ, their last axis, into those at others, or at the nearest."""
     last = len(log_kappa) - 1
     index = np.interp(np.log(kappa), log_kappa, np.arange(last + 1.0))
     low = index.astype(int)
-    return low, np.minimum(low + 1, last), index - low
+    high, part = np.minimum(low + 1, last), index - low
+    return lambda values: (1.0 - part) * values[..., low] + part * values[..., high]
