@@ -604,7 +604,7 @@ def test_a_theory_that_fails_does_not_cost_the_simulation():
 
 def test_a_threshold_that_is_not_found_is_told():
     result = run("threshold", "--n-over-d", "1,1e200", code=Code.INCOMPLETE)
-    assert "1 of 2 points failed: the equations gave a value that is not finite" in complaint(result)
+    assert "1 of 2 points failed: the equations gave a value" in complaint(result)
     found = float(hm.separability_threshold(MODEL, n_over_d=1.0).p_over_n)
     assert f"{found:.6g}" in result.stdout
 

@@ -33,7 +33,7 @@ def sentence(view: View) -> str:
         if view.quantity != "generalisation_error":
             return _course(view, values, QUANTITIES[view.quantity])
         if view.x.name == "regularisation":
-            return _of_regularisation(view, values)
+            return _of_regularisation(view)
         return _of_error(view, values)
     except hm.HiddenManifoldError as error:
         return f"{error}."
@@ -140,7 +140,7 @@ def _course(view: View, values: Array, what: str) -> str:
     return said + "."
 
 
-def _of_regularisation(view: View, values: Array) -> str:
+def _of_regularisation(view: View) -> str:
     best = compute.predicted(view.model, (*view.held, ("regularisation", "optimal")))
     lam, error = float(best.optimal_regularisation), float(best.generalisation_error)
     small = compute.predicted(view.model, (*view.held, ("regularisation", 0.0)))

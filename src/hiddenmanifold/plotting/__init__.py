@@ -1,7 +1,7 @@
 """Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here.
 
-`figure` chooses what to draw, `curves` and `real_data` draw it, `style` and `words` say how it
-looks and what its axes are called.
+`figure` chooses what to draw, `curves` draws it, `style` and `words` say how it looks and what its
+axes are called.
 """
 
 from hiddenmanifold.errors import MissingExtraError

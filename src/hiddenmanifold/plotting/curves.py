@@ -29,7 +29,9 @@ LONE: dict[str, Any] = {
     "markerfacecolor": "none",
 }
 POINT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.5}
-"""How predictions, those that are too few for a line, and simulations are drawn."""
+LEFT_OUT: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 4.5}
+"""How predictions, those that are too few for a line, simulations and leave-one-out errors are
+drawn."""
 DOUBTFUL: dict[str, Any] = {"linestyle": (0, (2, 1.5))}
 FAINT = 0.18
 """How bands are drawn, and lines where they rest on more than the sample."""
@@ -98,6 +100,19 @@ def simulated(dataset: xr.Dataset, name: str, x: str, family: str | None) -> Ite
     if f"{name}_stderr" in dataset:
         for one, colour in members(dataset, x, family):
             yield Curve(one[x].values, one[name].values, one[f"{name}_stderr"].values, colour)
+
+
+def left_out(dataset: xr.Dataset, name: str, x: str, family: str | None) -> Iterator[Curve]:
+    """What leave-one-out measures, where the axes have a place for all samples at hand."""
+    if f"{name}_leave_one_out" not in dataset or "p" in dataset.coords:
+        return
+    N = float(dataset.attrs["N"])
+    for one, colour in members(dataset, x, family):
+        value, error = (one[f"{name}_leave_one_out{end}"].values for end in ("", "_stderr"))
+        if x == "n":
+            yield Curve(np.array([N]), value[None], error[None], colour, point=LEFT_OUT)
+        elif one["n"] == N:
+            yield Curve(one[x].values, value, error, colour, point=LEFT_OUT)
 
 
 def members(dataset: xr.Dataset, x: str, family: str | None) -> Iterator[tuple[xr.Dataset, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -13,8 +13,18 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
-from hiddenmanifold.plotting import real_data
-from hiddenmanifold.plotting.curves import GREY, POINT, Curve, draw, predicted, simulated
+from hiddenmanifold.plotting.curves import (
+    DOUBTFUL,
+    FAINT,
+    GREY,
+    LEFT_OUT,
+    POINT,
+    Curve,
+    draw,
+    left_out,
+    predicted,
+    simulated,
+)
 from hiddenmanifold.plotting.style import (
     COLOURS,
     NUMBERS,
@@ -50,6 +60,11 @@ PANELS = (
 
 Observables, which are measured where they are asked for, are drawn below.
 """
+SUPPORTS = {
+    1: "too faint for the sample: an assumed tail",
+    2: "the diagnosis speaks against it",
+}
+"""What a doubtful part of a line for real data stands on, by its status."""
 
 
 def plot(
@@ -117,7 +132,7 @@ def plot(
         [
             *predicted(finer.get(name, dataset), name, x, family),
             *simulated(dataset, name, x, family),
-            *real_data.left_out(finer.get(name, dataset), name, x, family),
+            *left_out(finer.get(name, dataset), name, x, family),
         ]
         for name in names
     ]
@@ -127,8 +142,7 @@ def plot(
         drawn = zip(axes, panels, names, strict=True)
         laws = of_role(dataset, Role.DISTRIBUTION)
         keys = [draw(axis, curves, x, bounded=name in laws) for axis, curves, name in drawn]
-        real = is_real_data(dataset)
-        kinds = real_data.kinds(family, panels, predictions) if real else _kinds(family, panels)
+        kinds = _kinds(family, panels, predictions)
         keys[0] = [*_members(axes, family, dataset, panels), *kinds, *keys[0]]
         told: set[str] = set()
         for axis, name, key in zip(axes, names, keys, strict=True):
@@ -267,16 +281,26 @@ def _columns(texts: Sequence[str]) -> int:
     return 2 if len(texts) > 4 and max(map(len, texts)) < 24 else 1
 
 
-def _kinds(family: str | None, panels: Sequence[Sequence[Curve]]) -> list[Any]:
-    """Entries of a legend for what is theory and what is not, where both or only the latter are."""
+def _kinds(
+    family: str | None, panels: Sequence[Sequence[Curve]], predictions: xr.Dataset
+) -> Iterator[Any]:
+    """Entries of a legend for predictions and measurements, unless a model only predicts."""
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
+    real = is_real_data(predictions)
     colour = GREY if family else COLOURS[0]
-    theory = [curve.style for panel in panels for curve in panel if curve.error is None]
-    handles = []
-    if any(curve.error is not None for panel in panels for curve in panel):
-        if theory:
-            handles.append(Line2D([], [], color=colour, label="theory", **theory[0]))
-        text = "simulation, mean ± standard error"
-        handles.append(Line2D([], [], color=colour, label=text, **POINT))
-    return handles
+    curves = [curve for panel in panels for curve in panel]
+    points = [curve.point for curve in curves if curve.error is not None]
+    theory = next((curve for curve in curves if curve.error is None), None)
+    if theory is not None and (real or points):
+        text = "predicted" if real else "theory"
+        yield Line2D([], [], color=colour, label=text, **theory.style)
+    if theory is not None and theory.band is not None:
+        yield Patch(color=colour, alpha=FAINT, linewidth=0, label="± one standard deviation")
+        for status in SUPPORTS.keys() & np.unique(predictions["status"]):
+            yield Line2D([], [], color=colour, label=SUPPORTS[status], **DOUBTFUL)
+    measured = "measured on held-out rows" if real else "simulation, mean ± standard error"
+    for style, text in ((POINT, measured), (LEFT_OUT, "leave-one-out")):
+        if style in points:
+            yield Line2D([], [], color=colour, label=text, **style)
