@@ -9,9 +9,8 @@ import hiddenmanifold as hm
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.settings import Effort
-from hiddenmanifold.theory.solver.starts import interpolated
 from hiddenmanifold.theory.solver.strategy import solve
-from hiddenmanifold.theory.solver.tangents import PARAMETERS
+from hiddenmanifold.theory.solver.tangents import PARAMETERS, interpolated
 
 
 def points_at(places):

@@ -23,9 +23,9 @@ from hiddenmanifold.theory.scores.errors_of_labels import (
     errors,
     test_errors,
 )
+from hiddenmanifold.theory.solver.certificate import Solved
 from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 from hiddenmanifold.theory.solver.settings import STANDARD, Tolerances
-from hiddenmanifold.theory.solver.solved import Solved
 from hiddenmanifold.theory.solver.strategy import rescue, solve
 from hiddenmanifold.theory.solver.tangents import slope_along, tangents
 

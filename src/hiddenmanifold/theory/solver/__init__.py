@@ -9,9 +9,8 @@ the sums of the features to V, Q and M, and back to unknowns G(x); a solution ha
 - `saddle_point`: the equations of a batch of points, one turn with its Newton matrix I - dG/dx;
 - `strategy`: Newton's method for all points from one start, then other starts, finer quadrature
   and continuation for those that it loses;
-- `starts`, `tangents`: unknowns between solved points, by derivatives of a solution by λ, n and p;
-- `continuation`: solutions followed along a path of parameters;
-- `certificate`, `solved`: finer quadrature until it no longer moves a solution, what rounding may
-  have done to it, and the status that follows; the value that a solve returns;
+- `tangents`: derivatives of a solution by λ, n and p, and unknowns between solved points by these;
+- `certificate`: finer quadrature until it no longer moves a solution, what rounding may have done
+  to it, and the status that follows; the value that a solve returns;
 - `complements`: the same equations without cancellation, where rounding is magnified.
 """
