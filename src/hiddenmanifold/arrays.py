@@ -16,6 +16,16 @@ Columns = dict[str, NDArray[Any]]
 """Named results, flat arrays of one length."""
 
 
+def chunks(index: Integers, most: int) -> list[Integers]:
+    """Parts of about one length, none of more than so many: the same whoever computes them."""
+    return np.array_split(index, -(-len(index) // most))
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """The columns of all parts, one after another."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
 @dataclass(frozen=True)
 class Rows:
     """Arrays of one length, the fields of a table, whose rows are taken and joined together."""

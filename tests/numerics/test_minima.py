@@ -5,18 +5,15 @@ from numpy.testing import assert_allclose
 
 from hiddenmanifold.numerics.minima import (
     Samples,
-    hidden_turns,
     lowest,
-    refined_minima,
+    minima,
     sampler,
 )
 
 
 def minima_of(function, grid, points=1):
     point = np.repeat(np.arange(points), len(grid))
-    scan = Samples.of(function, point, np.tile(grid, points)).ordered()
-    scan = scan.extended(hidden_turns(sampler(function), scan)).ordered()
-    found = refined_minima(sampler(function), *scan.pairs())
+    _, found = minima(sampler(function), Samples.of(function, point, np.tile(grid, points)))
     return found[np.lexsort((found.t, found.point))]
 
 

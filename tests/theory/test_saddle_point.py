@@ -139,7 +139,7 @@ def system_of(problem):
     """Residuals and matrices of a problem, for the Newton solver."""
 
     def system(x, index):
-        turn = problem.turn(x, index, LEVEL)
+        turn = problem[index].turn(x, LEVEL)
         return turn.residual, turn.matrix
 
     return system
@@ -168,7 +168,7 @@ def test_newton_squares_its_error(seed, loss):
     x = exact + 0.02 * np.array([1.0, -1.0, 1.0, -1.0])[: exact.shape[1]]
     errors = [0.02]
     for _ in range(4):
-        turn = problem.turn(x, slice(None), LEVEL)
+        turn = problem.turn(x, LEVEL)
         x = x + newton_step(turn.matrix, turn.residual)
         errors.append(np.abs(x - exact).max())
     # 0.02, about 1e-4, 1e-8, then rounding: a linear iteration would need dozens
@@ -181,9 +181,9 @@ def test_one_turn_leaves_a_solution_where_it_is():
     for seed, loss in CONFIGURATIONS[:10]:
         problem = problem_of(*random_configuration(seed, loss))
         outcome = solve(problem)
-        turn = problem.turn(outcome.x, slice(None), LEVEL)
+        turn = problem.turn(outcome.x, LEVEL)
         assert largest(turn.residual)[0] < 1e-9
-        away = problem.turn(outcome.x + 0.1, slice(None), LEVEL)
+        away = problem.turn(outcome.x + 0.1, LEVEL)
         assert largest(away.residual)[0] > 1e-4
 
 

@@ -189,8 +189,10 @@ def shares(law: CompiledLaw, slope: Array, V0: Array, edges: Array, rule: Array)
 def newton_step(matrix: Array, residual: Array) -> Array | None:
     """Solutions of small linear systems (points, n), or the residual where there is no finite one.
 
-    None if a matrix is singular.
+    None if a matrix is singular, or if there is no compiled code.
     """
+    if _extension is None:
+        return None
     step = np.empty(residual.shape)
     points, n = residual.shape
     matrix = np.ascontiguousarray(matrix).reshape(points, n * n)

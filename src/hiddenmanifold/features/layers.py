@@ -70,12 +70,12 @@ class Layered(Features):
             variances.append(kappa_1**2 * variances[-1] + kappa_star**2)
         return kappas, variances
 
-    @property
+    @cached_property
     def kappas(self) -> list[Kappas]:
         """Coefficients of each layer, at the variance of what its neurons receive."""
         return self._scales[0]
 
-    @property
+    @cached_property
     def variances(self) -> list[float]:
         """Variance of a latent coordinate, then of a neuron of each layer."""
         return self._scales[1]

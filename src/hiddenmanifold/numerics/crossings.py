@@ -11,9 +11,8 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.numerics.minima import (
     Function,
     Samples,
-    hidden_turns,
+    minima,
     negated,
-    refined_minima,
     sampler,
 )
 from hiddenmanifold.numerics.roots import increasing_root
@@ -52,15 +51,9 @@ def with_turns(curve: Function, scan: Samples) -> Samples:
     """Samples and all minima and maxima between them, so that neighbours enclose no other."""
     still = np.abs(scan.slope) <= STILL * np.abs(scan.value)  # noise of a plateau turns nowhere
     scan = replace(scan, slope=np.where(still, 0.0, scan.slope))
-    minima, maxima = _minima(curve, scan), _minima(negated(curve), _flipped(scan))
-    return scan.extended(minima, _flipped(maxima))
-
-
-def _minima(curve: Function, scan: Samples) -> Samples:
-    scan = scan.ordered()
-    left, right = scan.extended(hidden_turns(sampler(curve), scan)).ordered().pairs()
-    rising = right.trend > 0
-    return refined_minima(sampler(curve), left[rising], right[rising])
+    _, low = minima(sampler(curve), scan, plateaus=False)
+    _, high = minima(sampler(negated(curve)), _flipped(scan), plateaus=False)
+    return scan.extended(low, _flipped(high))
 
 
 def _flipped(samples: Samples) -> Samples:

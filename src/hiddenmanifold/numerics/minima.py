@@ -113,14 +113,24 @@ def hidden_turns(between: Sampler[S], scan: S) -> S:
     return between(left[hidden], right[hidden], (left.t + f * width)[hidden])
 
 
+def minima(between: Sampler[S], scan: S, *, plateaus: bool = True) -> tuple[S, S]:
+    """Samples in order, with those in intervals that may hide a minimum, and all minima between.
+
+    Minima are the ends of falls onto plateaus too, unless they are unwanted.
+    """
+    scan = scan.ordered()
+    scan = scan.extended(hidden_turns(between, scan)).ordered()
+    left, right = scan.pairs()
+    turning = (left.trend < 0) & ((right.trend >= 0) if plateaus else (right.trend > 0))
+    return scan, refined_minima(between, left[turning], right[turning])
+
+
 def refined_minima(between: Sampler[S], left: S, right: S) -> S:
     """Minima between samples of negative and positive slope, by the rule of Anderson and Björck.
 
     A fall that ends on a plateau may undershoot it: such intervals are halved until the slope
     turns, or until they are too short to matter.
     """
-    inside = (left.trend < 0) & (right.trend >= 0)
-    left, right = left[inside], right[inside]
     found = left[np.zeros(0, dtype=np.intp)]
     low, high = left.slope, right.slope  # reduced at an end that stays twice in a row
     was_rising, plateau = np.full(len(left.t), np.nan), right.trend == 0

@@ -42,10 +42,8 @@ def newton_step(matrix: Array, residual: Array) -> Array:
     A matrix that is not finite counts as the identity, i.e. as plain iteration; if any is singular,
     the batch is solved by pseudo-inverse.
     """
-    if (
-        compiled.engine() == "compiled"
-        and (found := compiled.newton_step(matrix, residual)) is not None
-    ):
+    found = compiled.newton_step(matrix, residual)
+    if found is not None:
         return found
     usable = np.all(np.isfinite(matrix), axis=(1, 2))
     safe = np.where(usable[:, None, None], matrix, np.eye(matrix.shape[1]))

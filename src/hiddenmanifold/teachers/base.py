@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol, cast
@@ -27,7 +27,7 @@ class LabelLaw(Protocol):
     def landmarks(self, y: int, V0: Array) -> Array:
         """Values of `x` where the law bends, shape (points, landmarks)."""
 
-    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
+    def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
         """The law at each variance, for compiled code; what is left out is left to NumPy."""
 
 
@@ -46,9 +46,9 @@ class ConstantLaw:
         """Nowhere does it bend."""
         return np.empty((len(V0), 0))
 
-    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
+    def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
         """The law, for compiled code."""
-        yield slice(None), CompiledLaw(self.constant)
+        return [(slice(None), CompiledLaw(self.constant))]
 
 
 CERTAIN = ConstantLaw((1.0, 0.0, 0.0))
@@ -163,10 +163,9 @@ class BinaryTeacher(Teacher):
         """The probability of a label as a sum of probits, or None if it is none."""
         return None
 
-    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
+    def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
         """The label law at each variance, for compiled code; what is left out is left to NumPy."""
-        if (probits := self.probits(y)) is not None:
-            yield slice(None), probits
+        return []
 
     def below(self, y: int, cut: Array, slope: Array, V0: Array) -> Array | None:
         r"""Probability of the label and a standardised prediction below the cut along it.

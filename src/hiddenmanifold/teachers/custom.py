@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -165,8 +165,8 @@ class Custom(BinaryTeacher):
         shares = zip((1, -1), self.label_marginals, strict=False)
         return {y: LawTable(partial(self.label_law, y), self.rho, share) for y, share in shares}
 
-    def compiled(self, y: int, V0: Array) -> Iterator[CompiledRows]:
-        return self._tables[y].at(V0) if self._nodes <= TABULATED else iter(())
+    def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
+        return self._tables[y].at(V0) if self._nodes <= TABULATED else []
 
     def _law(self, y: int, x: Array, V0: Array) -> Array:
         """The law and its derivatives, (3, rows), at columns x and V0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -13,7 +14,7 @@ from hiddenmanifold.checks import EXTREME, check_kinks, check_number, check_scal
 from hiddenmanifold.compiled import CompiledLaw
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.numerics.special import logistic_as_probits, normal_density
-from hiddenmanifold.teachers.base import BinaryTeacher, Law
+from hiddenmanifold.teachers.base import BinaryTeacher, CompiledRows, Law
 
 # Z is resolved by panels of 4.5 widths; a mixture of widths needs a longer, geometric ladder
 LADDER = np.array([-36.0, -18.0, -9.0, -4.5, 0.0, 4.5, 9.0, 18.0, 36.0])
@@ -58,6 +59,9 @@ class ProbitSum(BinaryTeacher):
 
     def probits(self, y: int) -> CompiledLaw:
         return self._probits[y]
+
+    def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
+        return [(slice(None), self._probits[y])]
 
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
         probits, laws = self.probits(y), []

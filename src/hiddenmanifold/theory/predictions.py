@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.arrays import Array, Columns, chunks, joined
 from hiddenmanifold.errors import Status
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.model import Model
@@ -111,28 +111,19 @@ def _predicted(
     problem: SaddlePoint, request: Request, start: Array | None, workers: Workers
 ) -> Columns:
     """Every predicted quantity at finite parameters."""
+    together = problem.channel.batch
     batches = [
         Batch(problem[chunk], request, None if start is None else start[chunk])
-        for chunk in _chunks(np.arange(len(problem.points)), problem)
+        for chunk in chunks(np.arange(len(problem.points)), together)
     ]
-    found = _joined(workers.run(batches))
+    found = joined(workers.run(batches))
     lost = np.flatnonzero(found["status"] != Status.CONVERGED)
     if lost.size:  # collected from all chunks: a small batch costs almost as much as a large one
-        batches = [Batch(problem[chunk], request, lost=True) for chunk in _chunks(lost, problem)]
-        rescued = _joined(workers.run(batches))
+        batches = [Batch(problem[chunk], request, lost=True) for chunk in chunks(lost, together)]
+        rescued = joined(workers.run(batches))
         for name, values in found.items():
             values[lost] = rescued[name] + (values[lost] if name == "iterations" else 0)
     return found
-
-
-def _chunks(index: Integers, problem: SaddlePoint) -> list[Integers]:
-    """Points that are solved together, whoever runs them: results are the same to the bit."""
-    return np.array_split(index, -(-len(index) // problem.channel.batch))
-
-
-def _joined(found: Sequence[Columns]) -> Columns:
-    """The columns of all batches."""
-    return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
 
 
 def _quantities(solved: Solved, request: Request) -> Columns:

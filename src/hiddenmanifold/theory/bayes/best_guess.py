@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Integers, chunks
 from hiddenmanifold.numerics.panels import Panels, refine
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.teachers import BinaryTeacher
@@ -48,8 +48,8 @@ def least_error(teacher: BinaryTeacher, slope: Array, V0: Array) -> Array:
         return test_error(teacher, slope, V0, bias)
 
     def error(some: Integers, halvings: int) -> tuple[Array, Array]:
-        parts = np.array_split(some, -(-len(some) // BLOCK))
-        found = np.concatenate([_least_error(teacher, slope[i], V0[i], halvings) for i in parts])
+        parts = [_least_error(teacher, slope[i], V0[i], halvings) for i in chunks(some, BLOCK)]
+        found = np.concatenate(parts)
         return found, SETTLED * found + np.finfo(float).eps
 
     return refine(error, slope.shape, range(FINEST + 1))

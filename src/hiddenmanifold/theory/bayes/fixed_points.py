@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from scipy import special
 
-from hiddenmanifold.arrays import Array, Booleans, Columns, Integers
+from hiddenmanifold.arrays import Array, Booleans, Columns, Integers, chunks, joined
 from hiddenmanifold.errors import Status
 from hiddenmanifold.features.posterior import Posterior
 from hiddenmanifold.model import Model
@@ -170,12 +170,11 @@ def bayes_optimal(
         if features.blind:
             nothing = Fixed.from_start(np.arange(points), np.full(points, -np.inf))
             return _columns(labels, nothing)
-        parts = np.array_split(np.arange(points), -(-points // BATCH))
+        parts = chunks(np.arange(points), BATCH)
         seen = [(features.posterior(gamma[part]), alpha[part]) for part in parts]
         batches = [Equations(labels, s, np.log(a / s.directions), tolerances) for s, a in seen]
         table = tabulated(batches)
-    found = (workers or Workers()).run([Batch(batch, table) for batch in batches])
-    return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+    return joined((workers or Workers()).run([Batch(batch, table) for batch in batches]))
 
 
 def tabulated(batches: Sequence[Equations]) -> Table:

@@ -132,8 +132,8 @@ class Path:
         problem, weight = self.problem(nodes.point, nodes.t), np.ones_like(nodes.x)
 
         def system(x: Array, index: Integers) -> tuple[Array, Array]:
-            part = replace(problem, points=problem.points[index])
-            turn = part.turn(x, slice(None), LEVEL)
+            part = problem[index]
+            turn = part.turn(x, LEVEL)
             along = tangents(part, turn.averages.e[:, :3], turn.matrix, (BY,), turn.dy)
             nodes.dx[index], weight[index] = along[BY], turn.weight
             return turn.residual, turn.matrix

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Columns
+from hiddenmanifold.arrays import Array, Booleans, Columns, chunks, joined
 from hiddenmanifold.model import Model
-from hiddenmanifold.numerics.minima import Samples, hidden_turns, least_of_each, refined_minima
+from hiddenmanifold.numerics.minima import Samples, least_of_each, minima
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.best_lambda.path import Nodes, Path
 from hiddenmanifold.theory.limits import Phase, fitted_phase
@@ -123,6 +123,8 @@ class Search:
         for stage in BELOW:
             rest = bottom.value - limit[bottom.point]
             bottom = bottom[~monotone(self.model, path.unit, bottom, rest)]
+            if not bottom.t.size:
+                break
             t = np.append(stage + np.log(path.unit), low)[:, None]
             tried, row = np.nonzero(np.isfinite(t) & (t >= low) & (t < bottom.t))
             more = path.nodes(bottom.point[row], t[tried, 0])
@@ -178,9 +180,7 @@ class Search:
 
 def _with_minima(path: Path, nodes: Nodes) -> Nodes:
     """Nodes in order, and those at all minima between them."""
-    nodes = nodes.extended(_dips(path, nodes)).ordered()
-    nodes = nodes.extended(hidden_turns(path.between, nodes)).ordered()
-    return nodes.extended(refined_minima(path.between, *nodes.pairs()))
+    return Nodes.joined(minima(path.between, nodes.extended(_dips(path, nodes))))
 
 
 def _dips(path: Path, nodes: Nodes) -> Nodes:
@@ -224,7 +224,5 @@ def best_regularisation(search: Search, workers: Workers) -> Columns:
 
     0 and inf stand for the limits, NaN for no solution.
     """
-    count = len(search.points)
-    chunks = np.array_split(np.arange(count), -(-count // TOGETHER))
-    parts = workers.run([replace(search, points=search.points[chunk]) for chunk in chunks])
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    parts = chunks(np.arange(len(search.points)), TOGETHER)
+    return joined(workers.run([replace(search, points=search.points[part]) for part in parts]))

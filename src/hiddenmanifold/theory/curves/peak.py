@@ -8,10 +8,9 @@ from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.checks import Task
 from hiddenmanifold.numerics.minima import (
     Samples,
-    hidden_turns,
     least_of_each,
+    minima,
     negated,
-    refined_minima,
     sampler,
 )
 from hiddenmanifold.teachers import binary
@@ -46,10 +45,8 @@ def highest(curve: ErrorCurve, threshold: Array) -> tuple[Array, Array, Booleans
         tried.append(np.add.outer(CORNER, -np.log(corner * curve.held)))
     t = np.concatenate(tried)
     value, point = np.nonzero(np.isfinite(t))
-    scan = Samples.of(negated(curve), point, t[value, point]).ordered()
-    between = sampler(negated(curve))
-    scan = scan.extended(hidden_turns(between, scan)).ordered()
-    peaks = refined_minima(between, *scan.pairs())
+    scan = Samples.of(negated(curve), point, t[value, point])
+    scan, peaks = minima(sampler(negated(curve)), scan)
     peaks = peaks[stand_out(peaks, scan)]
     place, height = np.full((2, len(points)), np.nan)
     best = peaks[least_of_each(peaks.point, peaks.value)]

@@ -92,7 +92,7 @@ class Channel:
         channel = kind_of(teacher)(teacher, loss, free_intercept, closed_form=loss.quadratic)
         return replace(channel, free_intercept=free_intercept and not channel.centred)
 
-    @property
+    @cached_property
     def rho(self) -> float:
         """Variance of the teacher's field."""
         return float(self.teacher.rho)

@@ -91,7 +91,8 @@ def errors(channel: Channel, x: Array, overlaps: Overlaps) -> Columns:
 
 def _test_errors(teacher: BinaryTeacher, at: Predictions) -> Columns:
     """Errors of labels ±1 against noisy and clean ones."""
-    bias, clean = at.intercept / at.deviation, teacher.clean
+    clean, centred = teacher.clean, at.intercept == 0.0
+    bias = np.divide(at.intercept, at.deviation, where=~centred, out=np.zeros(len(centred)))
     error = test_error(teacher, at.slope, at.V0, bias)
     same = clean == teacher
     return {

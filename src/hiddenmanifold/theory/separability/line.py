@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.arrays import Array, Columns, Integers, chunks, joined
 from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.model import Model
@@ -142,7 +142,5 @@ class ThresholdBatch:
 
 def thresholds(line: Line, ratio: str, given: Array, workers: Workers) -> Columns:
     """The threshold at each value of the named ratio, and its status: see `ThresholdBatch`."""
-    # the same batches whoever runs them, so that results are the same to the bit
-    chunks = np.array_split(given, -(-len(given) // BATCH))
-    found = workers.run([ThresholdBatch(line, ratio, chunk) for chunk in chunks])
-    return {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
+    parts = chunks(np.arange(len(given)), BATCH)
+    return joined(workers.run([ThresholdBatch(line, ratio, given[part]) for part in parts]))

@@ -140,7 +140,7 @@ def certified(problem: SaddlePoint, found: Solution, settled: Booleans | None = 
     expected = np.full((points, 3), np.nan)
 
     def turn(index: Integers, level: int) -> tuple[Array, Array, Booleans]:
-        at = problem.turn(solved.x[index], index, level, with_loss=level > 1)
+        at = problem[index].turn(solved.x[index], level, with_loss=level > 1)
         step = newton_step(at.matrix, at.residual)
         error = largest(step * at.weight)
         accurate = error <= problem.tolerances.target

@@ -42,17 +42,15 @@ class SaddlePoint:
         """The same equations at other points."""
         return replace(self, points=points)
 
-    def overlaps(self, e: Array, index: Integers | slice = slice(None)) -> Overlaps:
-        """The overlaps that follow from channel averages of the points `index`."""
-        return overlaps(self.features, spectral_arguments(self.points[index], e, self.channel.rho))
+    def overlaps(self, e: Array) -> Overlaps:
+        """The overlaps that follow from channel averages."""
+        return overlaps(self.features, spectral_arguments(self.points, e, self.channel.rho))
 
-    def turn(
-        self, x: Array, index: Integers | slice, level: int = 0, with_loss: bool = False
-    ) -> Residual:
-        """One turn around the equations from the unknowns `x` of the points `index`."""
+    def turn(self, x: Array, level: int = 0, with_loss: bool = False) -> Residual:
+        """One turn around the equations from the unknowns `x` (points, unknowns)."""
         with np.errstate(all="ignore"):  # what is not finite is found in the residual
             averages = self.channel.averages(x, level, with_loss)
-            found = self.overlaps(averages.e, index)
+            found = self.overlaps(averages.e)
             y, dy = self.channel.coordinates(found)
             n = y.shape[1]
             residual = y - x[:, :n]

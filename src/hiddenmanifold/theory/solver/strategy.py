@@ -79,7 +79,7 @@ def _between(problem: SaddlePoint, found: Solution, points: Points) -> Array:
     if not good.size:
         return _first_turn(problem.at(points))
     known, x = problem[good], found.x[good]
-    turn = known.turn(x, slice(None), FIRST)
+    turn = known.turn(x, FIRST)
     x = x + newton_step(turn.matrix, turn.residual)
     along = tangents(known, turn.averages.e[:, :3], turn.matrix, PARAMETERS, turn.dy)
     return interpolated(known.points, x, along, points)
@@ -129,7 +129,7 @@ def _newton(
         max_iterations = problem.effort.max_iterations
 
     def system(x: Array, index: Integers) -> tuple[Array, Array]:
-        turn = problem.turn(x, index, level)
+        turn = problem[index].turn(x, level)
         return turn.residual, turn.matrix
 
     return newton(system, x, problem.channel.longest, tolerance, max_iterations)
@@ -139,7 +139,7 @@ def _first_turn(problem: SaddlePoint) -> Array:
     """Start plus one plain iteration, which brings the scale of Q right when λ is large."""
     x = problem.channel.start(_first_V(problem))
     n = problem.channel.overlap_unknowns
-    step = problem.turn(x, slice(None)).residual[:, :n]
+    step = problem.turn(x).residual[:, :n]
     x[:, :n] += np.where(np.isfinite(step), step, 0.0)
     return x
 

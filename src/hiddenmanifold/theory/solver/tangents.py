@@ -85,7 +85,7 @@ def _by_log_gamma(problem: SaddlePoint, e: Array) -> Array:
 
     def at(shift: Array) -> Array:
         moved = replace(points, gamma=points.gamma * np.exp(shift))
-        return problem.channel.coordinates(replace(problem, points=moved).overlaps(e))[0]
+        return problem.channel.coordinates(problem.at(moved).overlaps(e))[0]
 
     total: Array = sum(w * (at(k * step) - at(-k * step)) for k, w in STENCIL)  # type: ignore[assignment]
     return total / step[:, None]
@@ -94,12 +94,14 @@ def _by_log_gamma(problem: SaddlePoint, e: Array) -> Array:
 def slope_along(functions: Callable[[Array], Columns], x: Array, direction: Array) -> Columns:
     """Derivatives of functions of the unknowns along a direction of each point."""
     length = STEP / np.maximum(1.0, largest(direction))[:, None]
+    signed = np.array([sign * k for k, _ in STENCIL for sign in (1, -1)])[:, None, None]
+    found = functions((x + signed * length * direction).reshape(-1, x.shape[1]))
     total: Columns = {}
-    for k, weight in STENCIL:
-        ahead, behind = (functions(x + sign * k * length * direction) for sign in (1, -1))
-        for name, values in ahead.items():
-            change = weight * (values - behind[name]) / length[:, 0]
-            total[name] = total.get(name, 0.0) + change
+    for name, values in found.items():
+        shape = (len(STENCIL), 2, len(x), *values.shape[1:])
+        ahead, behind = values.reshape(shape).swapaxes(0, 1)
+        changes = zip(STENCIL, ahead - behind, strict=True)
+        total[name] = sum(weight * change / length[:, 0] for (_, weight), change in changes)
     return total
 
 
