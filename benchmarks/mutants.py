@@ -22,8 +22,11 @@ SOURCE = Path("src/hiddenmanifold")
 TESTS = {  # of a file or a folder, the quick ones first; the longest name that fits counts
     "data": "test_conversions.py data/test_leave_one_out.py data/test_sample.py "
     "data/test_planning.py data/test_curves.py data/test_estimators.py data",
+    "data/read_table.py": "cli/test_data.py",
     "features": "test_activations.py test_projections.py features/test_covariance.py "
-    "features/test_projected.py features",
+    "features/test_projected.py features simulation/test_data.py",
+    "features/covariance.py": "features/test_covariance.py theory/test_mixture.py "
+    "data/test_classes.py",
     "features/posterior.py": "theory/test_bayes.py test_bayes.py",
     "storage": "storage -k not(killed_again)",
     "plotting": "plotting",

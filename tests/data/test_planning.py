@@ -138,6 +138,11 @@ def test_hold_out_of_classes_counts_errors():
     assert ds.attrs["rows"] == 60
 
 
+def test_hold_outs_of_the_fewest_and_the_most_samples(noisy):
+    ds = hm.backtest(noisy, n=[3, 280], regularisation=1.0, seeds=2)
+    assert (ds.generalisation_error > 0).all()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -145,6 +150,8 @@ def test_hold_out_of_classes_counts_errors():
             {"n": [390]},
             r"\[390\] is not allowed: it must be whole numbers from 3 to 280",
         ),
+        ({"n": [2]}, "from 3 to 280"),
+        ({"n": [281]}, "from 3 to 280"),
         ({"seeds": 1}, "seeds"),
         ({"regularisation": "optimal"}, "regularisation = 'optimal'"),
         ({"rows": 30}, "rows"),

@@ -389,3 +389,13 @@ def test_ratios_that_the_covariance_fixes_are_refused():
         hm.simulate(model, n_over_p=2.0, regularisation=0.1, d=10)
     ds = hm.predict(model, n_over_p=xr.DataArray([2.0, 3.0], dims="size"), regularisation=0.1)
     assert ds.generalisation_error.dims == ("size",)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_the_unit_of_features_does_not_matter_to_their_classes(unit):
+    w, t = np.array([1.0, 0.5, 0.2]), np.array([0.1, 0.05, 0.02])
+    one = Covariance.within_classes(w, t, 0.3)
+    other = Covariance.within_classes(unit * w, unit * t, 0.3)
+    np.testing.assert_allclose(other.eigenvalues, unit * np.array(one.eigenvalues), rtol=1e-12)
+    np.testing.assert_allclose(other.teacher_weights, unit * np.array(one.teacher_weights), 1e-12)
+    assert other.rho == pytest.approx(one.rho, rel=1e-12)
