@@ -8,7 +8,7 @@ from dash import dcc, html
 
 from hiddenmanifold.explorer.controls import HELD, Field, page_fields
 from hiddenmanifold.explorer.presets import PRESETS
-from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST_ROWS
+from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST_ROWS, TOO_MUCH
 from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import COLOURS
 
@@ -243,6 +243,7 @@ def _own_data() -> Any:
             ),
         ],
         className="own",
+        **{"data-most": MOST_BYTES, "data-more": TOO_MUCH},  # before a larger file is sent
     )
 
 

@@ -23,6 +23,7 @@ MOST_SECONDS = 30.0
 CUTS = 8
 """Times that the sample is cut at random to measure fits on rows that they never saw."""
 FEWER = "rows drawn at random from a larger table show the same population"
+TOO_MUCH = f"more than {MOST_BYTES / 1e6:g} MB: {FEWER}"
 KINDS = (".csv", ".npy", ".npz")
 NUMBERS_AND_WORDS = "biufSU"
 """Kinds of arrays, in NumPy's letters; entries of others become objects, many times as large."""

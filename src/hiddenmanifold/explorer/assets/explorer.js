@@ -194,16 +194,12 @@
   }
 
   // what more samples of a file would bring; a newer question ends the older
-  const MOST_BYTES = 20e6;
-
   async function learn(name, contents, asked) {
     if (learning) learning.abort();
     const own = (learning = new AbortController());
     const tell = (text) => set("learning-told", { children: text });
-    if (contents.length * 0.75 > MOST_BYTES) {
-      tell("more than 20 MB: rows drawn at random from a larger table show the same population");
-      return;
-    }
+    const { most, more } = document.querySelector(".own").dataset;
+    if (contents.length * 0.75 > Number(most)) return tell(more);
     tell("reading " + name);
     try {
       const body = await (await fetch(contents)).blob();
