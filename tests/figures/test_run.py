@@ -8,9 +8,9 @@ import pytest
 
 import hiddenmanifold as hm
 from hiddenmanifold import compiled, figures
+from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.figures import figure_4, figure_cache
 from hiddenmanifold.figures.figure_data import Axis
-from hiddenmanifold.plotting import MissingExtraError
 
 COMPUTED = {}
 

@@ -425,7 +425,7 @@ def test_other_formats_are_refused(prediction, tmp_path):
 
 def test_without_matplotlib_the_extra_is_named(prediction, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(plotting.MissingExtraError, match=r"hiddenmanifold\[plot\]"):
+    with pytest.raises(hm.MissingExtraError, match=r"hiddenmanifold\[plot\]"):
         plotting.plot(prediction)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiddenmanifold.cli.app import app
-from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.exit_codes import Code, OneSentence, stop
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import Debug
@@ -71,7 +69,7 @@ def ls(path: File, debug: Debug = False) -> None:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
-        typer.echo(legible("  ".join(cells).rstrip(), sys.stdout.encoding))
+        typer.echo("  ".join(cells).rstrip())
 
 
 @store.command()

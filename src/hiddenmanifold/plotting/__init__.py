@@ -4,12 +4,10 @@
 axes are called.
 """
 
-from hiddenmanifold.errors import MissingExtraError
 from hiddenmanifold.plotting.figure import axes_of, check_destination, plot, save
 from hiddenmanifold.plotting.style import is_logarithmic
 
 __all__ = [
-    "MissingExtraError",
     "axes_of",
     "check_destination",
     "is_logarithmic",
