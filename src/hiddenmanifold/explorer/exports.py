@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiddenmanifold.explorer import compute
-from hiddenmanifold.explorer.plots import comparable, names, quantities
+from hiddenmanifold.explorer.plots import names, quantities, shown
 from hiddenmanifold.explorer.view import Axis, View
 from hiddenmanifold.model import name_of
 from hiddenmanifold.theory.points import RATIOS
@@ -30,11 +30,6 @@ COMMANDS = {
     "compare": "compare",
 }
 KEEP = ', on_failure="keep"'
-
-
-def shown(view: View, pins: Sequence[View]) -> list[View]:
-    """The view, and the pinned ones that are drawn beside it."""
-    return [view, *(pin.beside(view) for pin in pins if comparable(pin, view))]
 
 
 class Call(NamedTuple):

@@ -35,7 +35,7 @@ NAMES = {"regularisation": "λ"}
 
 def figure(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
     """The curves of a view and of those pinned beside it, or a heat map; and what they are of."""
-    views = [view, *(pin.beside(view) for pin in pins if comparable(pin, view))]
+    views = shown(view, pins)
     data = [_heat_map(view)] if view.y is not None else []
     if view.y is None:
         for number, (one, name) in enumerate(zip(views, names(views), strict=True)):
@@ -58,6 +58,11 @@ def comparable(pin: View, view: View) -> bool:
     """Whether a pinned curve can be drawn beside a view."""
     alike = (pin.quantity == "peak") == (view.quantity == "peak")
     return view.y is None and pin.y is None and pin.x.name == view.x.name and alike
+
+
+def shown(view: View, pins: Sequence[View]) -> list[View]:
+    """The view, and the pinned ones that are drawn beside it."""
+    return [view, *(pin.beside(view) for pin in pins if comparable(pin, view))]
 
 
 def names(views: Sequence[View]) -> list[str]:
@@ -103,13 +108,13 @@ def quantities(view: View) -> tuple[str, ...]:
 def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[str, Any]]:
     ds = compute.result(view)
     traces = []
-    shown = quantities(view)
-    for k, quantity in enumerate(shown):
-        colour, dash = (number, number) if len(shown) == 1 else (k, number)
+    drawn = quantities(view)
+    for k, quantity in enumerate(drawn):
+        colour, dash = (number, number) if len(drawn) == 1 else (k, number)
         if view.quantity == "peak":
             dash = 0  # broken lines are the thresholds
         label = _title(view, quantity) if single else name
-        if len(shown) > 1 and not single:
+        if len(drawn) > 1 and not single:
             label = f"{spoken(quantity)}; {name}"
         line = {"color": COLOURS[colour % len(COLOURS)], "width": 2.5, "simplify": False}
         trace = scatter(
@@ -236,7 +241,7 @@ def references(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
     """The lines beside the curves: separability, the kernel limit, the Bayes-optimal error."""
     drawn: dict[str, Any] = {"data": [], "shapes": [], "annotations": []}
     if "threshold" in view.lines and view.quantity == "peak":
-        drawn["data"] += _thresholds([view, *(p.beside(view) for p in pins if comparable(p, view))])
+        drawn["data"] += _thresholds(shown(view, pins))
     elif "threshold" in view.lines:
         _add_threshold(view, drawn)
     if view.y is not None or view.quantity in ("overlaps", "peak"):
