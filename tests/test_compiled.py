@@ -115,7 +115,7 @@ def at_one_node(law, xi):
 
 
 def normal_density(t):
-    return at_one_node(compiled.CompiledLaw((1.0, 0.0, 0.0)), t)
+    return at_one_node(compiled.CompiledLaw(np.array([1.0, 0.0, 0.0])), t)
 
 
 def normal_law(t):
@@ -207,7 +207,7 @@ def test_cells_follow_the_loss(loss):
     s = np.concatenate([[-1e4, 1e4], np.random.default_rng(0).uniform(-60.0, 60.0, 2000)])
     s = np.concatenate([s, *(kink + np.array([-1e-9, 1e-9]) for kink in loss.kinks)])
     functions = loss.derivative, loss.second_derivative, loss.value
-    for found, function in zip(evaluated(loss.compiled.cells, s), functions, strict=True):
+    for found, function in zip(evaluated(loss.compiled.loss_cells, s), functions, strict=True):
         np.testing.assert_allclose(found, function(s), rtol=2e-13, atol=1e-15 * (loss.scale or 1))
 
 
@@ -215,7 +215,9 @@ def test_cells_follow_the_loss(loss):
 def test_slope_keeps_its_relative_precision_at_the_minimiser(loss):
     s = np.geomspace(1e-200, 1e-2, 50)
     s = np.concatenate([-s, s])
-    np.testing.assert_allclose(evaluated(loss.compiled.cells, s)[0], loss.derivative(s), rtol=1e-14)
+    np.testing.assert_allclose(
+        evaluated(loss.compiled.loss_cells, s)[0], loss.derivative(s), rtol=1e-14
+    )
 
 
 def test_cells_leave_out_what_they_do_not_resolve():
@@ -232,7 +234,7 @@ def test_cells_are_as_narrow_as_a_loss_asks_for(by_numpy):
     loss = pseudo_huber()
     s = np.random.default_rng(0).uniform(-400.0, 400.0, 2000)
     functions = loss.derivative, loss.second_derivative, loss.value
-    for found, function in zip(evaluated(loss.compiled.cells, s), functions, strict=True):
+    for found, function in zip(evaluated(loss.compiled.loss_cells, s), functions, strict=True):
         np.testing.assert_allclose(found, function(s), rtol=2e-13, atol=1e-15)
     model = model_with(loss)
     xr.testing.assert_allclose(predicted(model), by_numpy(predicted, model), rtol=1e-10)
@@ -257,7 +259,7 @@ def test_cells_of_a_loss_that_cannot_be_hashed():
         derivative = hm.losses.Logistic.derivative
         second_derivative = hm.losses.Logistic.second_derivative
 
-    found, expected = Mine().compiled.cells, hm.losses.Logistic().compiled.cells
+    found, expected = Mine().compiled.loss_cells, hm.losses.Logistic().compiled.loss_cells
     np.testing.assert_array_equal(found, expected)
 
 
@@ -275,7 +277,7 @@ def test_cells_of_functions_that_have_changed_are_made_anew():
     assert before == after
     s = np.linspace(-3.0, 3.0, 7)
     np.testing.assert_allclose(
-        evaluated(after.compiled.cells, s)[0], after.derivative(s), rtol=1e-12
+        evaluated(after.compiled.loss_cells, s)[0], after.derivative(s), rtol=1e-12
     )
 
 
@@ -283,7 +285,7 @@ def test_cells_of_functions_that_have_changed_are_made_anew():
 @needs_extension
 def test_numpy_is_asked_where_no_polynomial_will_do(by_numpy):
     model = model_with(loss=bumpy(40.0, 1.0))  # bends forty times faster than it says
-    assert np.isnan(model.loss.compiled.cells).any()
+    assert np.isnan(model.loss.compiled.loss_cells).any()
     xr.testing.assert_allclose(predicted(model), by_numpy(predicted, model), rtol=1e-10)
 
 

@@ -43,10 +43,10 @@ def by_polynomials(rule, y, x, V0):
     """The label law (3, points) at one mean and variance each, from the polynomials alone."""
     found = np.full((3, len(x)), np.nan)
     for some, law in rule.compiled(y, V0):
-        cell = np.searchsorted(law.cells[:, 0], x[some])
-        _, middle, per_half = law.cells[cell].T
+        cell = np.searchsorted(law.law_cells[:, 0], x[some])
+        _, middle, per_half = law.law_cells[cell].T
         t = (x[some] - middle) * per_half
-        table = law.polynomials.reshape(len(some), len(law.cells), tables.POWERS, 4)
+        table = law.law_polynomials.reshape(len(some), len(law.law_cells), tables.POWERS, 4)
         coefficients = table[np.arange(len(some)), cell]
         powers = t[:, None] ** np.arange(tables.POWERS)
         found[:, some] = np.einsum("ipf,ip->fi", coefficients, powers)[:3]
@@ -134,11 +134,11 @@ def test_tables_stay_at_home_when_a_rule_is_sent_elsewhere():
     rule = Custom(expit)
     before = len(pickle.dumps(rule))
     (_, law), *_ = rule.compiled(1, np.ones(1))
-    assert law.polynomials.nbytes > before
+    assert law.law_polynomials.nbytes > before
     sent = pickle.dumps(rule)
     assert len(sent) < before + 1000
     (_, again), *_ = pickle.loads(sent).compiled(1, np.ones(1))
-    np.testing.assert_array_equal(law.polynomials, again.polynomials)
+    np.testing.assert_array_equal(law.law_polynomials, again.law_polynomials)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from scipy.special import expit, ndtr
 import hiddenmanifold as hm
 from given import random_features
 from hiddenmanifold.errors import Status
-from hiddenmanifold.theory.bayes.best_guess import least_error
 from hiddenmanifold.theory.bayes.fixed_points import (
     Equations,
     bayes_optimal,
@@ -21,6 +20,7 @@ from hiddenmanifold.theory.bayes.label_information import (
     RealInformation,
     Table,
     information_of,
+    least_error,
 )
 from hiddenmanifold.theory.solver.settings import Tolerances
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
@@ -61,66 +60,48 @@ def engine() -> Literal["compiled", "numpy"]:
 class CompiledLaw:
     """A label law as compiled code takes it: a constant and probits, or polynomials on cells.
 
+    The attributes have the names of its arguments.
+
     Attributes
     ----------
-    constant : tuple of three floats
+    constant : array (3,)
         What the law and its two derivatives are without the rest.
     terms : array (3, terms)
         Weights, thresholds along the label and variances of probits.
-    cells : array (cells, 3)
+    law_cells : array (cells, 3)
         Right end, middle and inverse half width of each.
-    polynomials : array (points, cells * 12 * 4)
+    law_polynomials : array (points, cells * 12 * 4)
         Twelve coefficients of the law, its two derivatives and nothing, on each cell.
     """
 
-    constant: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    constant: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
     terms: Array = dataclasses.field(default_factory=lambda: np.empty((3, 0)))
-    cells: Array = dataclasses.field(default_factory=lambda: np.empty((0, 3)))
-    polynomials: Array = dataclasses.field(default_factory=lambda: np.empty((0, 0)))
-
-    @cached_property
-    def arguments(self) -> dict[str, Array]:
-        """The law under the names that compiled code has for its parts."""
-        return {
-            "constant": np.array(self.constant),
-            "terms": self.terms,
-            "law_cells": self.cells,
-            "law_polynomials": self.polynomials,
-        }
+    law_cells: Array = dataclasses.field(default_factory=lambda: np.empty((0, 3)))
+    law_polynomials: Array = dataclasses.field(default_factory=lambda: np.empty((0, 0)))
 
 
 @dataclasses.dataclass(frozen=True)
 class CompiledLoss:
     """A loss as compiled code takes it: its knots, and polynomials on cells.
 
+    The attributes have the names of its arguments.
+
     Attributes
     ----------
     knots : array (5, knots)
         The `knots` of a loss, and whether each of them is a kink.
-    cells, first, low, per_bin : array (cells, 3 + 3 powers), array (bins,), float, float
+    loss_cells, first, low, per_bin : array (cells, 3 + 3 powers), array (bins,), float, float
         Polynomials, and which of them apply where (`numerics.cells`).
     scale : float
         Length over which the second derivative bends; 0 if it is constant between kinks.
     """
 
     knots: Array
-    cells: Array
+    loss_cells: Array
     first: Array
     low: float
     per_bin: float
     scale: float
-
-    @cached_property
-    def arguments(self) -> dict[str, Any]:
-        """The loss under the names that compiled code has for its parts."""
-        return {
-            "knots": self.knots,
-            "loss_cells": self.cells,
-            "first": self.first,
-            "low": self.low,
-            "per_bin": self.per_bin,
-            "scale": self.scale,
-        }
 
 
 def averages(
@@ -172,8 +153,8 @@ def averages(
         with_loss=with_loss,
         **{name: np.ascontiguousarray(values) for name, values in field.items()},
         **settings,
-        **law.arguments,
-        **loss.arguments,
+        **vars(law),
+        **vars(loss),
     )
     return e, de.reshape(points, len(AVERAGES), len(UNKNOWNS)), data_loss, norm
 
@@ -182,7 +163,7 @@ def shares(law: CompiledLaw, slope: Array, V0: Array, edges: Array, rule: Array)
     """Average of the label law at the field slope ξ over the panels between each point's edges."""
     norm = np.empty(len(edges))
     slope, V0, edges = (np.ascontiguousarray(values) for values in (slope, V0, edges))
-    _extension.shares(norm=norm, slope=slope, V0=V0, edges=edges, rule=rule, **law.arguments)
+    _extension.shares(norm=norm, slope=slope, V0=V0, edges=edges, rule=rule, **vars(law))
     return norm
 
 

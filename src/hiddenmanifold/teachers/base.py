@@ -48,7 +48,7 @@ class ConstantLaw:
 
     def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
         """The law, for compiled code."""
-        return [(slice(None), CompiledLaw(self.constant))]
+        return [(slice(None), CompiledLaw(np.array(self.constant)))]
 
 
 CERTAIN = ConstantLaw((1.0, 0.0, 0.0))

@@ -52,10 +52,11 @@ class ProbitSum(BinaryTeacher):
     def _probits(self) -> dict[int, CompiledLaw]:
         offset, weights, thresholds, variances = self._terms
         offsets = {1: offset, -1: 1.0 - offset - float(weights.sum())}
-        return {
-            y: CompiledLaw((offset, 0.0, 0.0), np.array([weights, y * thresholds, variances]))
-            for y, offset in offsets.items()
-        }
+        laws = {}
+        for y, constant in offsets.items():
+            terms = np.array([weights, y * thresholds, variances])
+            laws[y] = CompiledLaw(np.array([constant, 0.0, 0.0]), terms)
+        return laws
 
     def probits(self, y: int) -> CompiledLaw:
         return self._probits[y]

@@ -69,7 +69,7 @@ class LawTable:
             rows = np.flatnonzero(levels == level)
             for some in np.split(rows, range(BLOCK, len(rows), BLOCK)):
                 shares = _interpolating(2.0 * (depth[some] - level) - 1.0)
-                yield some, CompiledLaw(cells=cells, polynomials=shares @ nodal)
+                yield some, CompiledLaw(law_cells=cells, law_polynomials=shares @ nodal)
 
 
 @lru_cache

@@ -68,13 +68,9 @@ class Batch:
     start: Array | None = None
     lost: bool = False
 
-    def solved(self) -> Solved:
-        """The solution at each point."""
-        return rescue(self.problem) if self.lost else solve(self.problem, self.start)
-
     def run(self) -> Columns:
         """Every predicted quantity at each point."""
-        solved = self.solved()
+        solved = rescue(self.problem) if self.lost else solve(self.problem, self.start)
         found = _quantities(solved, self.request)
         return {**found, **_slopes(solved, self.request)}
 
