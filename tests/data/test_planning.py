@@ -130,6 +130,26 @@ def test_hold_out_measures_rows_that_were_not_seen(noisy):
     assert float(found.generalisation_error_stderr) == pytest.approx(error, rel=1e-5)
 
 
+@pytest.mark.slow
+def test_hold_out_counts_how_often_the_truth_is_within_its_bars(noisy):
+    ns, lams = [20, 60, 100, 200], [0.1, 1.0, 10.0]
+    ds = hm.backtest(noisy, n=ns, regularisation=lams, seeds=4)
+    off = np.empty((4, 4, 3))  # in units of the standard deviation that is predicted
+    for number in range(4):
+        order = np.random.default_rng((0, number)).permutation(400)
+        sample, rest = order[:100], order[100:]
+        data = hm.Data(noisy.X[sample], noisy.y[sample])
+        for i, j in np.ndindex(4, 3):
+            found = data.predicted(float(ns[i]), np.array([lams[j]]))
+            train, test = rest[: ns[i]], rest[ns[i] :]
+            fit = Ridge(lams[j] * P).fit(noisy.X[train], noisy.y[train])
+            measured = np.mean((noisy.y[test] - fit.predict(noisy.X[test])) ** 2)
+            off[number, i, j] = abs(measured - found.value[0, 0]) / found.deviation[0, 0]
+    assert ((off > 2) & (off < 3)).any()
+    np.testing.assert_array_equal(ds.inside_1, (off <= 1).mean(0))
+    np.testing.assert_array_equal(ds.inside_2, (off <= 2).mean(0))
+
+
 def test_hold_out_of_classes_counts_errors():
     X, y = linear(240, 0.3, seed=1)
     ds = hm.backtest(hm.Data(X, y > 0), seeds=2)
