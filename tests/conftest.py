@@ -33,3 +33,18 @@ def each_engine(request, monkeypatch):
         monkeypatch.setattr(compiled, "_extension", None)
     elif compiled.engine() == "numpy":
         pytest.skip("the kernel is not built")
+
+
+@pytest.fixture
+def by_each_engine(monkeypatch):
+    """Ask for answers of the compiled kernel, if it is built, and of NumPy, one after the other."""
+    from hiddenmanifold import compiled
+
+    def answers(ask):
+        if compiled.engine() == "compiled":
+            yield ask()
+        with monkeypatch.context() as without:
+            without.setattr(compiled, "_extension", None)
+            yield ask()
+
+    return answers
