@@ -153,7 +153,7 @@ class Chain:
     stages: Sequence[Stage]
 
     def __call__(self, k: float, boost: float = 1.0) -> dict[str, mp.mpf]:
-        """All sums at k, and `D1`, `T1`, `U1`, `rest`."""
+        """All sums at k, and `D1`, `T1`, `U1`, `unlearned`."""
         with mp.workdps(DIGITS):
             return self._sums(*self._solved(mp.mpf(k), mp.mpf(boost)))
 
@@ -226,7 +226,7 @@ class Chain:
             "dW": -T11 - tilt + 2 * T1 * T11,
         }
         more = {"B": B, "A": A, "S": T1 - A, "left": rank - D1}
-        return {**out, **more, "D1": D1, "T1": T1, "U1": 1 - T1, "rest": size - D1}
+        return {**out, **more, "D1": D1, "T1": T1, "U1": 1 - T1, "unlearned": size - D1}
 
 
 # the Bayes-optimal error

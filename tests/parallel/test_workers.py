@@ -20,6 +20,7 @@ import xarray as xr
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
+import small_batches
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.parallel import workers
 from hiddenmanifold.parallel.workers import LostWorkerError, Workers
@@ -27,8 +28,6 @@ from hiddenmanifold.simulation.experiment import Trial
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.theory.bayes import fixed_points
 from hiddenmanifold.theory.bayes.label_information import Table, information_of
-from hiddenmanifold.theory.best_lambda import search
-from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.predictions import Batch, Request
 from hiddenmanifold.theory.scores.distribution import auc
@@ -59,17 +58,14 @@ every_call = pytest.mark.parametrize("name", CALLS)
 
 
 @pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
+def several_jobs(monkeypatch):
     """Several batches of few points."""
-    monkeypatch.setattr(Channel, "batch", property(lambda self: 20 if self.closed_form else 7))
-    monkeypatch.setattr(fixed_points, "BATCH", 4)
-    monkeypatch.setattr(line, "BATCH", 4)
-    monkeypatch.setattr(search, "TOGETHER", 4)
+    small_batches.apply(monkeypatch.setattr)
 
 
 @pytest.fixture(scope="module")
 def processes():
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn"), small_batches.apply) as pool:
         yield pool
 
 
