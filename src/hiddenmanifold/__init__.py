@@ -5,8 +5,8 @@ training errors in the high-dimensional limit, and `simulate` it at finite size.
 
 The folders, from the ingredients to what people see:
 
-- ``features``, ``teachers``, ``losses``: inputs x, labels y and ℓ(y, f), each with a finite and an
-  asymptotic face; ``model`` puts them together and states the conventions;
+- ``features``, ``teachers``, ``losses``: inputs x, labels y and losses ℓ(y, f), each in two
+  forms, at finite size and in the limit; ``model`` joins them and states the conventions;
 - ``theory`` solves the limit n, p, d → ∞, ``simulation`` fits finite samples; they never import
   each other, and their agreement is the evidence;
 - ``api`` has one module for each question, ``results`` the labelled datasets that answer it;

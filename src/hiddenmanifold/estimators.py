@@ -49,10 +49,11 @@ class RandomFeaturesTransformer(
     projection : str or Projection
         The law of F, as in `hm.Model`.
     scale : "common", "standard" or None
-        Centre the columns and divide them all by one number, so that σ receives a variance of 1 on
-        average; or each by its own deviation; or take them as they are. It is found by `fit`.
+        "common" centres the columns and divides them all by one number, so that the variance of
+        what σ receives is 1 on average; "standard" centres them and divides each by its own
+        standard deviation; None leaves them as they are. `fit` computes means and divisors.
     random_state : int, RandomState or None
-        Where F comes from.
+        The seed of F.
     """
 
     def __init__(
@@ -197,7 +198,7 @@ class GLMClassifier(base.ClassifierMixin, _Linear):
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of both classes; of the logistic loss only."""
+        """Probabilities of both classes; only with the logistic loss."""
         score = self._scores(X)
         return np.column_stack([special.expit(-score), special.expit(score)])
 
@@ -208,7 +209,7 @@ class GLMClassifier(base.ClassifierMixin, _Linear):
 
 
 def _best(loss: Loss, task: Task, X: Array, y: Array) -> float:
-    """The regularisation of least leave-one-out loss, 1 if there is nothing to choose by."""
+    """The regularisation of least leave-one-out loss; 1 if the sample is too small or constant."""
     if len(y) < 3 or not np.ptp(X, axis=0).any():
         return 1.0
     return best(loss, task, Ridge.of(X, y))

@@ -31,8 +31,9 @@ def bayes_optimal(model: Model, **options: Unpack[Theory]) -> xr.Dataset:
     optimal for the Gaussian-equivalent features κ0 + κ1 Fᵀc/√d + κ⋆ z; from the true σ(Fᵀc/√d),
     predictors that are not linear in the features might gain a little more.
 
-    Some rules have several fixed points at one point, as an even rule with its q = 0. The answer
-    is that of largest free entropy, the true optimum; no fast algorithm may be known to reach it.
+    The equations may have several solutions at one point: those of an even rule always have the
+    solution q = 0 too. The answer is the solution of largest free entropy, which is the true
+    optimum; an algorithm that reaches it in reasonable time may not be known.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The command that asks what more of a data set would bring."""
+"""The command that estimates what more rows of a data set would bring."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ class QuestionOptions:
         Any,
         of_question(
             metavar="VALUES",
-            help="Numbers of samples; by default 1/2, 1, 2, 4 and 8 times those there are.",
+            help="Numbers of samples to predict for, beside those that are measured; by default "
+            "1/2, 1, 2, 4 and 8 times the rows.",
             parser=values,
         ),
     ] = None
@@ -92,16 +93,17 @@ class QuestionOptions:
     target_gain: Annotated[
         float | None,
         of_question(
-            metavar="SHARE", help="Instead, by which part the error is to fall; by default 0.1."
+            metavar="SHARE",
+            help="Instead, the fraction by which the error is to fall; 0.1 by default.",
         ),
     ] = None
     seeds: Annotated[
         int,
-        of_question(metavar="N", help="Random cuts for errors on rows held out; 0 holds out none."),
+        of_question(metavar="N", help="Random splits that measure held-out errors; 0 for none."),
     ] = 8
-    keep: Annotated[
-        bool, of_question("--keep", help="Predict even if the diagnosis speaks against it.")
-    ] = False
+    keep: Annotated[bool, of_question("--keep", help="Predict even if the diagnosis refuses.")] = (
+        False
+    )
 
     def sizes(self, sample: Data, most: float) -> Array:
         """Numbers of samples to predict for, those that are measured among them."""
@@ -157,7 +159,7 @@ def data(
     loss: Loss = "square",
     output: OutputOptions,
 ) -> None:
-    """Estimate how much more samples would lower the error on your own data, with error bars.
+    """Estimate by how much additional samples would lower the error on your data, with error bars.
 
     If the data do not allow it, the command says why.
 

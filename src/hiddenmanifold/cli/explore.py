@@ -44,7 +44,7 @@ def explore(
 ) -> None:
     """Open the interactive explorer in the browser: learning curves follow sliders.
 
-    It is served on this machine and asks nothing of any other; Ctrl-C ends it.
+    It is served by this machine and loads nothing from the network; Ctrl-C ends it.
     """
     from hiddenmanifold.explorer import LOOPBACK, serve
 

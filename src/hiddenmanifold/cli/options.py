@@ -66,7 +66,9 @@ FittedRegularisation = Annotated[Any, regularisation(FITTED)]
 FittedRegularisationOrOptimal = Annotated[Any, regularisation(FITTED + OPTIMAL, "optimal")]
 PeakRegularisation = Annotated[Any, regularisation("0 is the limit")]
 Debug = Annotated[bool, of_output("--debug", help="Show the traceback of an error.")]
-Observables = Annotated[Any, of_output(metavar="NAME,...", parser=names, help="More to measure.")]
+Observables = Annotated[
+    Any, of_output(metavar="NAME,...", parser=names, help="More quantities to show.")
+]
 Loss = Annotated[str, _ingredient("loss", "square or huber:delta=0.5")]
 
 
@@ -173,16 +175,24 @@ class SimulationOptions:
             help="Latent dimension, from which n and p follow; 256 unless the features fix it.",
         ),
     ] = None
-    seeds: Annotated[int, of_simulation(metavar="N", help="Independent draws of everything.")] = 30
-    n_test: Annotated[int, of_simulation(metavar="N", help="Fresh samples per draw.")] = 4000
+    seeds: Annotated[
+        int,
+        of_simulation(metavar="N", help="Independent draws of features, teacher and samples."),
+    ] = 30
+    n_test: Annotated[int, of_simulation(metavar="N", help="New samples to test on, per draw.")] = (
+        4000
+    )
     data: Annotated[
-        str, of_simulation(metavar="KIND", help="original, or equivalent: the Gaussian twin.")
+        str,
+        of_simulation(
+            metavar="KIND", help="original, or equivalent: Gaussian-equivalent features."
+        ),
     ] = "original"
-    seed: Annotated[int, of_simulation(metavar="N", help="Root of all randomness.")] = 0
+    seed: Annotated[int, of_simulation(metavar="N", help="Seed of the random numbers.")] = 0
     store: Annotated[
         Path | None,
         of_simulation(
-            metavar="FILE", help="Keep every fit in this file, and make none again that it has."
+            metavar="FILE", help="File that keeps every fit; fits that it has are reused."
         ),
     ] = None
 
@@ -247,7 +257,7 @@ class OutputOptions:
         str | None,
         of_output(
             metavar="NAME",
-            help="Horizontal axis of the plot, e.g. p_over_n; by default what has most values.",
+            help="Horizontal axis of the plot, e.g. p_over_n; by default the one of most values.",
         ),
     ] = None
     show: Annotated[

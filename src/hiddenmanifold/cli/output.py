@@ -27,7 +27,8 @@ def check(
 ) -> None:
     """Raise before a long computation if its results could not be delivered.
 
-    `names` finds those of its quantities, at the cost of one point.
+    `grid` has the values along each axis; `names` computes one point to find the names of the
+    quantities, and is called only if the user asks for some by name.
     """
     _check_destinations(output)
     if output.plot is not None:
@@ -98,8 +99,8 @@ def deliver(
     """Write, print and draw a result, and end the command with an exit code.
 
     Files come first: they are not lost if something is wrong with the rest. `data` is what to write
-    into them, if that is not the same; `theory` returns a finer prediction to draw with simulated
-    points, if there is one; `draw` makes another figure than that of the result itself.
+    into them, if not the result itself; `theory` returns a finer prediction to draw with simulated
+    points, or None; `draw` makes the figure, if it is not the usual one of such a result.
     """
     writers = ((output.csv, output_files.write_csv), (output.json, output_files.write_json))
     printed = [write for path, write in writers if path == output_files.STANDARD_OUTPUT]
@@ -113,7 +114,7 @@ def deliver(
         if not (output.quiet or printed):
             printed_tables.show(ds, output.quantities())
         sys.stdout.flush()
-    except BrokenPipeError as error:  # nobody reads on, but the picture is still wanted
+    except BrokenPipeError as error:  # nobody reads on, but the plot is still wanted
         gone = error
     if output.plot is not None:
         from hiddenmanifold import plotting
@@ -135,7 +136,7 @@ def failures(ds: xr.Dataset) -> str:
     """What went wrong with some points or fits; empty if nothing did."""
     from hiddenmanifold.errors import Status
 
-    if is_real_data(ds):  # whose status says what a prediction rests on
+    if is_real_data(ds):  # their status is no failure: it says what a prediction rests on
         return ""
     sentences = []
     for name in of_role(ds, Role.STATUS):

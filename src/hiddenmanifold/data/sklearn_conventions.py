@@ -19,9 +19,9 @@ from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 
 FACTOR = 4.0
-"""How far the size of features may be from a usual one to be taken for it."""
+"""Largest factor between the root mean square of features and the 1 or 1/√p it is taken for."""
 FREE = 10.0
-"""From this `intercept_scaling` on, an intercept counts as free."""
+"""Least `intercept_scaling` at which the penalty of an intercept is neglected."""
 PLAIN = {
     "fit_intercept": ((True,), "curves are those of models with an intercept"),
     "class_weight": ((None,), "classes count as they come"),
@@ -29,7 +29,7 @@ PLAIN = {
     "penalty": (("l2", "deprecated"), "weights are penalised by their squares"),
     "l1_ratio": ((None, 0, 0.0), "weights are penalised by their squares"),
 }
-"""Options that must have one of some values, and what that means."""
+"""Options of scikit-learn: the values that have a counterpart here, and what these mean."""
 
 
 def to_sklearn_C(
@@ -137,7 +137,7 @@ def _matrix(features: ArrayLike) -> Array:
 
 
 def _told(X: Array) -> float:
-    """The scale of features, 1 or 1/√p, as their root mean square tells it."""
+    """The scale of features, 1 or 1/√p: the one that their root mean square is near."""
     spread, small = float(np.sqrt(np.mean(X**2))), float(X.shape[1] ** -0.5)
     near = [s for s in (1.0, small) if s / FACTOR < spread < s * FACTOR]
     if len(near) != 1:
@@ -170,7 +170,7 @@ def _numbers(name: str, values: Any, *, zero: bool = False) -> Any:
 
 
 class Objective(NamedTuple):
-    """The loss of a model and its λ; None of one that minimises something else."""
+    """The loss and the λ that a model minimises; both None if it minimises something else."""
 
     loss: str | Loss | None
     regularisation: float | None
@@ -209,7 +209,7 @@ def objective(model: Any, p: int) -> Objective:
 
 
 def task_of(model: Any, y: Any) -> Task | None:
-    """The task of a model; None if it says none, or fits numbers to what may be two classes."""
+    """The task of a model; None if it has none, or is a regression on labels of only two values."""
     tags = model.__sklearn_tags__() if hasattr(model, "__sklearn_tags__") else None
     kind = getattr(tags, "estimator_type", None)
     if kind == "classifier":

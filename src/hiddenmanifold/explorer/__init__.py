@@ -1,10 +1,17 @@
 """A page in the browser on which curves follow sliders; it calls the public functions.
 
-`controls` says what can be chosen, `parse` makes a `view` of it, `compute` calls the library,
-`plots`, `sentence` and `exports` show the result, and `data_panel` that of an `upload`. `stream`
-sends what takes long while it is computed, in the processes of `worker_pool`. `layout` and
-`callbacks` are the page itself, with the views of `presets`; `server` serves it, and `guard` says
-to whom. The server keeps no state: the address of a view is the view.
+A view is all that a user has chosen. In the order in which it becomes a picture:
+
+- `controls`: what can be chosen; `presets`: views that are ready to open;
+- `parse`: from the texts of the controls to a `view`, which an address can hold;
+- `compute`: calls the library; `worker_pool`: processes for what takes long; `stream`: sends such
+  results while they are computed;
+- `plots`, `sentence`, `exports`: show the result, describe it, and reproduce it elsewhere;
+- `upload`, `data_panel`: learning curves of a table that the user uploads;
+- `layout`, `callbacks`: the page itself, and what happens on it;
+- `server` serves the page, and `guard` decides to whom.
+
+The server keeps no state: the address of a view holds everything that the view shows.
 """
 
 import hiddenmanifold as hm

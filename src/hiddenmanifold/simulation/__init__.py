@@ -1,6 +1,10 @@
 """The same models at finite size: data, exact fits, and many seeds of them.
 
-`samples` draws a world and its samples, `problem` states the objective and the certificate of a
-fit, `fit` chooses between `newton_fit` and `interior_point`; `experiment` is one trial,
-`test_scores` what is measured on fresh samples, `trial_cache` what a store keeps.
+- `samples`: draws a world, that is features and a teacher, and samples from it;
+- `problem`: the objective of a fit, and the bound on its distance from the minimum;
+- `fit`: chooses between closed forms, `newton_fit` (smooth losses) and `interior_point` (piecewise
+  linear losses);
+- `experiment`: one trial, which draws a world, fits every λ and measures on fresh samples;
+- `test_scores`: what is measured there beside the errors;
+- `trial_cache`: which fits a store already has.
 """
