@@ -42,6 +42,7 @@ def test_more_samples_help_where_they_are_scarce(scarce):
     assert then == pytest.approx(0.8 * now, rel=0.02)
     assert plan.curve.n.values.tolist() == [100, 200, 400, 800]
     assert "needs about" in str(plan)
+    assert "The mean square error is " in plan.sentence
     assert "with 8N" in repr(plan)
     easy = hm.plan(scarce, target_error=1.01 * now)
     assert easy.n <= 100
@@ -71,7 +72,9 @@ def test_a_plan_says_what_guessing_the_larger_class_gives():
     rng = np.random.default_rng(4)
     y = np.where(np.arange(200) < 30, "fraud", "fine")
     data = hm.Data(rng.normal(size=(200, 3)) + (y == "fraud")[:, None], y)
-    assert "with 8N; always predicting fine gives 0.15." in hm.plan(data, target_gain=0.1).sentence
+    sentence = hm.plan(data, target_gain=0.1).sentence
+    assert "The misclassification rate is " in sentence
+    assert "with 8N; always predicting fine gives 0.15." in sentence
 
 
 def test_crossings():
