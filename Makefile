@@ -87,7 +87,7 @@ format: $(STAMP) ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 clean: ## Remove the environment and everything built
-	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
 	rm -rf src/*.egg-info src/hiddenmanifold/compiled/_extension.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
