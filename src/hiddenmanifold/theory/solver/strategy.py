@@ -88,7 +88,7 @@ def _between(problem: SaddlePoint, found: Solution, points: Points) -> Array:
 def rescue(problem: SaddlePoint) -> Solved:
     """Solve a batch of hard points on finer quadrature, by other starts and by continuation."""
     found = _newton(problem, _first_turn(problem), FINER)
-    for attempt in (_from_collapsed, _continuation):
+    for attempt in (_from_collapsed, _down_in_lambda):
         lost = np.flatnonzero(~(found.residual <= START_TOLERANCE))
         if not lost.size:
             break
@@ -153,7 +153,7 @@ def _first_V(problem: SaddlePoint) -> Array:
         return np.where(problem.points.has(Limit.FITTED), 0.5 * kappa / lam, V)
 
 
-def _continuation(problem: SaddlePoint) -> Solution:
+def _down_in_lambda(problem: SaddlePoint) -> Solution:
     """Walk down in λ from where the problem is easy."""
     points = problem.points
     goal = np.log(points.lam)
@@ -168,10 +168,10 @@ def _continuation(problem: SaddlePoint) -> Solution:
     start = problem.at(points.standing_in(np.exp(easy)))
     found = _newton(start, _first_turn(start), FINER, 2 * most)
     longest = problem.effort.longest_walk // problem.channel.cost
-    return _followed(found, easy - goal, at, longest, START_TOLERANCE)
+    return continuation(found, easy - goal, at, longest, START_TOLERANCE)
 
 
-def _followed(
+def continuation(
     found: Solution,
     length: Array,
     at: Callable[[Array, Integers, Array], Solution],
@@ -230,5 +230,5 @@ def _extreme(problem: SaddlePoint) -> Refined:
     everyone = np.arange(len(length))
     start = problem.at(equations(np.zeros_like(length), everyone).points)
     found = _newton(start, _first_turn(start), FINER)
-    found = _followed(found, length, at, problem.effort.longest_extreme, START_TOLERANCE)
+    found = continuation(found, length, at, problem.effort.longest_extreme, START_TOLERANCE)
     return target.refined(found.x)
