@@ -47,6 +47,7 @@ OTHER = {
     ast.BitOr: ast.BitAnd, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn,
     ast.NotIn: ast.In, ast.USub: ast.UAdd,
 }  # fmt: skip
+BUILTIN = ("min", "max", "any", "all")
 NAMES = {"min": "max", "minimum": "maximum", "any": "all", "floor": "ceil", "zeros": "ones"}
 NAMES |= {new: old for old, new in NAMES.items()} | {"sqrt": "square", "mean": "median"}
 
@@ -74,9 +75,10 @@ def changes(node):
         new = not old if isinstance(old, bool) else old + 1 if isinstance(old, int) else 1.3 * old
         new = 0.3 if isinstance(old, float) and not old else new
         yield node.lineno, f"{old!r} -> {new!r}", (node, "value", new)
-    for field in ("id", "attr"):
-        if new := NAMES.get(getattr(node, field, None)):
-            yield node.lineno, f"{getattr(node, field)} -> {new}", (node, field, new)
+    field = "attr" if isinstance(node, ast.Attribute) else "id"
+    old = getattr(node, field, None)
+    if old in (NAMES if field == "attr" else BUILTIN):  # any other name is the author's own
+        yield node.lineno, f"{old} -> {NAMES[old]}", (node, field, NAMES[old])
     for part in parts(node):
         if isinstance(part, ast.AST):
             yield from changes(part)

@@ -164,6 +164,7 @@ def test_good_data_are_usable():
     diagnosis = hm.Data(X, Y).diagnosis
     assert diagnosis.usable
     assert {f.verdict for f in diagnosis} <= {"pass", "warn"}
+    assert diagnosis["signal"].verdict == "pass"
     assert str(diagnosis).endswith("→ usable")
     table = pd.DataFrame(diagnosis.to_dict())
     assert table.question[0] == "backtest"
