@@ -1,6 +1,7 @@
 """What counts as data, what is refused, and what the diagnosis says."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -310,6 +311,19 @@ def test_an_error_made_by_one_row_is_uncertain_by_itself():
     y[17] = 1.0
     found = hm.Data(X, y).predicted(120.0, np.array([1e12]))  # nothing is fitted but the mean
     np.testing.assert_allclose(found.statistical, found.value, rtol=1e-4)
+
+
+def test_the_leverage_correction_is_the_part_by_which_it_changes_the_error():
+    wide = X * np.linspace(0.3, 3.0, 120)[:, None]  # rows of unequal leverage
+    data = hm.Data(wide, Y)
+    forecast, lam = data.forecast, np.array([data.best_regularisation])
+    plain, mean = (
+        f.at(480, lam).value[0, 0] for f in (replace(forecast, corrected=forecast.plain), forecast)
+    )
+    corrected = 2 * mean - plain
+    assert abs(plain / corrected - 1) > 0.001
+    finding = data.diagnosis["leverage correction"]
+    assert finding.value == pytest.approx((plain - corrected) / mean, rel=1e-9)
 
 
 def test_misclassification_is_judged_in_binomial_standard_errors():
