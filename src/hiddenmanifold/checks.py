@@ -162,11 +162,11 @@ def check_kinks(kinks: object) -> tuple[float, ...]:
 
 
 def sampled(
-    name: str, function: object, points: Array, spoken: Callable[[float], str] = "{:.4g}".format
+    name: str, function: object, points: Array, described: Callable[[float], str] = "{:.4g}".format
 ) -> Array:
     """Values of a user's function; raise unless it is vectorised and finite at all points.
 
-    `spoken` says where a point is.
+    `described` puts a point into words.
     """
     if not callable(function):
         raise InvalidArgumentError(name, function, "callable")
@@ -187,6 +187,6 @@ def sampled(
     if not np.isfinite(values).all():
         bad = points[~np.isfinite(values)][0]
         raise InvalidArgumentError.because(
-            name, f"is not finite at {spoken(bad)}", "it must be finite everywhere"
+            name, f"is not finite at {described(bad)}", "it must be finite everywhere"
         )
     return values

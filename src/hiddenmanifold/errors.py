@@ -77,7 +77,7 @@ class BlindFeaturesWarning(UserWarning):
 
 
 class UnusableDataError(HiddenManifoldError, ValueError):
-    """The diagnosis of real data speaks against predictions beyond the sample."""
+    """The diagnosis of a sample refuses predictions beyond it."""
 
 
 class ConvergenceError(HiddenManifoldError, RuntimeError):

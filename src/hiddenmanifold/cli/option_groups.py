@@ -64,7 +64,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             }
             for group in gathered.values():
                 if isinstance(group, WorkerOptions):
-                    stack.enter_context(group.hired())
+                    stack.enter_context(group.connected())
             command(**gathered, **given)
 
     vars(flat)["__signature__"] = inspect.Signature(parameters)

@@ -200,7 +200,7 @@ class SimulationOptions:
         """The options, as arguments of `simulate`."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def rehearsal(self) -> dict[str, Any]:
+    def smallest_run(self) -> dict[str, Any]:
         """The same for the least work that gives every quantity."""
         least = {"seeds": 2, "n_test": 2, "workers": 1, "store": None, "progress": False}
         return {**self.given(), **least}
@@ -223,7 +223,7 @@ class WorkerOptions:
     ] = None
 
     @contextmanager
-    def hired(self) -> Iterator[None]:
+    def connected(self) -> Iterator[None]:
         """Keep a client of the cluster while the command runs."""
         self.executor = None
         if self.cluster is None:

@@ -62,7 +62,7 @@ def simulate(
 
     grid = {**ratios.given(), "regularisation": regularisation}
     call = partial(simulate, model.model(), observables=observables or ())
-    check(output, grid, lambda: summary(call(**size.rehearsal(), **first_point(grid))))
+    check(output, grid, lambda: summary(call(**size.smallest_run(), **first_point(grid))))
     ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
 
@@ -91,7 +91,7 @@ def compare(
     grid = {**ratios.given(), "regularisation": search.regularisation(regularisation)}
     chosen = model.model()
     call = partial(compare, chosen, observables=observables or ())
-    check(output, grid, lambda: call(**size.rehearsal(), **first_point(grid)))
+    check(output, grid, lambda: call(**size.smallest_run(), **first_point(grid)))
     ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))
 

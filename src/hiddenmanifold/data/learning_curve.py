@@ -33,7 +33,7 @@ class Support(IntEnum):
 
     SAMPLE = 0, "what counts shows in the sample"
     TAIL = 1, "what counts is too faint for the sample: an assumed tail"
-    REFUSED = 2, "the diagnosis speaks against predictions beyond the sample"
+    REFUSED = 2, "the diagnosis refuses predictions beyond the sample"
     UNREACHED = 3, "so many features would show more of their kernel than the sample's do"
     UNSOLVED = 4, "the equations were not solved there"
 
@@ -72,7 +72,7 @@ def learning_curve(
     p : array_like or DataArray, optional
         Another number of features, if the sample's are random features.
     on_refusal : {"raise", "keep"}
-        Whether predictions beyond the sample raise if its diagnosis speaks against them, or are
+        Whether predictions beyond the sample raise if its diagnosis refuses them, or are
         kept, with that `status`.
 
     Returns
@@ -96,7 +96,7 @@ def learning_curve(
     Raises
     ------
     UnusableDataError
-        If the diagnosis speaks against n > N or other p, unless `on_refusal` is "keep".
+        If the diagnosis refuses n > N or other p, unless `on_refusal` is "keep".
     InvalidArgumentError
         If an argument makes no sense.
     """

@@ -84,7 +84,7 @@ def plan(
     Raises
     ------
     UnusableDataError
-        If the diagnosis speaks against predictions beyond the sample.
+        If the diagnosis refuses predictions beyond the sample.
     InvalidArgumentError
         Unless exactly one target is given, and makes sense.
     """

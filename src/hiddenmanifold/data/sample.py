@@ -162,7 +162,7 @@ class Data(Analysis):
 
     @property
     def usable(self) -> bool:
-        """Whether nothing in the `diagnosis` speaks against predictions for other sizes."""
+        """Whether the `diagnosis` allows predictions for other sizes."""
         return self.diagnosis.usable
 
     @cached_property

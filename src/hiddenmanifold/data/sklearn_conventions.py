@@ -18,11 +18,11 @@ from hiddenmanifold.checks import Task, check_number, check_unmasked
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
 
-FACTOR = 4.0
+SCALE_FACTOR = 4.0
 """Largest factor between the root mean square of features and the 1 or 1/√p it is taken for."""
-FREE = 10.0
+FREE_INTERCEPT_SCALING = 10.0
 """Least `intercept_scaling` at which the penalty of an intercept is neglected."""
-PLAIN = {
+SUPPORTED_OPTIONS = {
     "fit_intercept": ((True,), "curves are those of models with an intercept"),
     "class_weight": ((None,), "classes count as they come"),
     "positive": ((False,), "weights are free"),
@@ -113,7 +113,7 @@ def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
         if p is not None and not np.array_equal(p, X.shape[1]):
             raise InvalidArgumentError("p", p, f"{X.shape[1]} as in `features`, or left out")
         p = X.shape[1]
-        scale = _told(X) if scale is None else scale
+        scale = _scale_of(X) if scale is None else scale
     elif p is None:
         raise InvalidArgumentError.because("p", "is missing", "give p or `features`")
     size = _numbers("p", p)
@@ -136,10 +136,10 @@ def _matrix(features: ArrayLike) -> Array:
     return X
 
 
-def _told(X: Array) -> float:
+def _scale_of(X: Array) -> float:
     """The scale of features, 1 or 1/√p: the one that their root mean square is near."""
     spread, small = float(np.sqrt(np.mean(X**2))), float(X.shape[1] ** -0.5)
-    near = [s for s in (1.0, small) if s / FACTOR < spread < s * FACTOR]
+    near = [s for s in (1.0, small) if s / SCALE_FACTOR < spread < s * SCALE_FACTOR]
     if len(near) != 1:
         raise InvalidArgumentError.because(
             "features",
@@ -190,7 +190,7 @@ def objective(model: Any, p: int) -> Objective:
     linear = name == "SVC" and model.kernel == "linear"
     if name not in ("Ridge", "RidgeClassifier", "LogisticRegression", "LinearSVC") and not linear:
         return Objective(None, None)
-    for option, (allowed, meaning) in PLAIN.items():
+    for option, (allowed, meaning) in SUPPORTED_OPTIONS.items():
         if (given := getattr(model, option, allowed[0])) not in allowed:
             raise InvalidArgumentError(option, given, f"{allowed[0]!r}: {meaning}")
     if name.startswith("Ridge"):
@@ -226,10 +226,10 @@ def _single(name: str, value: Any) -> float:
 
 
 def _warn_of_intercept(model: Any) -> None:
-    if model.intercept_scaling < FREE:
+    if model.intercept_scaling < FREE_INTERCEPT_SCALING:
         warnings.warn(
             f"{type(model).__name__} with intercept_scaling={model.intercept_scaling:g} penalises "
             "its intercept, which is free here: predictions differ a little, and are the same with "
-            f"intercept_scaling={FREE:g} or more",
+            f"intercept_scaling={FREE_INTERCEPT_SCALING:g} or more",
             stacklevel=4,
         )

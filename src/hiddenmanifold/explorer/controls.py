@@ -69,7 +69,7 @@ def short(name: str) -> str:
     return "λ" if name == "regularisation" else name.replace("_over_", "/")
 
 
-def spoken(name: str) -> str:
+def title_of(name: str) -> str:
     """The label of a quantity or an axis, without the marks of formulas."""
     text = label(name)
     for formula, letters in SYMBOLS.items():
@@ -116,7 +116,7 @@ def page_fields() -> dict[str, Field]:
         Field("y_high", "to", "8"),
         Field("hold", "held fixed", "n_over_d", {**single, **pairs}),
         *(
-            Field(name, spoken(name), value, decades=(-2.0, 2.0))
+            Field(name, title_of(name), value, decades=(-2.0, 2.0))
             for name, value in HELD.items()
             if name in RATIOS
         ),

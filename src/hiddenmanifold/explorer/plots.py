@@ -12,7 +12,7 @@ import numpy as np
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer import compute
-from hiddenmanifold.explorer.controls import OVERLAPS, VANISHING, page_fields, short, spoken
+from hiddenmanifold.explorer.controls import OVERLAPS, VANISHING, page_fields, short, title_of
 from hiddenmanifold.explorer.view import Axis, View
 from hiddenmanifold.plotting.style import COLOURS
 from hiddenmanifold.theory.points import RATIOS
@@ -72,10 +72,10 @@ def names(views: Sequence[View]) -> list[str]:
     kinds = [name for name in known if len({t.get(name) for t in texts}) > 1]
     about = ("quantity", "log_x", "log_y", "low", "high", "points", "d", "seeds", "dots", "x")
     kinds = [n for n in kinds if n not in (*about, "threshold", "kernel", "bayes", "hold")]
-    return [_told(kinds, text) or "this view" for text in texts]
+    return [_reasons(kinds, text) or "this view" for text in texts]
 
 
-def _told(kinds: Sequence[str], texts: dict[str, str]) -> str:
+def _reasons(kinds: Sequence[str], texts: dict[str, str]) -> str:
     known, said = page_fields(), []
     for name in kinds:
         text, field = texts.get(name, known[name].default), known[name]
@@ -115,7 +115,7 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
             dash = 0  # broken lines are the thresholds
         label = _title(view, quantity) if single else name
         if len(drawn) > 1 and not single:
-            label = f"{spoken(quantity)}; {name}"
+            label = f"{title_of(quantity)}; {name}"
         line = {"color": COLOURS[colour % len(COLOURS)], "width": 2.5, "simplify": False}
         trace = scatter(
             view.x.values,
@@ -180,7 +180,7 @@ def _heat_map(view: View) -> dict[str, Any]:
         "zsmooth": False,
         "hoverongaps": True,
         "colorbar": {
-            "title": {"text": spoken(quantity), "side": "right"},
+            "title": {"text": title_of(quantity), "side": "right"},
             "thickness": 14,
             "outlinewidth": 0,
         },
@@ -192,7 +192,7 @@ def _heat_map(view: View) -> dict[str, Any]:
 
 
 def _title(view: View, name: str) -> str:
-    return "position of the peak, p/n" if view.quantity == "peak" else spoken(name)
+    return "position of the peak, p/n" if view.quantity == "peak" else title_of(name)
 
 
 def _layout(view: View) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _layout(view: View) -> dict[str, Any]:
     kept = f"{view.x}{view.y}{up}{log_up}"
     return LAYOUT | {
         "uirevision": kept,
-        "xaxis": axis(spoken(view.x.name), view.x.logarithmic, _range(view.x)),
+        "xaxis": axis(title_of(view.x.name), view.x.logarithmic, _range(view.x)),
         "yaxis": axis(up, log_up, _range(view.y) if view.y is not None else None),
         "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
         "showlegend": view.y is None,

@@ -65,7 +65,7 @@ class Loss:
         r""":math:`\rho''(s)`, without the Dirac masses at kinks."""
         raise NotImplementedError
 
-    def spoken(self, s: float) -> str:
+    def described(self, s: float) -> str:
         """A shortfall in the words of whoever wrote the loss."""
         return f"shortfall {s:.4g}"
 
@@ -251,14 +251,14 @@ def check_loss(loss: Loss) -> None:
     s = width * np.linspace(-30.0, 30.0, 2401)
     s = s[np.abs(s[:, None] - np.array([*loss.kinks, np.inf])).min(1) > 2 * STEP * width]
     value, slope, bend = (
-        sampled(name, getattr(loss, name), s, loss.spoken)
+        sampled(name, getattr(loss, name), s, loss.described)
         for name in ("value", "derivative", "second_derivative")
     )
     convex = "because the theory needs a convex loss, whose slope never falls"
     if bend.min() < 0:
         raise InvalidArgumentError.because(
             "second_derivative",
-            f"is {bend.min():g} at {loss.spoken(s[np.argmin(bend)])}",
+            f"is {bend.min():g} at {loss.described(s[np.argmin(bend)])}",
             f"it must not be negative anywhere, {convex}",
         )
     _check_match(loss, "derivative", "value", s, slope, width=width)
@@ -267,7 +267,7 @@ def check_loss(loss: Loss) -> None:
     if rise.min() < -1e-12 * (1.0 + np.abs(slope).max()):
         raise InvalidArgumentError.because(
             "derivative",
-            f"falls by {-rise.min():.3g} near {loss.spoken(s[np.argmin(rise)])}",
+            f"falls by {-rise.min():.3g} near {loss.described(s[np.argmin(rise)])}",
             f"it must rise or be constant, {convex}",
         )
     if loss.quadratic and not np.allclose(slope, s, rtol=1e-12, atol=0.0):
@@ -292,6 +292,6 @@ def _check_match(loss: Loss, name: str, of: str, s: Array, given: Array, *, widt
         worst = s[np.argmax(error - allowed)]
         raise InvalidArgumentError.because(
             name,
-            f"is off by {error.max():.3g} at {loss.spoken(worst)}",
+            f"is off by {error.max():.3g} at {loss.described(worst)}",
             f"it must be the derivative of {of}; declare kinks, if there are any",
         )

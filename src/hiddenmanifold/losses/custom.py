@@ -67,7 +67,7 @@ class Custom(Loss):
             object.__setattr__(self, name, content)
         check_loss(self)
 
-    def spoken(self, s: float) -> str:
+    def described(self, s: float) -> str:
         return f"{self.of} {self.sign * s + 0.0:.4g}"
 
     @cached_property

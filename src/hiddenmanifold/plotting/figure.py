@@ -62,7 +62,7 @@ Observables, which are measured where they are asked for, are drawn below.
 """
 SUPPORTS = {
     1: "too faint for the sample: an assumed tail",
-    2: "the diagnosis speaks against it",
+    2: "refused by the diagnosis",
 }
 """What a doubtful part of a line for real data stands on, by its status."""
 
