@@ -259,6 +259,13 @@ def test_proximal_point_meets_the_tolerance_it_was_given(name, tolerance):
 # closed forms of the proximal point (theory, section 5): f_out = (u - s)/V, with u = 1 - margin
 
 
+@pytest.mark.parametrize("kind", [losses.Huber, losses.SmoothedHinge])
+def test_a_whole_number_is_a_number_as_others(kind):
+    for whole, other in zip(kind(2).knots, kind(2.0).knots, strict=True):
+        assert whole.dtype == other.dtype == float
+        np.testing.assert_array_equal(whole, other)
+
+
 def test_square_proximal_point():
     expected = U[:, None] / (1 + V)
     assert Square().proximal(U[:, None], V) == pytest.approx(expected, rel=1e-14, abs=0.0)

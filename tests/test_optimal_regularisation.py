@@ -272,6 +272,24 @@ def test_a_dip_of_a_fifth_of_a_decade_between_a_plateau_and_a_rise_is_found():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("activation", "threshold", "d_over_p"), [("sign", 0.5, 0.25), ("identity", 0.0, 0.07)]
+)
+def test_dips_between_two_plateaus_are_found_where_samples_are_few(activation, threshold, d_over_p):
+    # all margins meet the corner of the hinge at almost the same λ, about the features' variance
+    model = hm.Model(
+        activation=activation,
+        projection="orthogonal",
+        teacher=Sign(threshold=threshold),
+        loss="hinge",
+    )
+    ratios = {"n_over_p": [0.001, 0.005, 0.02, 0.1], "d_over_p": d_over_p}
+    best = hm.predict(model, regularisation="optimal", **ratios).generalisation_error
+    scan = hm.predict(model, regularisation=np.geomspace(0.1, 10.0, 200), **ratios)
+    least = scan.generalisation_error.min("regularisation")
+    assert (best <= least * (1.0 + 1e-9)).all()
+
+
 def test_the_lower_of_two_minima_is_found_that_are_almost_equal():
     m = hm.Model(
         activation="tanh",

@@ -215,6 +215,16 @@ def test_globals_that_a_function_uses_count(monkeypatch):
     assert changed == {"function", "calls a function", "vectorised by name"}
 
 
+def test_attributes_of_a_function_count():
+    def f(z):
+        return np.tanh(f.steepness * z)
+
+    f.steepness = 1.0
+    before = content_hash(f)
+    f.steepness = 2.0
+    assert content_hash(f) != before
+
+
 def test_an_edited_loss_is_another():
     @dataclass(frozen=True)
     class Mine(Loss):

@@ -77,7 +77,7 @@ class Loss:
         centre: between two knots the loss is resolved by a dozen Gauss–Legendre nodes.
         """
         ladder = () if self.scale is None else self.scale * np.arange(-40.0, 41.0, 4.0)
-        s = np.array(sorted({*self.kinks, *ladder} or {0.0}))
+        s = np.array(sorted({*self.kinks, *ladder} or {0.0}), dtype=float)
         below, above = self.derivative(s), self.derivative(s)
         at = np.isin(s, self.kinks)
         below[at] = self.derivative(np.nextafter(s[at], -np.inf))

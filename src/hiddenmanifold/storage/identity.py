@@ -48,9 +48,9 @@ def content_hash(value: object) -> str:
     """A hash of a value's content.
 
     Functions count by their bytecode (so that other versions of Python give other hashes), their
-    defaults, the values they enclose and the globals they use; classes by their members; functions
-    and classes of installed packages by their names. An object with a string attribute
-    `fingerprint` counts by this string and by its class.
+    defaults and attributes, the values they enclose and the globals they use; classes by their
+    members; functions and classes of installed packages by their names. An object with a string
+    attribute `fingerprint` counts by this string and by its class.
 
     Raises
     ------
@@ -132,7 +132,8 @@ def _function_content(function: FunctionType) -> object:
     names = sorted(_names(function.__code__) & function.__globals__.keys())
     cells = [c.cell_contents for c in function.__closure__ or () if c != CellType()]  # none empty
     used = [(name, function.__globals__[name]) for name in names]
-    return function.__code__, function.__defaults__, function.__kwdefaults__, cells, used
+    given = function.__defaults__, function.__kwdefaults__, function.__dict__
+    return function.__code__, given, cells, used
 
 
 def _names(code: CodeType) -> set[str]:

@@ -103,6 +103,13 @@ class Path:
         """Nodes at t, from the cubics through pairs of others."""
         return self.solved(left.point, t, _cubic(left, right, t[:, None])[:, 0])
 
+    def middle(self, left: Nodes, right: Nodes) -> tuple[Nodes, Array]:
+        """Nodes in the middle of pairs, and how far the unknowns are from those on the cubics."""
+        t = 0.5 * (left.t + right.t)
+        guess = _cubic(left, right, t[:, None])[:, 0]
+        found = self.solved(left.point, t, guess.copy())
+        return found, largest(found.x - guess)
+
     def interpolated(self, left: Nodes, right: Nodes, t: Array) -> Array:
         """The error on the cubics through pairs of nodes, at several t of each (pairs, values)."""
         x = _cubic(left, right, t).reshape(-1, self.equations.channel.unknowns)
