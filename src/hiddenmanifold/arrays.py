@@ -1,4 +1,4 @@
-"""The types of arrays that all modules speak of, and tables of them."""
+"""The array types that all modules use, and tables of arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 def chunks(index: Integers, most: int) -> list[Integers]:
-    """Parts of about one length, none of more than so many: the same whoever computes them."""
+    """Parts of about equal length, at most `most`; they do not depend on the number of workers."""
     return np.array_split(index, -(-len(index) // most))
 
 

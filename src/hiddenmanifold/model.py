@@ -144,7 +144,7 @@ class Model:
 
     @property
     def ingredients(self) -> dict[str, object]:
-        """The ingredients by the names of their arguments: the features, or what they are made of.
+        """The ingredients by argument name: the features, or their activation and projection.
 
         `name_of` says what each is called.
         """
@@ -156,7 +156,7 @@ class Model:
 
     def with_loss(self, loss: str | losses.Loss) -> Model:
         """The same problem with another loss."""
-        other = copy(self)  # whoever made this one was already warned of blind features
+        other = copy(self)  # the user was warned of blind features when the original was built
         object.__setattr__(other, "loss", resolve("loss", loss, losses.Loss, losses.REGISTRY))
         other._check()
         return other

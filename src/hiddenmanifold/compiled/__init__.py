@@ -1,8 +1,8 @@
-"""The compiled twin of ``theory/labels_side/averages``, if there is one, and how it is called.
+"""Interface to the compiled version of ``theory/labels_side/averages``, where it was built.
 
-The module ``_extension`` is built with the package where a compiler is found. Whatever it computes
-NumPy computes too, more slowly; the tests compare the two. ``HIDDENMANIFOLD_ENGINE=numpy`` in the
-environment switches it off.
+The module ``_extension`` is built with the package where a compiler is found. NumPy computes the
+same quantities, more slowly; the tests compare the two. ``HIDDENMANIFOLD_ENGINE=numpy`` in the
+environment switches compiled code off.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _extension = _loaded()
 
 
 def engine() -> Literal["compiled", "numpy"]:
-    """What computes: compiled code, or NumPy."""
+    """The engine in use: compiled code, or NumPy."""
     return "numpy" if _extension is None else "compiled"
 
 
@@ -65,7 +65,7 @@ class CompiledLaw:
     Attributes
     ----------
     constant : array (3,)
-        What the law and its two derivatives are without the rest.
+        Constant part of the law and of its two derivatives.
     terms : array (3, terms)
         Weights, thresholds along the label and variances of probits.
     law_cells : array (cells, 3)

@@ -1,16 +1,16 @@
-r"""Features: the inputs x of a model, and what they show of the teacher's field.
+r"""Features: the inputs x of a model, and the part of the teacher's field that they show.
 
 Features have two forms. The theory knows them through a few sums over two spectral measures, as
 functions of :math:`k = \lambda/(\alpha e_1)`, and nothing else (section "Features' side" of
 ``docs/theory.md``); the simulation draws them as a function of Gaussian inputs. To read in this
 order:
 
-- `base`: what every kind of features offers, `Features` in the limit and `Drawn` at finite size;
-- `spectral_sums`: the sums D, T and their moves, from data through a projection and an activation;
+- `base`: the interface of all features, `Features` in the limit and `Drawn` at finite size;
+- `spectral_sums`: the sums D and T, and how a projection and an activation transform them;
 - `covariance`: Gaussian covariates, by their eigenvalues and the teacher's weight along each;
 - `activations`, `projections`: the coefficients κ0, κ1, κ⋆ of a function, and random matrices;
 - `layers`: random features of one layer or several; `projected`: those of given covariates;
-- `posterior`: what features show of a teacher to the Bayes-optimal predictor.
+- `posterior`: what the Bayes-optimal predictor learns about a teacher from its features.
 """
 
 from hiddenmanifold.features.base import Drawn, Features, Inputs, SpectralArguments, Visible, White

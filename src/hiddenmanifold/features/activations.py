@@ -22,10 +22,10 @@ from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.special import normal_density
 
 REACHES = (13.0, 26.0, 37.0)
-"""Where the Gaussian law may be cut, depending on how fast the activation grows."""
+"""Cut-offs of the Gaussian law to choose from, by how fast the activation grows."""
 ACCURACY = 1e-12
 PANELS, MOST_PANELS, HALVINGS = 4096, 65536, 12
-"""Panels of an activation before any is halved and at most, and how often they may be."""
+"""Number of panels of an activation at first and at most, and how often one may be halved."""
 
 
 class Activation:
@@ -59,7 +59,7 @@ class Activation:
 def kappas_by_quadrature(activation: Activation) -> Kappas:
     """Gaussian coefficients by Gauss–Legendre panels between the kinks, to 1e-12.
 
-    Spikes wider than 1e-4 are seen; for narrower ones, kinks must say where they begin and end.
+    Spikes wider than 1e-4 are resolved; narrower ones need kinks where they begin and end.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _resolving(activation: Activation, fan: Array) -> Array:
 
 
 def _is_small_beyond(activation: Activation, reach: float) -> bool:
-    """Whether the Gaussian weight has crushed the activation at ±reach, compared with ±1."""
+    """Whether activation times Gaussian weight is negligible at ±reach, compared with ±1."""
     sigma = sampled("activation", activation, np.array([-reach, -1.0, 1.0, reach]))
     tails = np.abs(sigma[[0, 3]]).max() * reach
     return bool(np.log(tails + 1e-300) - 0.25 * reach**2 < np.log(np.abs(sigma).min() + 1.0) - 18.0)

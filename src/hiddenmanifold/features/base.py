@@ -1,4 +1,4 @@
-"""What every kind of features offers: its sums in the limit, and draws at finite size."""
+"""The interface of all features: their sums in the limit, and draws at finite size."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class Visible:
-    r"""What features can show at all, at a batch of d/p.
+    r"""The part of the teacher's field that features show at best, at a batch of d/p.
 
     ``fraction`` is the part :math:`\chi` of the variance of the teacher's field that is a linear
-    function of the features, ``hidden`` the rest with its own digits, and ``rank`` the number of
-    independent features over that of all.
+    function of the features, ``hidden`` is :math:`1 - \chi` to full relative precision, and
+    ``rank`` is the number of independent features over that of all.
     """
 
     fraction: Array
@@ -31,11 +31,11 @@ class Visible:
 
 @dataclass(frozen=True)
 class SpectralArguments:
-    r"""Where the sums of features are asked for: :math:`k = \lambda/(\alpha e_1)`, and by what.
+    r"""Where the sums of features are evaluated, and the quantities that determine it.
 
-    ``alpha`` and ``gamma`` are n/p and d/p, ``e1`` a channel average, of which and of the others
-    ``noise`` is :math:`e_2/(\alpha e_1^2)` and ``a`` is :math:`e_3/e_1`; ``rho`` is the variance of
-    the teacher's field.
+    ``k`` is :math:`\lambda/(\alpha e_1)`, ``alpha`` and ``gamma`` are n/p and d/p, and ``e1`` is a
+    channel average. ``noise`` is :math:`e_2/(\alpha e_1^2)`, ``a`` is :math:`e_3/e_1`, and ``rho``
+    is the variance of the teacher's field.
     """
 
     k: Array
@@ -166,7 +166,7 @@ class Features:
 
     @property
     def visibility_bound(self) -> float:
-        """What p features show of the field is at most this times p/d: 1 for even directions."""
+        """Bound: p features show at most this times p/d of the field; 1 if directions are equal."""
         return 1.0
 
     @property
@@ -176,14 +176,14 @@ class Features:
 
     @property
     def noiseless(self) -> bool:
-        """Whether they are linear functions of the latent data: at most d are independent."""
+        """Whether features are linear in the latent data, so that at most d are independent."""
         return False
 
     measured_overlaps: ClassVar[tuple[str, ...]] = ("Q", "M")
     """Names of what `Drawn.overlaps` returns."""
 
     def as_arguments(self) -> dict[str, object]:
-        """What to give to `Model` for these features, by the names of its arguments."""
+        """Arguments with which `Model` builds these features, by name."""
         return {"features": self}
 
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
@@ -195,7 +195,7 @@ class Features:
         raise NotImplementedError
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
-        """Numbers held at once, roughly, when features of so many samples are drawn."""
+        """Rough count of the numbers held in memory while features of `rows` samples are drawn."""
         raise NotImplementedError
 
     def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> Drawn:
@@ -207,7 +207,7 @@ class Features:
         return {}
 
     def visible(self, gamma: Array) -> Visible:
-        """What the features show if there is neither noise nor a lack of samples."""
+        """What the features show with noiseless labels and unlimited samples."""
         with np.errstate(all="ignore"):  # of what overflows at the least k, nothing is used
             sums = self.sums(np.full_like(gamma, FAINT), gamma)
             shown, hidden = sums.T1, sums.U1
@@ -219,6 +219,6 @@ class Features:
         return Visible(np.minimum(shown, 1.0), np.minimum(hidden, 1.0), rank)
 
     def posterior(self, gamma: Array) -> Posterior:
-        """What is learned of a teacher drawn from N(0, rho I) by someone who knows the features."""
+        """Posterior of a teacher drawn from N(0, rho I), given the features."""
         visible = self.visible(gamma)
         return LatentPosterior(gamma, visible.fraction, visible.hidden, self)

@@ -17,7 +17,7 @@ from hiddenmanifold.features.posterior import DiscretePosterior
 from hiddenmanifold.features.spectral_sums import Sums, discrete, sum_rounding
 
 ANY = 1e20
-"""A variance that is no bound."""
+"""A variance so large that it bounds nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Covariance(Features):
         For each, :math:`t_i = (v_i \cdot E[\nu x])^2/p` with its eigenvector :math:`v_i`.
     rho : float
         Variance of the teacher's field :math:`\nu`, at least the visible :math:`\sum_i t_i/w_i`.
-        What is hidden counts from about 1e-15 of it on; less is rounding of the weights.
+        A hidden part below about 1e-15 of it is attributed to rounding of the weights.
     drawn_teacher : bool
         Whether the weights are mean squares of a teacher drawn from a normal law, independently
         along each eigenvector, rather than those of one teacher. The Bayes-optimal error needs it.
@@ -93,8 +93,8 @@ class Covariance(Features):
         r"""The covariates of each of two classes, from those of all samples together.
 
         All samples have the covariances :math:`\Omega = \Sigma + u\mu\mu^\top` with themselves and
-        :math:`u\mu` with the label, whose variance is u; what the classes add is taken away. Of the
-        result, `rho` is that of the `teachers.Mixture` with the same prior.
+        :math:`u\mu` with the label, whose variance is u; the contribution of the classes is
+        subtracted. The `rho` of the result is that of the `teachers.Mixture` with the same prior.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Covariance(Features):
 
     @property
     def _hidden(self) -> float:
-        """What no feature shows of the field, or zero if it may be rounding of the weights."""
+        """Part of the field that no feature shows; zero if it may be rounding of the weights."""
         w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
         w, t = w[w > 0], t[w > 0]
         shown = t / w
@@ -187,7 +187,7 @@ class Covariance(Features):
 
 @dataclass(frozen=True)
 class Covariates(Inputs):
-    """Variances of the data in the basis of eigenvectors, and what each adds to the field."""
+    """Variances of the data along eigenvectors, and the contribution of each to the field."""
 
     variances: Array
     theta: Array

@@ -1,4 +1,4 @@
-"""Random features: neurons of a layer, or of several, that project at random what is below."""
+"""Random features: neurons of one or several layers, each projecting the one below."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hiddenmanifold.numerics.matrices import LinearMap
 
 @dataclass(frozen=True, init=False)
 class Layer:
-    """One layer: an activation of a random projection of what is below.
+    """One layer: an activation applied to a random projection of the layer below.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Layered(Features):
 
     @cached_property
     def kappas(self) -> list[Kappas]:
-        """Coefficients of each layer, at the variance of what its neurons receive."""
+        """Coefficients of each layer, at the variance of its neurons' inputs."""
         return self._scales[0]
 
     @cached_property
@@ -126,7 +126,7 @@ class Layered(Features):
             return self._sums(level - 1, at, gamma[some], boost[some])
 
         def received(at: Array) -> Sums:
-            """The sums of what the neurons receive."""
+            """The sums of the neurons' inputs."""
             if level == 1 and self.inputs is None:  # in closed form, in units of neurons
                 sums = projection.linear(at * width / boost, gamma / width)
                 return sums.in_units(width)
@@ -252,7 +252,7 @@ class Deep(Layered):
     Raises
     ------
     InvalidArgumentError
-        If a width is missing or too much, a matrix has no theory on top of another layer, or the
+        If a width is missing or superfluous, a matrix has no theory above another layer, or the
         activation of a hidden layer has a mean (it would shift each neuron above by its own bias).
 
     Examples

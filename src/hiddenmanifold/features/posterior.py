@@ -1,11 +1,11 @@
-r"""What features show of the teacher, to someone who knows them and has learned as much as can be.
+r"""Posterior of the teacher given the features: how much is learned and how much is not.
 
-A latent direction is visible to a fraction G, an eigenvalue of what the best linear function of the
-features knows of it. If samples determine the teacher with precision u along what is visible, then
+The best linear function of the features explains a fraction G of a latent direction; the G are the
+eigenvalues of this map. If samples determine the visible part of the teacher with precision u, then
 :math:`q/\rho = \langle uG^2/(1+uG)\rangle` is learned and :math:`V_0/\rho = \langle 1 - G +
 G/(1+uG)\rangle` is not, on average over the d directions.
 
-Precision acts like brighter latent data: if their variance is multiplied by :math:`\beta = 1 + u`,
+Precision acts like latent data of larger variance: if it is multiplied by :math:`\beta = 1 + u`,
 the fraction G becomes :math:`R = \beta G/(1+uG)`, so that the averages are the sums of the features
 with such a boost.
 """
@@ -32,7 +32,7 @@ CANCELLING = 0.01
 
 @dataclass(frozen=True)
 class Posterior:
-    """What can be learned of the teacher, at a batch of points."""
+    """How much of the teacher can be learned, at a batch of points."""
 
     directions: Array
     """Number of directions over which averages are taken, in units of p."""
@@ -61,7 +61,7 @@ class LatentPosterior(Posterior):
     features: Features
 
     def boosted(self, boost: Array) -> Sums:
-        """The sums at vanishing k, with brighter latent data."""
+        """The sums at vanishing k, with the variance of latent data multiplied by `boost`."""
         return self.features.sums(np.full_like(boost, FAINT), self.directions, boost)
 
     @np.errstate(all="ignore")  # beyond 1e150 sums overflow; what is not finite is found
@@ -112,7 +112,7 @@ class LatentPosterior(Posterior):
 
 @dataclass(frozen=True)
 class DiscretePosterior(Posterior):
-    """That of a teacher with independent coefficients of variances G along some directions."""
+    """Posterior of a teacher with independent coefficients, of variances G, along directions."""
 
     G: Array
 

@@ -24,7 +24,7 @@ class Projected(Layered):
     Parameters
     ----------
     inputs : Covariance
-        The d eigenvalues of Ω/d, all positive, and what each direction tells of the field.
+        The d eigenvalues of Ω/d, all positive, and the teacher's weight along each direction.
     activation : str, Activation or callable
         The nonlinearity σ, of preactivations whose variance is that of an input.
     projection : str or Projection
@@ -33,8 +33,8 @@ class Projected(Layered):
     Raises
     ------
     InvalidArgumentError
-        If the inputs are none, or have directions of eigenvalue zero, or the law of the matrix is
-        not invariant under rotations.
+        If the inputs are not a `Covariance` or have directions of eigenvalue zero, or if the law of
+        the matrix is not invariant under rotations.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-r"""Feature matrices F, and what linear features :math:`F^\top c/\sqrt d` show of their input.
+r"""Feature matrices F, and the spectral sums of linear features :math:`F^\top c/\sqrt d`.
 
-In the limit a matrix is known by the spectrum of :math:`S = F^\top F/d`, of which all that matters
-are the sums of ``spectral_sums``.
+In the limit a matrix matters only through the spectrum of :math:`S = F^\top F/d`, and the spectrum
+only through the sums of ``spectral_sums``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hiddenmanifold.numerics.special import positive_root
 ROUNDING = 4e-15
 """Relative accuracy of the argument of a kernel."""
 FAR = 1e75
-"""An argument beyond all eigenvalues."""
+"""An argument that is larger than all eigenvalues."""
 
 
 class Projection:
@@ -59,7 +59,7 @@ class Projection:
         raise NotImplementedError
 
     def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
-        """The sums of p linear features of d others, whose own are those of a kernel."""
+        """The sums of p linear features of d others, whose own sums are those of a kernel."""
         raise NotImplementedError
 
 
@@ -122,7 +122,7 @@ def _argument(
 def _left(inner: Sums, p: Array) -> Array:
     """How many of p features are left, p - D1.
 
-    Where D1 is almost p that difference has no digits; what is left below has them.
+    Where D1 is almost p this difference cancels; the features left below give it accurately.
     """
     more = p - (inner.D1 + inner.left)
     more = np.where(np.abs(more) < 1e-14 * p, 0.0, more)  # rounding is no feature
@@ -318,7 +318,7 @@ class Matrix(Discrete):
             )
         d = F.shape[0]
         norms = (F**2).sum(0) / d
-        # what random entries would do to the mean of all columns, and to a single one
+        # fluctuations that random entries cause in the mean over columns, and in a single one
         slack, slack_of_one = (0.1 + 6 * np.sqrt(2 / size) for size in (F.size, d))
         if abs(norms.mean() - 1) > slack or np.abs(norms - 1).max() > slack_of_one:
             raise InvalidArgumentError.because(

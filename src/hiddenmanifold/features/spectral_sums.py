@@ -1,4 +1,4 @@
-r"""Two spectral measures, all that theory knows of features, and the moves that make them.
+r"""Sums over the two spectral measures through which features enter the theory.
 
 Features x of covariance :math:`\Omega` and :math:`g = E[\nu x]` with the teacher's field have the
 eigenvalues :math:`w_i` of :math:`\Omega/p` and weights :math:`t_i = (v_i \cdot g)^2/p`. Ridge
@@ -13,8 +13,11 @@ direction with r = 0. In the letters of ``docs/theory.md`` these are :math:`D_1 
 :math:`D_2 = D_{20}`, :math:`T_1 = T_{20} + T_{11}`, :math:`T_2 = T_{20}`, their complements
 :math:`U_1 = 1 - T_1 = T_{02} + T_{11}` and :math:`U_2 = 1 - 2T_1 + T_2 = T_{02}`, and :math:`W =
 T_2 - T_1^2`, with nothing subtracted. Their logarithmic derivatives by :math:`\kappa` are alike:
-:math:`D_{20}' = -2D_{21}`, :math:`T_{20}' = -2T_{21}`, :math:`T_{02}' = 2T_{12}`. Two more say what
-a boost of latent data, which the noise of activations does not share, would change.
+:math:`D_{20}' = -2D_{21}`, :math:`T_{20}' = -2T_{21}`, :math:`T_{02}' = 2T_{12}`. Two more are
+derivatives by a boost of the latent data, which the noise of activations does not share.
+
+A projection (`projected`) and an activation (`activated`) transform the sums of the data below into
+those of the features above.
 
 Numbers of directions, and :math:`1/\kappa`, are in units of the number p of features, so that p
 itself drops out: ``k`` below is :math:`p\kappa`.
@@ -30,7 +33,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 
 FAINT = 1e-100
-"""The k that stands for its limit zero."""
+"""The k that represents the limit k → 0."""
 Kappas = tuple[float, float, float]
 """The coefficients κ0, κ1, κ⋆ of an activation."""
 Kernel = Callable[[Array, Integers], "Sums"]
@@ -42,7 +45,7 @@ class Sums:
     """The sums of some features at a batch of k, arrays (points,).
 
     ``dW`` is dW/dlog k. If the variance of latent data is multiplied by β, ``B`` and ``A`` are the
-    derivatives of D1 and T1 by log β, and ``S`` is T1 - A with its own digits. ``left`` is what
+    derivatives of D1 and T1 by log β, and ``S`` is T1 - A without cancellation. ``left`` is what
     directions of positive eigenvalue contribute to `unlearned`.
     """
 
@@ -85,7 +88,7 @@ class Sums:
 
     @property
     def unlearned(self) -> Array:
-        """Sum of 1 - r: the directions that are left."""
+        """Sum of 1 - r: the number of directions that are not learned."""
         return self.D02 + self.D11
 
     @property
@@ -105,7 +108,7 @@ class Sums:
 
 
 def white(k: Array, d: Array) -> Sums:
-    """White data of dimension d, of which the teacher's field is a projection."""
+    """The sums of white data of dimension d, in which the teacher's field is linear."""
     kd = k * d
     r, s = 1.0 / (1.0 + kd), kd / (1.0 + kd)
     zero = np.zeros_like(r)
@@ -143,7 +146,7 @@ def discrete(
         of the teacher's field; the rest of the directions has eigenvalue zero, the rest of the
         field is hidden.
     hidden : float, optional
-        That rest, if it is known to more digits than the sum of the parts has.
+        The hidden rest of the field, if it is known more precisely than from the sum of `tau`.
     """
     with np.errstate(over="ignore"):
         r = 1.0 / (1.0 + k[:, None] / w)
@@ -177,7 +180,7 @@ def discrete(
 
 
 def _remainder(parts: Array) -> Array:
-    """What parts lack to one, or exactly zero if only rounding is missing."""
+    """One minus the sum of the parts; exactly zero if the difference is only rounding."""
     rest = 1.0 - parts.sum(-1)
     return np.where(rest < sum_rounding(parts.shape[-1]), 0.0, rest)
 
@@ -197,9 +200,9 @@ def projected(inner: Sums, D02: Array, g: Array, b: Array | float = 0.0) -> Sums
     Parameters
     ----------
     inner : Sums
-        Those of the kernel at its argument.
+        The sums of the kernel at its argument.
     D02 : array
-        That of the features, which depends on their number.
+        The sum D02 of the features, which depends on their number.
     g, b : arrays
         The stretching is 1 + g, with dg/dlog γ = g (ε - g - 2b), ε = dlog D11/dlog γ.
     """

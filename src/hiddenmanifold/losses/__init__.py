@@ -10,8 +10,8 @@ Every loss is a convex function :math:`\rho(s)` of one scalar, the *shortfall*
 Writing a loss around its own centre keeps full relative precision where the proximal point is
 within :math:`10^{-10}` of the anchor, which happens when :math:`V \sim 10^{10}`.
 
-A loss is its value, two derivatives and its kinks (points where the first or the second derivative
-jumps). Everything else, the proximal map included, follows.
+A loss is defined by its value, two derivatives and its kinks (points where the first or the second
+derivative jumps). Everything else, the proximal map included, follows from these.
 """
 
 from hiddenmanifold.losses.base import Loss, check_loss

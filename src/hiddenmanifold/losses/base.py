@@ -1,4 +1,4 @@
-"""What a loss declares, what follows from it, and the check that the declaration is true."""
+"""The base class of losses: their declaration, its consequences, and a check that it is true."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Loss:
         raise NotImplementedError
 
     def described(self, s: float) -> str:
-        """A shortfall in the words of whoever wrote the loss."""
+        """A shortfall in the variable in which the loss was written, for error messages."""
         return f"shortfall {s:.4g}"
 
     @cached_property
@@ -139,7 +139,7 @@ class Loss:
         Raises
         ------
         InvalidArgumentError
-            If the expected loss of constants falls without end.
+            If the expected loss of constants has no minimum.
         """
         from scipy import optimize  # slow to import, and few models need it
 
@@ -168,7 +168,7 @@ class Loss:
 
     @cached_property
     def compiled(self) -> CompiledLoss:
-        """The loss as compiled code knows it."""
+        """The loss in the form that compiled code takes."""
         try:
             hash(self)
         except TypeError:
@@ -229,7 +229,7 @@ class Loss:
 
 @lru_cache(maxsize=8)
 def compiled(loss: Loss) -> CompiledLoss:
-    """A loss as compiled code knows it: its knots, and polynomials on cells."""
+    """A loss in the form that compiled code takes: its knots, and polynomials on cells."""
     minimiser = next((end for end in loss.minimisers[::-1] if np.isfinite(end)), 0.0)
     functions = loss.derivative, loss.second_derivative, loss.value
     found = cells(functions, loss.kinks, loss.scale, minimiser)
@@ -245,7 +245,7 @@ def check_loss(loss: Loss) -> None:
     Raises
     ------
     InvalidArgumentError
-        Naming the function that is wrong, and where.
+        If a function is wrong; the message names the function and the place.
     """
     width = loss.scale or max((abs(kink) for kink in loss.kinks), default=1.0) or 1.0
     s = width * np.linspace(-30.0, 30.0, 2401)
@@ -284,7 +284,7 @@ def check_loss(loss: Loss) -> None:
 
 
 def _check_match(loss: Loss, name: str, of: str, s: Array, given: Array, *, width: float) -> None:
-    """Raise unless differences of one function are the values of the other."""
+    """Raise unless finite differences of one function agree with the values of the other."""
     function, step = getattr(loss, of), STEP * width
     error = np.abs((function(s + step) - function(s - step)) / (2 * step) - given)
     allowed = 1e-4 * (1.0 + np.abs(given)) / min(1.0, width)

@@ -76,7 +76,7 @@ class Custom(Loss):
 
     @property
     def sign(self) -> float:
-        """-1 if the functions are of the margin, which the shortfall runs against."""
+        """-1 if the functions are of the margin, which falls as the shortfall grows; else 1."""
         return _SIGNS[self.of]
 
     def value(self, s: Array) -> Array:

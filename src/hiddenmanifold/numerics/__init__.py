@@ -1,4 +1,4 @@
-"""Mathematics that knows no physics.
+"""Numerical methods that do not depend on the model.
 
 Quadrature on panels (`panels`), batched Newton (`newton`), roots that cannot end unconverged
 (`roots`), minima and crossings of tabulated functions (`minima`, `crossings`), polynomials on cells

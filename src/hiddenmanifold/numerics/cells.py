@@ -18,7 +18,7 @@ POWERS = 12
 PER_SCALE = (2, 4, 8)
 """Cells to the length over which the functions bend: as few as resolve them."""
 FARTHEST = 480
-"""How far cells reach, in units of that length: there, exponentials have become negligible."""
+"""Extent of the cells, in units of that length: beyond it exponentials are negligible."""
 RESOLVED = 5e-14
 """Largest error of a polynomial, relative to the largest value in its cell."""
 SMALLEST = 1e-140
@@ -27,14 +27,14 @@ SMALLEST = 1e-140
 
 @dataclass(frozen=True)
 class Cells:
-    """Where which polynomials apply.
+    """Polynomials, and the intervals on which each applies.
 
     Attributes
     ----------
     table : array (cells, 3 + 3 powers)
         Right end, origin and inverse unit of each cell, then the coefficients in powers of
         (s - origin)/unit, by pairs of powers: those of the two derivatives side by side, then those
-        of the function; NaN where none will do.
+        of the function; NaN where no polynomial is accurate enough.
     first : array (bins, 1)
         The cell in which each of many bins of equal width begins.
     low, per_bin : float
@@ -139,7 +139,7 @@ def _divided(edges: Array, kinks: Array, minimiser: float, bent: bool) -> _Divis
 
 
 def _polynomials(functions: Functions, division: _Division, minimiser: float) -> Array:
-    """Coefficients (cells, functions, powers), whether they will do or not."""
+    """Coefficients (cells, functions, powers), which are still to be tested."""
     d, curved = division, division.curved
     table = np.zeros((len(d.left), 3, POWERS if curved.any() else 4))
     slope, bend, value = (f(d.origin) for f in functions)

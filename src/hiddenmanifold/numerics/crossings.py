@@ -1,4 +1,4 @@
-"""Where many curves come down to a target: for good, and for the first time."""
+"""Where each of many curves falls to a target: the last crossing, and the first."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def bridged(samples: Samples, watched: Array) -> Samples:
     """Samples in order, without those that failed in the middle of a steady fall.
 
     A fall is steady if it is as steep before and after as between, like that of a power, and passes
-    none of the `watched` places (places, points), at which curves may turn. Elsewhere what failed
-    stays: the curve may do anything there.
+    none of the `watched` places (places, points), at which curves may turn. Elsewhere failed
+    samples stay, because the curve is unknown there.
     """
     samples = samples.ordered()
     lost = np.isnan(samples.value)
@@ -133,8 +133,8 @@ def _crossing_between(
 def _interpolated(nodes: Sequence[Samples], target: Array) -> Array:
     """Where curves through some nodes, with their slopes, come down to a target; NaN if unknown.
 
-    Interpolated is t as a function of the logarithm of the curve: errors fall like powers. It is
-    not trusted if a curve is much steeper or flatter at the outer nodes than between.
+    Since errors fall like powers, t is interpolated as a function of the logarithm of the curve.
+    The result is not trusted if a curve is much steeper or flatter at the outer nodes than between.
     """
     t, value, slope = np.array([[n.t, n.value, n.slope] for n in nodes]).swapaxes(0, 1)
     z, tangent = np.log(value / target), value / slope

@@ -14,7 +14,7 @@ Kind = Literal["hadamard", "dct"]
 FASTER_FROM = {("dct", 1): 256, ("hadamard", 1): 768, ("hadamard", 3): 2048}
 """Size from which a transform (of so many layers) beats the dense product."""
 DENSE_HADAMARD = 64
-"""Hadamard matrices up to this size are multiplied as they are; larger ones are their powers."""
+"""Hadamard matrices up to this size are multiplied directly; larger ones are their powers."""
 
 
 class LinearMap(Protocol):
@@ -29,7 +29,7 @@ class LinearMap(Protocol):
 
 @dataclass(frozen=True)
 class Dense:
-    """A matrix as it is."""
+    """A matrix that is stored as an array."""
 
     F: Array
 
@@ -46,7 +46,7 @@ class FastOrthogonal:
 
     U is orthogonal of size max(d, p): in each layer random signs, the transform, a random
     permutation. Its product with a vector costs O(N log N). The d rows are drawn at random: the
-    first ones of a Hadamard matrix would give columns that are copies of one another.
+    first rows of a Hadamard matrix would give duplicate columns.
     """
 
     d: int

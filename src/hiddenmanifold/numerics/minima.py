@@ -1,4 +1,4 @@
-"""Minima of many functions of one variable at once, given their slopes; none is missed lightly.
+"""Minima of many functions of one variable at once, given their slopes.
 
 Every interval between samples in which the slope turns from negative to positive holds a minimum,
 and one whose cubic interpolant turns inside may. All of them are refined together.
@@ -18,7 +18,7 @@ Function = Callable[[Integers, Array], tuple[Array, Array]]
 """From points and a value t for each to the function and its slope by t, NaN where it fails."""
 
 ACCURATE = 1e-7
-"""Distance from a minimum, as its slope and the mean bend tell it, at which it is found."""
+"""Distance from a minimum, estimated by slope and mean curvature, at which it is accepted."""
 NOISE = 1e-10
 """Slope, relative to the value, whose sign is not trusted."""
 GAIN = 1e-9
@@ -66,7 +66,7 @@ S = TypeVar("S", bound=Samples)
 Sampler = Callable[[S, S, Array], S]
 """From pairs of samples, lower and upper, and a t between each pair to the samples at these t.
 
-A sampler may use all that the pairs say, for instance to begin an iterative solution."""
+A sampler may use everything known about the pairs, for instance to start an iterative solution."""
 
 
 def sampler(function: Function) -> Sampler[Samples]:
@@ -116,7 +116,7 @@ def hidden_turns(between: Sampler[S], scan: S) -> S:
 def minima(between: Sampler[S], scan: S, *, plateaus: bool = True) -> tuple[S, S]:
     """Samples in order, with those in intervals that may hide a minimum, and all minima between.
 
-    Minima are the ends of falls onto plateaus too, unless they are unwanted.
+    If `plateaus`, the ends of falls onto plateaus count as minima too.
     """
     scan = scan.ordered()
     scan = scan.extended(hidden_turns(between, scan)).ordered()

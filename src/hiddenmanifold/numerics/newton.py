@@ -1,4 +1,4 @@
-"""One batched Newton loop.
+"""Newton's method for a batch of points, with damping.
 
 The damping follows the natural monotonicity test (Deuflhard, *Newton Methods for Nonlinear
 Problems*, section 3.3): a trial point is kept if the correction computed from its residual with
@@ -21,7 +21,7 @@ System = Callable[[Array, Integers], tuple[Array, Array]]
 
 SMALLEST_DAMPING = 2.0**-5
 """Damping below which a step of plain iteration is taken instead; half or twice as much costs or
-spares one evaluation where that happens."""
+saves one evaluation where that happens."""
 EPSILON = float(np.finfo(float).eps)
 """Relative rounding of a number."""
 

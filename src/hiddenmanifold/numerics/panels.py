@@ -1,4 +1,4 @@
-"""Averages over the normal law on Gauss–Legendre panels, of which each row has its own."""
+"""Averages over the normal law on Gauss–Legendre panels, which may differ from row to row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAN = (-4.5, -1.5, 0.0, 1.5, 4.5)
 """Panel boundaries within it: a panel is resolved by 15 nodes."""
 NEAR = (-REACH, *FAN, REACH)
 FAR = (-38.0, -20.0, *NEAR, 20.0, 38.0)
-"""Panel boundaries that miss nothing a double can hold: rare labels and steep losses live there."""
+"""Panel boundaries out to where the density underflows, for rare labels and steep losses."""
 Function = Callable[[Integers, int], tuple[Array, Array | float]]
 """From some points and a level of fineness to their values, and the change that is accepted."""
 

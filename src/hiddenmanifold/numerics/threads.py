@@ -8,10 +8,10 @@ from contextlib import ContextDecorator, contextmanager
 
 
 class _OneThread(ContextDecorator):
-    """Keeps linear algebra to one thread, while any thread of this process is inside.
+    """Limits linear algebra to one thread while any thread of this process is in the context.
 
-    How many it may use is a setting of the whole process: the first who enters changes it, and the
-    last who leaves changes it back.
+    The limit is a setting of the whole process: the first thread that enters changes it, and the
+    last one that leaves restores it.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class _OneThread(ContextDecorator):
 
 @contextmanager
 def _in_control() -> Iterator[None]:
-    """Let this thread limit OpenBLAS: threadpoolctl 3.8 hears only the first that ever did."""
+    """Let this thread limit OpenBLAS: threadpoolctl 3.8 obeys only the first that ever did."""
     import threadpoolctl
 
     controller = getattr(threadpoolctl, "OpenBLASController", None)

@@ -1,6 +1,6 @@
 r"""Label rules: how a label is drawn from the teacher's field :math:`\nu = c\cdot\theta/\sqrt d`.
 
-A binary teacher is known to the theory through the probability of the label `y` given a Gaussian
+A binary teacher enters the theory through the probability of the label `y` given a Gaussian
 field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is written along the label,
 :math:`Z_y(x) = Z_0(y, y x)`, with derivatives in `x`: then both labels look alike.
 """

@@ -19,7 +19,7 @@ ORDER = 20
 """Gauss–Legendre nodes of a panel, to begin with."""
 FINEST = 9
 """How often panels are halved, at most: an average that has not settled by then, because the law
-bends within a thousandth of a panel and does not say where, is NaN."""
+bends within a thousandth of a panel without a landmark there, is NaN."""
 SETTLED = 1e-11
 """Relative change under halving at which an average is known; rounding of its thousand terms is a
 hundred times smaller."""
@@ -30,7 +30,7 @@ TAIL = 6.0
 """How far below a cut the normal law counts. The usual panels end at -9; below a cut at -3 or less
 the law falls by 1e-15 over this distance, below one at -9 by 1e-31."""
 LOWEST_CUT = -37.0
-"""Cuts farther out stand here: less than 1e-299 of the normal law lies below."""
+"""Cuts farther out are moved here: less than 1e-299 of the normal law lies below."""
 DOWNWARDS = (LOWEST_CUT - TAIL, *FAN, REACH)
 """Panel boundaries of the part below a cut, before `below_cut` trims them."""
 

@@ -1,4 +1,4 @@
-"""What every label rule offers, at finite size and in the limit; and the linear rule."""
+"""The interface of all label rules, at finite size and in the limit; and the linear rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LabelLaw(Protocol):
 
 @dataclass(frozen=True)
 class ConstantLaw:
-    """A law that is the same at any field, with derivatives that need not be its own."""
+    """A law that is the same at any field, with derivatives that are set independently."""
 
     constant: tuple[float, float, float]
 
@@ -43,7 +43,7 @@ class ConstantLaw:
         return Z, Z1, Z2
 
     def landmarks(self, y: int, V0: Array) -> Array:
-        """Nowhere does it bend."""
+        """No landmarks, since the law is constant."""
         return np.empty((len(V0), 0))
 
     def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
@@ -72,7 +72,7 @@ class Teacher:
         raise NotImplementedError
 
     def classes(self, rows: int, rng: np.random.Generator) -> Array:
-        """Labels of so many samples, of a teacher that displaces them."""
+        """Labels of `rows` samples, for a teacher whose classes displace them."""
         raise NotImplementedError
 
 
@@ -105,7 +105,7 @@ class Linear(Teacher):
 
 
 def real(teacher: Teacher) -> Linear:
-    """A teacher of real labels, as the theory knows it: by the variance of its noise."""
+    """A teacher of real labels, which enters the theory by the variance of its noise."""
     return cast("Linear", teacher)
 
 
@@ -119,7 +119,7 @@ class BinaryTeacher(Teacher):
 
     task: ClassVar[Task] = Task.CLASSIFICATION
     skipped_levels: int = 0
-    """How many of the finest quadratures to do without: each value of the label law is costly."""
+    """Number of the finest quadrature levels to skip, because values of the law are costly."""
 
     probability: Callable[[Array], Array]
 
@@ -138,7 +138,7 @@ class BinaryTeacher(Teacher):
     def pivot(self) -> float | None:
         r"""A field c with :math:`P(+|c+x) = P(-|c-x)`, growing in x; None if there is no such.
 
-        Then whoever knows the field up to a symmetric error guesses by the side of c it is on.
+        The best guess from a field known up to a symmetric error then is the side of c it is on.
         """
         return None
 
@@ -160,7 +160,7 @@ class BinaryTeacher(Teacher):
         raise NotImplementedError
 
     def probits(self, y: int) -> CompiledLaw | None:
-        """The probability of a label as a sum of probits, or None if it is none."""
+        """The probability of a label as a sum of probits, or None if it is not such a sum."""
         return None
 
     def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
@@ -185,7 +185,7 @@ class BinaryTeacher(Teacher):
 
     @cached_property
     def label_marginals(self) -> tuple[float, float, float]:
-        """P(+), P(-) and the slope of P(+) in the field's mean, when nothing is known of it."""
+        """P(+), P(-) and the slope of P(+) in the field's mean, under the prior of the field."""
         x, V0 = np.zeros(1), np.array([self.rho])
         (plus, slope, _), (minus, *_) = (self.label_law(y, x, V0) for y in (1, -1))
         return float(plus[0]), float(minus[0]), float(slope[0])

@@ -48,7 +48,7 @@ class Custom(BinaryTeacher):
     Raises
     ------
     InvalidArgumentError
-        If the probability is not one, is constant, or its averages do not settle to 1e-12.
+        If values leave [0, 1] or are constant, or the averages do not settle to 1e-12.
     """
 
     probability: Callable[[Array], Array]
@@ -94,7 +94,7 @@ class Custom(BinaryTeacher):
 
     @property
     def _nodes(self) -> int:
-        """At how many fields the rule is asked for each value of the label law."""
+        """Number of fields at which the rule is evaluated for each value of the label law."""
         return (len(self._cuts) + 1) * ORDER << self.halvings
 
     @property
@@ -110,7 +110,7 @@ class Custom(BinaryTeacher):
     def symmetric(self) -> bool:
         p = self.probability(self._grid)
         mirrored = all(-kink in self.kinks for kink in self.kinks)
-        # what the rule says exactly where it may jump does not matter
+        # the value of the rule exactly at a jump does not matter
         at = ~np.isin(self._grid, [0.0, *self.kinks])
         return bool(np.abs(p + p[::-1] - 1.0)[at].max() < 1e-14) and mirrored
 
@@ -137,7 +137,7 @@ class Custom(BinaryTeacher):
     def _cuts(self) -> Array:
         """Fields that cut the averages: kinks, and a ladder around each steep change of label.
 
-        It ends halfway to the next change: rungs beyond are those of others.
+        It ends halfway to the next change, which has its own ladder.
         """
         ladder = np.array([-64.0, -16.0, -4.0, 0.0, 4.0, 16.0, 64.0])
         cuts, gaps = list(self.kinks), np.diff([-np.inf, *self.clean.changes, np.inf])

@@ -1,4 +1,4 @@
-"""Two normal classes: labels that come first, and displace their samples."""
+"""Two normal classes: labels are drawn first, and displace their samples."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Mixture(BinaryTeacher):
         Probability of the label +1, in (0, 1).
     rho : float
         Squared distance of each centre from their midpoint, in units of the deviation along it,
-        positive and at most 100: who sees all of it errs with probability :math:`\Phi(-\sqrt\rho)`
-        if the classes are equally probable.
+        positive and at most 100: with full knowledge of the centres the error is
+        :math:`\Phi(-\sqrt\rho)` if the classes are equally probable.
 
     Notes
     -----

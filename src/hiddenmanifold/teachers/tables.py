@@ -2,7 +2,7 @@ r"""The label law of any rule as polynomials in the mean of its field, for compi
 
 An average over the field is smooth on the scale of :math:`\sqrt{V_0}`, however the rule jumps. It
 is interpolated once: between some variances, each four times the next, and there in the mean, on
-cells that are halved until the law itself agrees with what they say between their nodes.
+cells that are halved until the interpolant agrees with the law between their nodes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class LawTable:
-    """The law of one label, tabulated level by level when it is asked for.
+    """The law of one label, tabulated level by level on first use.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _from_values(nodes: int) -> Array:
 
 
 def _interpolating(t: Array) -> Array:
-    """What each of some variances, as t in [-1, 1], takes from those of its level."""
+    """Interpolation weights of each variance, as t in [-1, 1], on those of its level."""
     weights: Array = chebyshev.chebvander(t, VARIANCES - 1) @ _from_values(VARIANCES)
     return weights
 

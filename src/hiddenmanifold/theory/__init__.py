@@ -2,13 +2,13 @@
 
 In the order in which ``docs/theory.md`` derives them:
 
-- `points`: the ratios and λ at which a model is asked for;
+- `points`: the ratios and λ at which predictions are requested;
 - `labels_side`: the averages e1, e2, e3 over labels and fields, from V, Q and M;
-- `features_side`: V, Q and M back from the averages, through a few sums of the spectrum;
-- `solver`: where the two sides agree, with a certificate for every point;
+- `features_side`: V, Q and M from these averages, through a few sums over the spectrum;
+- `solver`: the V, Q and M at which both sides agree, with a certificate for every point;
 - `limits`: λ → 0⁺, λ → ∞ and infinite ratios;
-- `predictions`: from points to every predicted quantity, limits included;
-- `scores`: test errors and what else can be said of predictions on new samples;
+- `predictions`: every predicted quantity at given points, limits included;
+- `scores`: test errors, calibration, AUC and other properties of predictions on new samples;
 - `best_lambda`, `curves`: the best λ, and one error curve along n, p or λ;
 - `separability`, `bayes`: when all samples can be fitted, and the least error of any predictor.
 """

@@ -1,4 +1,4 @@
-r"""The features' side of the saddle point: overlaps out of channel averages.
+r"""The features' side of the saddle point: overlaps from the channel averages.
 
 With :math:`k = \lambda/(\alpha e_1)`, :math:`a = e_3/e_1`, :math:`N = e_2/(\alpha e_1^2)` and the
 sums of ``spectral_sums`` at k,
@@ -6,8 +6,8 @@ sums of ``spectral_sums`` at k,
 .. math:: V = \frac{D_1}{\alpha e_1}, \quad M = \rho a T_1, \quad Q = N D_2 + \rho a^2 T_2, \quad
     q_w = \frac{N (D_1 - D_2) + \rho a^2 (T_1 - T_2)}{k},
 
-and so are, as sums of non-negative terms, the two differences that matter when the teacher is
-almost learned: :math:`\rho Q - M^2 = \rho N D_2 + \rho^2 a^2 W`, and :math:`\rho + Q - 2M = N D_2 +
+and the two differences that matter when the teacher is almost learned are sums of non-negative
+terms as well: :math:`\rho Q - M^2 = \rho N D_2 + \rho^2 a^2 W`, and :math:`\rho + Q - 2M = N D_2 +
 \rho U_2` for linear labels, whose a is 1.
 """
 
@@ -46,7 +46,7 @@ class Overlaps:
 
 
 def spectral_arguments(points: Points, e: Array, rho: float) -> SpectralArguments:
-    """Where the features are asked for their sums, given channel averages (points, 3)."""
+    """Arguments of the features' sums, given channel averages (points, 3)."""
     alpha, (e1, e2, e3) = points.alpha, e[:, :3].T
     e1 = np.maximum(e1, points.lam / (alpha * LARGEST))
     k = points.lam / (alpha * e1)

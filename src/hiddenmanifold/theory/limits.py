@@ -2,13 +2,14 @@ r"""The limits :math:`\lambda \to 0^+` and :math:`\lambda \to \infty`, and infin
 
 A limit is computed where the distance from it is far below rounding: :math:`\lambda = 10^{-60}`
 for :math:`0^+`, a ratio :math:`10^{40}` for infinity. The unknowns are logarithms and every overlap
-is a sum of positive terms, so this costs no digits, and one set of equations serves all.
+is a sum of positive terms, so this costs no precision, and the same equations serve all limits.
 
-What is not analytic in :math:`\lambda` is known beforehand. With enough features every training
-sample reaches the least value of its loss, and :math:`0^+` selects the shortest such `w`: it solves
-:math:`y = f` (losses with one minimum) or :math:`yf \ge 1` (hinges), whatever the loss, so the
-square and the hinge loss stand in. A loss that only approaches its least value, exponentially as
-the logistic one, lets `w` grow without bound in the direction of the latter, the largest margin.
+The behaviour that is not analytic in :math:`\lambda` is known beforehand. With enough features
+every training sample reaches the least value of its loss, and :math:`0^+` selects the shortest such
+`w`: it solves :math:`y = f` (losses with one minimum) or :math:`yf \ge 1` (hinges), whatever the
+loss, so the square or the hinge loss is solved in its place. A loss that only approaches its least
+value, exponentially as the logistic one, lets `w` grow without bound in the direction of the
+latter, that of the largest margin.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from hiddenmanifold.theory.points import HUGE, Limit, Points
 from hiddenmanifold.theory.separability.direction import separating_direction
 
 TINY = 1e-60
-"""Regularisation that stands for the limit 0⁺."""
+"""Regularisation that represents the limit 0⁺."""
 NEGLIGIBLE = 1e-18
-"""In a limit, what is smaller than this is zero, and what is larger than its inverse infinite."""
+"""In a limit, a number below this is zero, and a number above its inverse is infinite."""
 POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
 """Overlaps that follow the length of w, and how."""
 SHRINKING = {"Q": 2, "q_s": 2, "q_w": 2, "M": 1, "m_s": 1, "V": 1, "V_s": 1, "V_w": 1}
-"""What falls like a power of 1/λ when λ is huge, and which."""
+"""Quantities that fall like a power of 1/λ when λ is huge, and that power."""
 ON_THE_LINE = 1e-9
-"""Relative distance from a threshold that cannot be told from zero."""
+"""Relative distance from a threshold that cannot be distinguished from zero."""
 
 
 class Phase(Enum):
-    """How the training samples stand at the minimum, and which loss solves for it."""
+    """State of the training samples at the minimum, which decides the loss to solve with."""
 
     GENERIC = "own loss"
     INTERPOLATING = "every sample at the one minimum of its loss"
@@ -54,20 +55,20 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Part:
-    """Points of a batch that one model at finite parameters stands in for."""
+    """Points of a batch whose limits follow from one stand-in model at finite parameters."""
 
     index: Integers
     model: Model
     points: Points
     loss: Loss
-    """That of the model which is asked about; its stand-in may have another."""
+    """The loss of the requested model; its stand-in may have another."""
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
-    """The predictions of the model are these times those of the stand-in."""
+    """Ratio of the model's predictions to those of the stand-in."""
     least: float = 0.0
     """Least value of the model's loss; that of a stand-in is zero."""
     shrinkage: Array | float = 1.0
-    """w and its responses are these times those of the stand-in."""
+    """Ratio of w and its responses to those of the stand-in."""
 
     def finished(self, found: Columns) -> Columns:
         """Results of the stand-in as those of the limit; NaN where there is no answer."""
@@ -208,4 +209,4 @@ REFUSED = {
     Phase.UNKNOWN: Status.NO_LIMIT,
     Phase.UNDECIDED: Status.QUADRATURE,
 }
-"""Phases that have no answer, and how they say so."""
+"""Phases that have no answer, and the status that reports it."""

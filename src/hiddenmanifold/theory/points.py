@@ -1,4 +1,4 @@
-"""The points at which a model is asked for: ratios of its sizes, regularisation, and limits."""
+"""The points at which a model is evaluated: ratios of its sizes, regularisation, and limits."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ RATIOS: Mapping[str, tuple[int, int]] = {
     "d_over_p": (0, 1),
 }
 HUGE = 1e40
-"""Ratio or regularisation that stands for infinity."""
+"""Ratio or regularisation that represents infinity."""
 
 
 class Limit(IntFlag):
-    """What is a limit at a point; the numbers there only stand for it."""
+    """Which parameters of a point are taken to a limit, where their numbers are placeholders."""
 
     NONE = 0
     RATIO = 1
@@ -52,7 +52,7 @@ class Points(Rows):
     def of(
         cls, alpha: Array, gamma: Array, lam: Array, infinite: Booleans | bool = False
     ) -> Points:
-        """Points at n/p, d/p and any λ in [0, inf]; `infinite` says where a ratio is."""
+        """Points at n/p, d/p and any λ in [0, inf]; `infinite` marks infinite ratios."""
         limit = (
             Limit.RATIO * np.asarray(infinite)
             + Limit.VANISHING * (lam == 0)
@@ -86,7 +86,7 @@ def exponents(
     Raises
     ------
     InvalidArgumentError
-        If the ratios do not determine n/p and d/p, or say too much.
+        If the ratios do not determine n/p and d/p, or determine them twice.
     """
     all_names = names
     remedy = "give exactly two independent ratios among " + ", ".join(RATIOS)

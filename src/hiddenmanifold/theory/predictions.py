@@ -1,4 +1,4 @@
-"""From a model and its points to every predicted quantity, in bounded memory, on all cores."""
+"""Every predicted quantity of a model at given points, in bounded memory and on all cores."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIGITS = 1e9
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of points beside their errors.
+    """The quantities to predict at each point besides the errors.
 
     `slopes` are parameters by which to differentiate, `observables` are named. If the model only
     stands in for another, `loss` is that one's, whose predictions are `scale` times as large.
@@ -57,10 +57,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Batch:
-    """Points to solve together: a worker's job, which depends on nothing else.
+    """Points to solve together: one job of a worker, independent of all others.
 
-    They are solved by Newton's method, from unknowns `start` (points, unknowns) if these are known
-    to be close, or, if it has lost them, by every means.
+    They are solved by Newton's method, from the unknowns `start` (points, unknowns) if these are
+    known to be close; points at which it fails are solved by slower, more robust methods.
     """
 
     problem: SaddlePoint
@@ -88,8 +88,8 @@ def asymptotics(
     """Every predicted quantity at each of some points, limits included.
 
     The `slopes` are parameters, out of `PARAMETERS`, by whose logarithm to differentiate the
-    errors and the `observables`, which are more to predict by name. By default there is one
-    worker per core. Solutions at positive λ may be known almost: `start` (points, unknowns).
+    errors and the `observables`, further quantities given by name. By default there is one worker
+    per core. Approximate solutions at positive λ may be given as `start` (points, unknowns).
     """
     columns: Columns = {}
     for part in parts(model, points):

@@ -1,15 +1,16 @@
 r"""The least error that any predictor can reach, however it learns from the training set.
 
-It is that of the posterior mean; ``docs/theory.md`` has the equations for q, V0 and :math:`u =
-\rho\,\frac nd\,E`. The unknown is :math:`\ell = \log(q/V_0)`: both ends keep their digits. E is the
-labels' Fisher information about :math:`\omega`; the field itself would have :math:`1/V_0`. In terms
-of the share :math:`\eta = E V_0 \le 1` nothing cancels when the teacher is almost learned: the
-residual is :math:`\log\frac nd + \log(1 + e^{-\ell}) + \log\eta(\ell) + w(u)` with :math:`w =
-\log(q/V_0) - \log u \le 0`.
+The posterior mean reaches it; ``docs/theory.md`` has the equations for q, V0 and :math:`u =
+\rho\,\frac nd\,E`. The unknown is :math:`\ell = \log(q/V_0)`, in which neither q → 0 nor V0 → 0
+loses relative precision. E is the Fisher information of a label about :math:`\omega`; that of the
+field itself would be :math:`1/V_0`. In terms of the share :math:`\eta = E V_0 \le 1` nothing
+cancels when the teacher is almost learned: the residual is :math:`\log\frac nd + \log(1 +
+e^{-\ell}) + \log\eta(\ell) + w(u)` with :math:`w = \log(q/V_0) - \log u \le 0`.
 
 E grows with q and q with u, so that fixed points are crossings of a growing curve with the
-diagonal: one if :math:`d\log E/d\ell < 1` throughout; else there may be several, and a scan finds
-them. The Bayes-optimal one has the largest free entropy (Barbier et al., PNAS 116, 2019),
+diagonal. There is one if :math:`d\log E/d\ell < 1` throughout; else there may be several, and a
+scan finds them. The Bayes-optimal one has the largest free entropy (Barbier et al., PNAS 116,
+2019),
 
 .. math:: \varphi = \tfrac12\Big\langle\frac{uG}{1+uG} - \log(1+uG)\Big\rangle_d
     + \frac nd \sum_y E_\omega Z_y\log Z_y, \qquad
@@ -41,17 +42,17 @@ from hiddenmanifold.theory.solver.certificate import Certificate, polish
 from hiddenmanifold.theory.solver.settings import STANDARD, Tolerances
 
 LOWEST = -24.0
-"""Lowest node: below, the only fixed point is the one where a turn from q = 0 leads."""
+"""Lowest node; the only fixed point below it is the one that a turn from q = 0 leads to."""
 HIGHEST = 340.0
-"""Highest node, where the square of 1/V0 still is a number."""
+"""Highest node, at which the square of 1/V0 does not overflow yet."""
 SMALLEST = -600.0
 """Lowest log u: below, q = 0."""
 TIGHTENING = 5
-"""How many turns tighten the upper end of the table."""
+"""Number of turns that tighten the upper end of the table."""
 NEAR = 1e-6
 """Distance from a fixed point of the interpolated table at which the quadrature takes over."""
 UNIQUE = 0.99
-"""Largest slope d log E/dℓ at which a second fixed point is out of question."""
+"""Largest slope d log E/dℓ at which there can be no second fixed point."""
 ROUNDING = 1e-15
 """Accuracy of a residual, in units of the terms that make it up."""
 BATCH = 2048
@@ -90,7 +91,7 @@ class Equations:
 
     @np.errstate(divide="ignore")
     def first(self) -> Array:
-        """Where one turn leads from q = 0: no fixed point is lower."""
+        """The ℓ after one turn from q = 0, below which there is no fixed point."""
         log_u = self.log_ratio + np.log(self.labels.rho * self.labels.prior_information)
         known = log_u > SMALLEST
         start: Array = np.full_like(log_u, -np.inf)
@@ -129,7 +130,7 @@ class Fixed(Certificate):
 
     @classmethod
     def from_start(cls, owner: Integers, ell: Array) -> Fixed:
-        """Where the search begins; at q = 0, where it ends as well."""
+        """Starting points of the search; one at q = 0 is already the solution."""
         trivial = ell == -np.inf
         return cls(
             owner=owner,
@@ -145,7 +146,7 @@ class Fixed(Certificate):
 
 @dataclass(frozen=True)
 class Batch:
-    """Points to solve together: what a worker is asked to do; it depends on nothing else."""
+    """Points to solve together: one job of a worker, independent of all others."""
 
     equations: Equations
     table: Table
@@ -178,7 +179,7 @@ def bayes_optimal(
 
 
 def tabulated(batches: Sequence[Equations]) -> Table:
-    """The labels' information wherever a fixed point may be."""
+    """Table of the labels' information over the range in which fixed points may lie."""
     first = min(float(batch.first().min()) for batch in batches)
     last = max(batch.last() for batch in batches)
     low = np.floor((first if first > LOWEST else LOWEST) / STEP)
@@ -187,7 +188,7 @@ def tabulated(batches: Sequence[Equations]) -> Table:
 
 
 def fixed_points(equations: Equations, table: Table) -> Fixed:
-    """All stable fixed points, but for pairs closer than a step of the table."""
+    """All stable fixed points, except pairs that are closer than a step of the table."""
     points = len(equations.log_ratio)
     unique = equations.labels.unique or table.growth < UNIQUE
     nodes = np.array([0, len(table.ell) - 1]) if unique else np.arange(len(table.ell))
@@ -250,7 +251,7 @@ def _best(equations: Equations, table: Table) -> Fixed:
         log_u = np.maximum(found.log_u[several], SMALLEST)
         rank[several] = equations[owner[several]].free_entropy(log_u)
         found.status[several[~np.isfinite(rank[several])]] = Status.NON_FINITE
-        # one that is lost might have been the best: the point is lost with it
+        # a fixed point that did not converge might have been the best: then the whole point fails
         rank[several[found.status[several] != Status.CONVERGED]] = np.inf
     order = np.lexsort((rank, owner))
     best = order[np.searchsorted(owner[order], np.arange(points), side="right") - 1]

@@ -1,8 +1,9 @@
-r"""Labels seen by someone who knows the teacher's field up to a Gaussian posterior.
+r"""Information in labels, for a predictor that knows the field up to a Gaussian posterior.
 
 Given the training set the field of a new sample is :math:`N(\omega, V_0)`, and over samples
-:math:`\omega \sim N(0, q)` with :math:`q + V_0 = \rho`. All is a function of :math:`\ell =
-\log(q/V_0)`: what labels tell, and the error of the more probable label (or of the mean).
+:math:`\omega \sim N(0, q)` with :math:`q + V_0 = \rho`. The Fisher information of a
+label, and the error of predicting the more probable label (or the mean, if labels are real), are
+functions of :math:`\ell = \log(q/V_0)`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ENTROPY_LEVEL = 3
 IMPOSSIBLE = 1e-290
 """A probability below this is zero."""
 SILENT = 1e-200
-"""Information below this counts as this much: labels that are all the same."""
+"""Lower bound on the information, which vanishes if all labels are the same."""
 NARROWEST = 1e-10
 """Rounding error of the nodes, relative to the width of a change of label, that is tolerable."""
 ROUNDED = 1e-12
@@ -56,7 +57,7 @@ EVEN = 1e-9
 
 @dataclass(frozen=True)
 class Information:
-    r"""What labels tell about :math:`\omega`, arrays (points,).
+    r"""Fisher information of labels about :math:`\omega`, arrays (points,).
 
     Attributes
     ----------
@@ -76,11 +77,11 @@ class Information:
 
 @dataclass(frozen=True)
 class LabelInformation:
-    """What the Bayes-optimal predictor asks of a label rule."""
+    """Properties of a label rule that determine the Bayes-optimal predictor."""
 
     teacher: Any
     unique: ClassVar[bool]
-    """Whether any number of labels leaves but one fixed point."""
+    """Whether there is exactly one fixed point, however many labels there are."""
 
     @property
     def rho(self) -> float:
@@ -88,7 +89,7 @@ class LabelInformation:
         return float(self.teacher.rho)
 
     def moments(self, ell: Array) -> tuple[Array, Array]:
-        r"""The overlap q and the remaining variance :math:`V_0`, each with its own digits."""
+        r"""The overlap q and the remaining variance :math:`V_0`, both to full precision."""
         return self.rho * special.expit(ell), self.rho * special.expit(-ell)
 
     @property
@@ -101,7 +102,7 @@ class LabelInformation:
         raise NotImplementedError
 
     def information(self, ell: Array, level: int) -> Information:
-        """What labels tell, on a given level of quadrature."""
+        """Information of the labels, on a given level of quadrature."""
         raise NotImplementedError
 
     def negentropy(self, ell: Array) -> Array:
@@ -146,7 +147,7 @@ class Table:
 
 
 def information_of(teacher: Teacher) -> LabelInformation:
-    """What the labels of a teacher tell the Bayes-optimal predictor."""
+    """The `LabelInformation` of a teacher."""
     if teacher.task is Task.REGRESSION:
         return RealInformation(real(teacher))
     if teacher.displaces:
@@ -190,7 +191,7 @@ class RealInformation(LabelInformation):
 
 @dataclass(frozen=True)
 class ClassInformation(LabelInformation):
-    """Classes: every sample, along its label, shows the centre with white noise, and E = 1."""
+    """Classes: a sample times its label is the centre plus white noise, and E = 1."""
 
     teacher: BinaryTeacher
     unique = True
@@ -258,7 +259,7 @@ class BinaryInformation(LabelInformation):
         r"""E, :math:`dE/dq = \sum_y E_\omega Z_y (\partial^2_\omega \log Z_y)^2`, and the error."""
         q, V0 = self.moments(ell)
         slope = np.sqrt(q)
-        # one label stands for both if nothing tells them apart
+        # if both labels are alike, one is averaged and counted twice
         both = not self.teacher.symmetric
         total = np.zeros((3, len(ell)))
         for y in (1, -1) if both else (1,):

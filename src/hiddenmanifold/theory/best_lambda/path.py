@@ -28,13 +28,14 @@ from hiddenmanifold.theory.solver.strategy import approach, rescue
 from hiddenmanifold.theory.solver.tangents import slope_along, tangents
 
 LEVEL = 2
-"""Level of quadrature of nodes; on it errors have ten digits, which the last solve certifies."""
+"""Level of quadrature for nodes, on which errors are exact to ten digits; the final solve at the
+best λ certifies them."""
 CLOSE = 1e-6
 """Residual of a solution, which one more step of `HANDOVER` at most makes right to ten digits.
 
 Ten times as much saves no time, since minima that are less exact take longer to refine."""
 TURNS = 10
-"""Evaluations of the equations per node, at most; from the cubic between nodes it takes two."""
+"""Most evaluations of the equations per node; from the cubic between nodes two suffice."""
 NEAR, PATIENCE = 0.01, 12
 """Residual at which Newton's method from afar is near a node, and its evaluations at most.
 
@@ -123,7 +124,7 @@ class Path:
         return self._found(self._rescued, nodes, np.isnan(nodes.value))
 
     def _plain(self, t: Array) -> Booleans:
-        """Where λ is not below the edge."""
+        """Where λ is large enough for plain Newton solves."""
         return np.asarray(t >= np.log(EDGE * self.unit))
 
     def _found(self, solve: Callable[[Nodes], Nodes], nodes: Nodes, some: Booleans) -> Nodes:
@@ -150,7 +151,7 @@ class Path:
         return replace(nodes, x=np.where(good[:, None], found.x + found.step, np.nan))
 
     def _rescued(self, nodes: Nodes) -> Nodes:
-        """Certified unknowns and tangents; NaN where there is no solution to be had."""
+        """Certified unknowns and tangents; NaN where no solution was found."""
         problem = self.problem(nodes.point, nodes.t)
         found = rescue(problem)
         good = found.status == Status.CONVERGED

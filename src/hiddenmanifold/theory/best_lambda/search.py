@@ -2,7 +2,8 @@ r"""The regularisation of least error, per point of a batch.
 
 The error and its slope by :math:`t = \log\lambda` are computed at some twenty λ per point. Every
 interval in which the slope turns, or the cubic through both ends does, is refined to its minimum.
-The limits :math:`0^+` and :math:`\infty` compete. The best of all is solved again and certified.
+The limits :math:`0^+` and :math:`\infty` are candidates as well. The best candidate is solved again
+and certified.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import Observed
 
 TOP = 1e4
-"""The λ above which all unknowns go like powers of it, in units of its own and of n/p if n > p."""
+"""The λ, in units of `Path.unit` max(1, n/p), above which all unknowns are powers of λ."""
 COARSE, HALVINGS = 5, 2
-"""Nodes between the bottom and the top that are solved from nothing, and halvings of their gaps.
+"""Nodes from bottom to top that are solved without a neighbour, and halvings of their gaps.
 
 Where n < p they are then 0.75 decades apart. With three or five gaps for four, the time of a search
 changes by a tenth."""
@@ -35,49 +36,49 @@ FURTHER, RESOLVED = 6, 0.03
 Where n is much less than p, the margins of all samples meet the corner of a hinge loss at almost
 the same λ: unknowns change their power of λ within a tenth of a decade."""
 INSIDE = np.arange(1, 8) / 8.0
-"""Where between two nodes the error is looked at on the cubic of the unknowns, without a solve.
+"""Places between two nodes at which the error is read off the cubic of the unknowns, unsolved.
 
 The unknowns are smooth where the error is not: dips beside the plateaus of hinge losses, where
 predictions do not change, may be less than a fifth of a decade wide."""
 WITHIN = 0.05
-"""Relative distance from the least error of all nodes within which it is looked for there."""
+"""Relative distance from the least error of all nodes within which dips are sought there."""
 ABOVE = 2
-"""Nodes above the top, the last of which stands for λ → ∞.
+"""Nodes above the top, the last of which represents λ → ∞.
 
-Powers are straight lines of logarithms, along which a guess is good however far it is."""
+Powers of λ are straight lines in logarithms, so that extrapolation is accurate at any distance."""
 BOTTOM = 1e-8
 """The λ, in the same units, down to which all points are searched.
 
-Below, the error has begun to follow its law towards the limit, which mostly says that nothing is
-left to find; a smaller one costs nodes at all points to spare a few of them the next stage."""
+Below it the error mostly follows its asymptotic form towards the limit, which excludes a further
+minimum; a smaller value costs nodes at all points and saves only a few of them the next stage."""
 BELOW = [np.log(10.0) * np.array(t) for t in (range(-16, -8), range(-100, -16, 12))]
-"""Values of log λ that are tried below, in two stages, at points whose law says nothing yet."""
+"""Values of log λ tried below, in two stages, at points that are not asymptotic yet."""
 TIE = 1e-10
-"""Relative difference of two errors that does not speak against the limit."""
+"""Relative difference of two errors that does not count as evidence against the limit."""
 LAW = 3.0
-"""How much more than by its law the error might still fall from the bottom to its limit at 0⁺.
+"""Factor by which the fall of the error from the bottom to 0⁺ may exceed its asymptotic form.
 
-The laws hold when λ is small enough. A larger factor only makes more points search below, which
-is slow; at 1 the error at the bottom would have to follow its law to all digits."""
+The asymptotic forms hold when λ is small enough. A larger factor only makes more points search
+below, which is slow; at 1 the error at the bottom would have to obey its form to all digits."""
 NEXT_TERM = 1.84
-"""What further terms of the law c/T may add to the half of T that decides whether it turns.
+"""What terms beyond c/T may add to the half of T that decides whether the error turns.
 
 They add a constant, which is a tenth of T at the bottom. Twice as much sends more points to the
-slow search below; with nothing, a minimum far below might be taken for a fall to the limit."""
+slow search below; with zero, a minimum far below might be mistaken for a fall to the limit."""
 NEAR = 1e-6
-"""Relative distance from the least error at which one at the bottom counts as equal.
+"""Relative distance from the least error within which the error at the bottom counts as equal.
 
 It exceeds all errors of nodes; points on a plateau pay for it with a search below."""
 TOGETHER = 1024
-"""Points that are searched together: one job of a worker."""
+"""Number of points that are searched together, as one job of a worker."""
 
 
 @dataclass(frozen=True)
 class Search:
     """The search at some points, which a worker can run.
 
-    `target` names the error or observable to make least, which `observables`, those that are
-    predicted at the best λ, include.
+    `target` names the error or observable to minimise. It is one of the `observables`, which are
+    predicted at the best λ.
     """
 
     model: Model
@@ -211,12 +212,13 @@ def _dips(path: Path, nodes: Nodes) -> Nodes:
 def monotone(model: Model, unit: float, bottom: Samples, fall: Array) -> Booleans:
     r"""Whether the error has no minimum between samples and its limit at 0⁺.
 
-    It still has to `fall` to the limit. It may stand on the limit's own plateau. Else it goes like
-    a power of λ, between a third and three, and the fall is its slope divided by that power. Or, if
-    the weights of separable data diverge, it goes like :math:`c/T + c'/T^2` with
-    :math:`T = \log(1/\lambda)`, and has no minimum if and only if the fall exceeds half of the
-    slope times T, plus what further terms add. An error that rises towards 0⁺ has risen for good or
-    comes down to the limit.
+    From the lowest sample to the limit the error still has to decrease by `fall`. There are three
+    asymptotic forms. The error may be constant, on a plateau that extends to the limit. It may be
+    proportional to a power of λ, between a third and three, and then the fall is its slope divided
+    by that power. Or, if the weights of separable data diverge, it is
+    :math:`c/T + c'/T^2` with :math:`T = \log(1/\lambda)`, and has no minimum if and only if the
+    fall exceeds half of the slope times T, plus what further terms add. An error that rises towards
+    0⁺ either keeps rising or comes back down to the limit.
     """
     slope = bottom.slope
     ratio = np.divide(fall, slope, out=np.zeros_like(fall), where=slope != 0)
@@ -232,7 +234,7 @@ def monotone(model: Model, unit: float, bottom: Samples, fall: Array) -> Boolean
 def best_regularisation(search: Search, workers: Workers) -> Columns:
     """The λ of least error within bounds at every point, and all that is predicted there.
 
-    0 and inf stand for the limits, NaN for no solution.
+    The values 0 and inf denote the limits; NaN means that no solution was found.
     """
     parts = chunks(np.arange(len(search.points)), TOGETHER)
     return joined(workers.run([replace(search, points=search.points[part]) for part in parts]))

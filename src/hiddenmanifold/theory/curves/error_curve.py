@@ -17,7 +17,7 @@ from hiddenmanifold.theory.predictions import asymptotics
 
 ERROR = "generalisation_error"
 END = np.log(HUGE)
-"""The t that stands for infinitely many samples or features."""
+"""The t that represents infinitely many samples or features."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from hiddenmanifold.numerics.minima import Samples
 from hiddenmanifold.theory.curves.error_curve import END, ERROR, ErrorCurve
 
 MANY = np.log(10.0) * np.arange(0.0, 10.0)
-"""Values of log(p/n) between which the number is sought."""
+"""Values of log(p/n) between which the number of features is sought."""
 FEW = np.log(10.0) * np.arange(-3.0, 0.0)
 """Tried too where each of those is enough."""
 CLOSE = 1e-7
-"""How far from the excess that is sought that of a crossing may be, relative to it."""
+"""Largest relative distance of the excess at a crossing from the one that is sought."""
 
 
 def fewest_features(curve: ErrorCurve, within: float) -> tuple[Columns, Booleans]:
@@ -35,7 +35,7 @@ def fewest_features(curve: ErrorCurve, within: float) -> tuple[Columns, Booleans
 
     value, slope = excess(samples.point, samples.value, samples.slope)
     samples = bridged(Samples(samples.point, samples.t, value, slope), np.empty((0, len(limit))))
-    # errors have ten digits; of these the excess keeps what it is of them, four at least
+    # errors have ten digits; the excess, a small part of the error, keeps at least four of them
     noise = min(1e-10, 1e-4 * within) * (1.0 + within) / within
     close = float(np.clip(CLOSE, noise, 100.0 * noise))
     (t, value), _ = crossings(curve_of_excess, samples, np.full_like(limit, within), close)

@@ -15,7 +15,8 @@ from hiddenmanifold.theory.curves.peak import AROUND, at_threshold, threshold
 DECADES = np.log(10.0) * np.arange(-4.0, 13.0)
 """Values of log(n/p) that are tried at the best λ, where errors vary slowly.
 
-No further apart: the cubic through two samples of what falls like 1/n would turn between."""
+They must not be further apart: the cubic through two samples of a curve that falls like 1/n would
+have a spurious turn between them."""
 SCAN = np.union1d(DECADES, np.log(10.0) * np.arange(-3.0, 4.0, 0.25))
 """Those that are tried at a fixed λ."""
 APART = 1e-7
@@ -23,13 +24,14 @@ APART = 1e-7
 BESIDE = 5e-5
 """Least distance from the threshold at which the limit λ → 0⁺ is tried: nearer it is hard."""
 SETTLED = np.log(1e8)
-"""Beyond, a point that cannot be solved is left out: errors have settled before."""
+"""Beyond this, a point that cannot be solved is left out: the error hardly changes there."""
 
 
 def fewest_samples(curve: ErrorCurve, target: Array) -> tuple[Columns, Booleans]:
     """The fewest n/d from which on the error stays at its target or below, and what was missed.
 
-    Beside it the first n/d at which the error is there, its value, and that of infinite data.
+    Also returned are the first n/d at which the error reaches its target, the error there, and the
+    error with infinite data.
     """
     samples = _turning(curve).ordered()
     last = np.searchsorted(samples.point, np.arange(len(target)), "right") - 1

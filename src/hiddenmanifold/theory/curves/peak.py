@@ -30,7 +30,7 @@ CORNER = np.array([-1e-3, 1e-3])
 BESIDE = np.array([-1e-2, -1e-3, 1e-3, 1e-2])
 """Where on either side of a threshold, in t, the error must be lower for a peak."""
 CERTIFIED = 10.0 * STANDARD.quadrature
-"""Relative error that a solved one may have: that of its unknowns, somewhat magnified."""
+"""Relative accuracy of a solved test error: that of the unknowns, somewhat magnified."""
 
 
 def highest(curve: ErrorCurve, threshold: Array) -> tuple[Array, Array, Booleans]:
@@ -77,8 +77,8 @@ def at_threshold(curve: ErrorCurve, place: Array) -> tuple[Array, Booleans]:
 
     Also whether the curve beside it could not be solved.
 
-    Where data become separable the direction is still that of a separating one. Where they can
-    just be interpolated the weights are infinite and blind.
+    At the separability threshold the weights have the separating direction. At the interpolation
+    threshold they are infinite, and uncorrelated with the teacher.
     """
     points = np.flatnonzero(np.isfinite(place))
     height = np.full_like(place, np.inf if curve.model.task is Task.REGRESSION else 0.5)
@@ -136,5 +136,5 @@ def threshold(curve: ErrorCurve) -> Array:
 
 
 def _separating(curve: ErrorCurve) -> bool:
-    """Whether samples are fitted where they are separable, not where they are interpolated."""
+    """Whether the threshold is that of separability, rather than that of interpolation."""
     return fitted_phase(curve.model)[0] in (Phase.SEPARATED, Phase.DIVERGING)

@@ -53,7 +53,7 @@ class ChannelAverages:
 
     @classmethod
     def unknown(cls, points: int) -> ChannelAverages:
-        """Averages that are yet to be found: NaN."""
+        """Averages that have not been computed yet: NaN."""
         shapes = (len(AVERAGES),), (len(AVERAGES), len(UNKNOWNS)), (), ()
         return cls(*(np.full((points, *shape), np.nan) for shape in shapes))
 
@@ -79,7 +79,7 @@ class Branch:
     y : int
         The label.
     share : float
-        How much its averages count.
+        Factor by which its averages are multiplied.
     law : LabelLaw
         The weight :math:`Z` of the label along the field.
     field : Field
@@ -220,7 +220,7 @@ def on_nodes(loss: Loss, branch: Branch, level: int, with_loss: bool) -> Channel
 
 @dataclass(frozen=True)
 class SquareMoments:
-    r"""What the square loss sees of labels and predictions at a batch of points.
+    r"""Moments of labels and predictions that determine the averages of the square loss.
 
     Attributes
     ----------

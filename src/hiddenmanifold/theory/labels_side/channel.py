@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from hiddenmanifold.theory.features_side import Overlaps
 
 BATCHES = {"numpy": 1280, "compiled": 5120, "closed form": 8192}
-"""Points to solve together, which bounds the memory: NumPy keeps all nodes of a batch, compiled
-code none, and its calls are over sooner."""
+"""Number of points to solve together, which bounds the memory. NumPy keeps all nodes of a batch;
+compiled code keeps none, and its calls take less time."""
 COLLAPSED = 1e-100
 """A variance below this counts as zero.
 
@@ -68,7 +68,7 @@ class Channel:
     teacher : Teacher
         The rule of the labels.
     loss : Loss
-        What is minimised.
+        The loss that is minimised.
     free_intercept : bool
         Whether the predictor has an intercept that symmetry does not leave at zero.
     closed_form : bool
@@ -82,7 +82,7 @@ class Channel:
     closed_form: bool = False
 
     overlap_unknowns: ClassVar[int]
-    """How many unknowns are overlaps; one more may be the intercept."""
+    """Number of unknowns that are overlaps; the intercept may be one more."""
     longest_steps: ClassVar[tuple[float, ...]]
     """Longest Newton step in each unknown."""
 
@@ -111,7 +111,7 @@ class Channel:
 
     @property
     def skipped_levels(self) -> int:
-        """How many of the finest quadratures to do without: each value of the law is costly."""
+        """Number of the finest quadrature levels to skip, because values of the law are costly."""
         return 0
 
     @property
@@ -178,7 +178,7 @@ class Channel:
         raise NotImplementedError
 
     def square_moments(self, x: Array) -> SquareMoments:
-        """What the closed form of the square loss is made of."""
+        """Moments that enter the closed form of the square loss."""
         raise NotImplementedError
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
@@ -239,7 +239,7 @@ class BinaryChannel(Channel):
 
     @cached_property
     def shares(self) -> dict[int, float]:
-        """How much the averages of each label count; one may stand for both."""
+        """Weight of each label's averages; if labels are symmetric, one represents both."""
         alike = self.teacher.symmetric and not self.free_intercept
         return {1: 2.0} if alike else {1: 1.0, -1: 1.0}
 

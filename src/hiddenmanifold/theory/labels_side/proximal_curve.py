@@ -1,9 +1,9 @@
-r"""Quadrature along the proximal curve :math:`u = s + V\rho'(s)`, with no root sought at a node.
+r"""Quadrature along the proximal curve :math:`u = s + V\rho'(s)`, without root finding at nodes.
 
 A Gaussian average over the shortfall `u` of a function of its proximal point `s` is cut into
 panels at the knots of the loss, at a fan of standard deviations, and where the label law bends.
 Between kinks a panel runs over `s`, with :math:`du = (1 + V\rho'')\,ds`; on a kink, where `s`
-stands still while `u` crosses an interval, it runs over `u`.
+is constant while `u` crosses an interval, it runs over `u`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NARROW = 0.01
 ASIDE = 0.1
 """How far a cut may stand from its nominal place, in deviations or gaps between cuts."""
 NARROWEST = 1e-15
-"""Panels narrower than this, relative to their place, are left out if s stands still on them."""
+"""Panels narrower than this, relative to their place, are left out if s is constant on them."""
 SLENDER = 1e-9
 """Panels narrower than this, in standard deviations, are as wide as s says if it is more exact."""
 POINT = 1e-13

@@ -1,4 +1,4 @@
-"""What can be said of a fitted model's predictions on new and on training samples.
+"""Errors and other properties of a fitted model's predictions, on new and training samples.
 
 `distribution` has the joint law of predictions and labels, and averages over it (`observe`);
 `errors_of_labels` the test and training errors, in closed form where there is one;

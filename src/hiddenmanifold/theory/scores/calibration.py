@@ -70,7 +70,8 @@ def _sign_changes(function: Callable[[Array, Integers], Array], panels: Panels) 
 def best_temperature(scores: Scores) -> Array:
     """The T for which the logistic function of f/T has the least log-loss on new samples.
 
-    Infinite where scores say nothing of the label, or the opposite; zero where they separate them.
+    It is infinite where scores carry no information about the label or point to the opposite one,
+    and zero where they separate the labels.
     """
     size = np.hypot(scores.centre, scores.spread)
     centre, spread = scores.centre / size, scores.spread / size

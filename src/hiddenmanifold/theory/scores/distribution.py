@@ -1,4 +1,4 @@
-r"""What can be said of predictions beyond their errors: the law of scores and labels, observed.
+r"""The joint distribution of scores and labels, and the observables that are averages over it.
 
 Along its label a new prediction is :math:`y f = y b + \sqrt Q\,\xi`, and the label has probability
 :math:`Z_y(x)` (`teachers`) where the teacher's field is x = slope ξ on average. Every observable is
@@ -41,7 +41,7 @@ class Scores:
     Attributes
     ----------
     teacher, loss : Teacher, Loss
-        Of the model that is asked about.
+        The teacher and the loss of the requested model.
     fitted : Loss
         The loss whose proximal map, of width `V`, training samples obey: another in some limits.
     scale : float
@@ -62,7 +62,7 @@ class Scores:
 
     @classmethod
     def of(cls, teacher: Teacher, loss: Loss, at: Predictions) -> Scores:
-        """The law of a loss's own predictions; one that is constant tells nothing of the field."""
+        """The law of a loss's own predictions; a constant one is independent of the field."""
         constant = at.deviation < CONSTANT
         slope, V0 = np.where(constant, 0.0, at.slope), np.where(constant, teacher.rho, at.V0)
         return cls(teacher, loss, loss, 1.0, at.V, at.deviation, at.intercept, slope, V0)
@@ -86,7 +86,7 @@ class Scores:
 
     @cached_property
     def labels(self) -> tuple[tuple[int, float], ...]:
-        """The labels to sum over, and how many each stands for."""
+        """The labels to sum over, and how many labels each represents."""
         if self.teacher.task is Task.REGRESSION:
             return ((1, 1.0),)
         alike = binary(self.teacher).symmetric and not np.any(self.intercept)

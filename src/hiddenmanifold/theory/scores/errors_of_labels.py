@@ -60,7 +60,7 @@ class Predictions:
         """The same; a prediction that a corner of the loss holds at zero guesses like a coin."""
         if len(channel.loss.slopes_at_zero) < 2 or channel.constant_prediction:
             return self
-        held = self.deviation < CONSTANT  # of w no direction is left
+        held = self.deviation < CONSTANT  # w has no direction
         return replace(
             self,
             V=np.where(held, 0.0, self.V),
@@ -81,7 +81,7 @@ def test_errors(channel: Channel, x: Array) -> Columns:
 def errors(channel: Channel, x: Array, overlaps: Overlaps) -> Columns:
     """The same with all digits that the overlaps have, and errors on the training set."""
     if channel.teacher.task is Task.REGRESSION:
-        # the overlaps know the excess below rounding of the noise
+        # the overlaps resolve an excess that is smaller than the rounding of the noise
         clean = overlaps.excess + channel.intercept(x) ** 2
         return {"generalisation_error": clean + channel.teacher.noise, "clean_error": clean}
     at = Predictions.of(channel, x).guessing(channel)

@@ -9,7 +9,7 @@ separable if and only if
 with Z an independent standard normal variable, and :math:`t_0 = 0` without a free intercept (Candès
 and Sur, *Annals of Statistics* 48, 2020). At the threshold the direction that separates predicts
 :math:`-t_0 - tX + Z'`, in units of its part Z' that is independent of X. The minimum falls with
-:math:`\chi`: what is seen less well is what is seen better plus noise, which adds to Z.
+:math:`\chi`: at a smaller χ, X is the one at a larger χ plus noise, which adds to Z.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ACCURATE = 1e-12
 ROUNDING = 1e-15
 """What rounding of X may cost of it, times t and the X at which labels change."""
 LEAST_HIDDEN = 1e-60
-"""How a wholly visible field is hidden."""
+"""Hidden fraction used in place of zero, so that logarithms stay finite."""
 RESOLVED, GONE = 1e-14, 1e-10
 """Narrowest change of label, relative to its X; minimum that is zero if the field is visible."""
 
@@ -112,10 +112,10 @@ def separating_direction(
     free_intercept : bool
         Whether :math:`t_0` is free, or zero.
     hidden : array (points,), optional
-        1 - chi, if it is known to more digits than chi tells.
+        1 - chi, if it is known to more digits than the difference would have.
     """
     hidden = 1.0 - chi if hidden is None else hidden
-    # a symmetric rule asks for no intercept
+    # a symmetric rule needs no intercept
     average = _Average(teacher, chi, hidden, free_intercept and not teacher.symmetric)
     t0, t, sums, status = _minimise(average)
     value, length = sums[1], np.hypot(1.0, t)
@@ -200,7 +200,7 @@ def _minimise(average: _Average) -> tuple[Array, Array, Array, Integers]:
     """Newton's method on finer and finer quadrature, until the minimum no longer moves."""
     points = len(average.chi)
     t0, t = np.zeros((2, points))
-    if average.free:  # what balances the labels if nothing is seen
+    if average.free:  # the intercept that balances the labels if no part of the field is visible
         plus, minus, _ = average.teacher.label_marginals
         t0 += scipy.special.ndtri(minus) if plus > minus else -scipy.special.ndtri(plus)
     found, status = np.full((11, points), np.nan), np.full(points, int(Status.QUADRATURE))

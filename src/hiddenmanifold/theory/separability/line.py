@@ -20,7 +20,7 @@ BATCH = 256
 """Points to solve together."""
 LOWEST, HIGHEST = -200.0, 138.0
 """The log(d/p) at which thresholds are sought. Some features hide a part of the field at any d/p;
-beyond the highest they show less than 1e-60 of it, and what labels tell is lost to rounding."""
+beyond the highest they show less than 1e-60 of it, and its effect on labels is lost to rounding."""
 TOLERANCE = 1e-13
 """Value of the equation, in logarithms of ratios, at which the last Newton step is taken."""
 ACCEPTED = 1e-10
@@ -36,9 +36,9 @@ NEAREST = 1e-6
 class Line:
     r"""The line between data that are separable and data that are not.
 
-    Along it runs d/p. Features of that ratio hide a part :math:`1-\chi` of the teacher's field, and
-    the rule gives the threshold p/n at :math:`\chi`. It rises with d/p, so that each equation below
-    has at most one root.
+    The line is parametrised by d/p. Features at that ratio hide a part :math:`1-\chi` of the
+    teacher's field, and the label rule determines the threshold p/n at :math:`\chi`. It rises with
+    d/p, so that each equation below has at most one root.
     """
 
     teacher: BinaryTeacher
@@ -114,13 +114,13 @@ class Line:
 
 
 def sought(ratio: str) -> str:
-    """The ratio that a threshold is: n/d where the given one is of p and n, else p/n."""
+    """Name of the ratio to find: n/d if the given ratio is one of p and n, else p/n."""
     return "p_over_n" if RATIOS[ratio][1] else "n_over_d"
 
 
 @dataclass(frozen=True)
 class ThresholdBatch:
-    """Points of a line to find together: what a worker is asked to do."""
+    """Points of a line to find together: one job of a worker."""
 
     line: Line
     ratio: str

@@ -1,4 +1,4 @@
-"""How the solve of each point ended, and how far its solution may be off; a solved batch."""
+"""Status and error estimates of each solution, and the value that a solve returns."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Complements:
     def _equations(self, x: Array, sums: Array, sizes: Array) -> Array:
         """Both sides of each equation, and the size of their terms (3, equations, points).
 
-        Each is there as it is solved elsewhere and for what is left; at a solution all hold.
+        Each appears in its usual form and in the form for its complement; at a solution all hold.
         """
         rho, alpha, rank = self.channel.rho, self.points.alpha, self.rank
         e1, e2, e3, e0, spread, field, along, _ = sums.T

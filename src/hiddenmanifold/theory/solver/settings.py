@@ -1,4 +1,4 @@
-"""How exact an answer must be, and how much is spent on it: values that are passed down."""
+"""Tolerances of a solution and limits on the effort to find it: values that are passed down."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Tolerances:
 
 
 STANDARD = Tolerances()
-"""The tolerances of every answer that is asked for without others."""
+"""The default tolerances."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What is spent on a batch of points; converged answers agree whatever it is, time does not.
+    """Effort spent on a batch of points: it changes the time, but no converged answer.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ class Effort:
         Evaluations of the equations in one Newton solve. Points that converge need 5 to 15; twice
         as many cost a fifth more where points are hard, and rescue none.
     stride : int
-        Every how many points of a large batch one is solved first, to start the others from.
+        In a large batch, one of every `stride` points is solved first, to start the others from.
     few : int, optional
-        Points that are all solved at once: another round of calls would cost more than it spares.
-        By default what was measured for the engine in use.
+        Points that are all solved at once: another round of calls would cost more than it saves.
+        The default was measured for the engine in use.
     longest_walk : int
         Evaluations after which a point's walk in λ is given up.
     longest_extreme : int

@@ -1,4 +1,4 @@
-"""Solve a batch of points: fast for all of them, then by every means for those that are lost."""
+"""Solve a batch of points: a fast method for all, then robust ones for those at which it fails."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SHORTENING = 3.0
 def solve(problem: SaddlePoint, start: Array | None = None) -> Solved:
     """Solve a batch by Newton's method from a common start; fast, but some points may be lost.
 
-    Or from unknowns `start` that are known to be close.
+    If `start` is given, Newton's method begins at these unknowns, which must be close.
     """
     effort = problem.effort
     if start is None:
@@ -154,7 +154,7 @@ def _first_V(problem: SaddlePoint) -> Array:
 
 
 def _down_in_lambda(problem: SaddlePoint) -> Solution:
-    """Walk down in λ from where the problem is easy."""
+    """Walk down in λ from a large value, at which the problem is easy."""
     points = problem.points
     goal = np.log(points.lam)
     easy = np.log(np.maximum(points.lam, EASY * np.maximum(1.0, points.alpha)))
@@ -218,7 +218,7 @@ def _extreme(problem: SaddlePoint) -> Refined:
         there, left = points[index], length[index] - distance
         part = np.minimum(1.0, distance / np.maximum(length[index], TINY))
         walked = np.exp(near[:, index] + part * (goal - near)[:, index])
-        # what has arrived, or never left, is exact: at n = rank all hangs on the last bit of n/p
+        # where a walk is over, or never left, values are exact: at n = rank the last bit matters
         still = (left <= 0.0) | (goal == near)[:, index]
         alpha, lam = np.where(still, [there.alpha, there.lam], walked)
         return replace(target[index], points=replace(there, alpha=alpha, lam=lam))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 
 PARAMETERS = ("regularisation", "n", "p")
-"""What derivatives can be taken by: the logarithm of one, the other two and d held fixed."""
+"""Parameters for derivatives: by the logarithm of one, with the other two and d held fixed."""
 STENCIL = ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Central difference of fourth order: multiples of the step, and their weights."""
 STEP = 1e-4
@@ -50,8 +50,8 @@ def tangents(
 ) -> dict[str, Array]:
     """How the unknowns move per unit of the logarithm of each parameter.
 
-    Out of the channel averages `e` (points, 3) and Newton's matrix at the solution, and the
-    derivatives `dy` of the coordinates by the averages, if they are known.
+    They follow from the channel averages `e` (points, 3) and Newton's matrix at the solution, and
+    from the derivatives `dy` of the coordinates by the averages, if these are known.
     """
     n, moved = problem.channel.overlap_unknowns, {}
     with np.errstate(all="ignore"):
@@ -107,7 +107,7 @@ def slope_along(functions: Callable[[Array], Columns], x: Array, direction: Arra
 
 @np.errstate(all="ignore")
 def interpolated(known: Points, x: Array, tangents: Mapping[str, Array], points: Points) -> Array:
-    """Unknowns (points, unknowns) close to those of some points, out of `known` solutions `x`.
+    """Approximate unknowns (points, unknowns) at some points, from `known` solutions `x`.
 
     They lie on cubics through the nearest two solutions and their tangents. Points are near if the
     logarithms of their λ, n/d and p/d are, wherever they stand in a batch. The `tangents` are by
