@@ -84,7 +84,6 @@ def test_points_that_fail_are_told_or_kept():
     assert (kept.status != 0).values.tolist() == [True, False]
 
 
-@pytest.mark.slow
 def test_threads_and_processes_give_the_same_bits():
     lazy = hm.predict(MODEL, **GRID, chunks={"p_over_n": 3})
     threads, here = (lazy.compute(scheduler=s) for s in ("threads", "synchronous"))

@@ -173,6 +173,7 @@ def names_in_code():
     return found
 
 
+@pytest.mark.slow
 def test_code_names_of_the_glossary_exist():
     rows = re.findall(r"^\| .*\|$", (ROOT / "docs/glossary.md").read_text(), flags=re.MULTILINE)
     spans = [span for row in rows for span in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])]
@@ -229,6 +230,7 @@ def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("teacher", hm.teachers.REGISTRY)
 def test_features_of_the_contributing_guide_work_with_every_kind_of_labels(teacher):
     (block,) = (block for block in python_blocks("CONTRIBUTING.md") if "class Blurred(" in block)
@@ -242,6 +244,7 @@ def test_features_of_the_contributing_guide_work_with_every_kind_of_labels(teach
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
 
 
+@pytest.mark.slow
 def test_the_observable_of_the_contributing_guide_agrees_with_its_simulation(tmp_path):
     """The guide is followed in a copy of the package."""
     blocks = [block for block in python_blocks("CONTRIBUTING.md") if "brier_score" in block]

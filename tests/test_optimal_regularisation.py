@@ -82,7 +82,6 @@ def test_optimum_follows_the_unit_of_the_features(unit):
     assert_allclose(ds.optimal_regularisation, unit**2 * 0.6 / 1.5, rtol=1e-5)
 
 
-@pytest.mark.slow
 def test_optimum_in_a_limit_is_said_to_be_there():
     noiseless = hm.Model(
         activation="identity", projection="orthogonal", teacher="linear", loss="square"
@@ -290,6 +289,7 @@ def test_dips_between_two_plateaus_are_found_where_samples_are_few(activation, t
     assert (best <= least * (1.0 + 1e-9)).all()
 
 
+@pytest.mark.slow
 def test_the_lower_of_two_minima_is_found_that_are_almost_equal():
     m = hm.Model(
         activation="tanh",

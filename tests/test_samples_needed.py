@@ -85,7 +85,6 @@ def test_a_peak_makes_the_first_descent_premature():
     assert ds.n_over_d > 3
 
 
-@pytest.mark.slow
 def test_the_best_regularisation_needs_fewest():
     m, target = model(teacher=NOISY), [0.05, 0.2, 0.3, 0.4]
     best = hm.samples_needed(m, target_error=target, p_over_d=3.0)
@@ -166,6 +165,7 @@ def test_a_limit_that_cannot_be_solved_does_not_hide_the_number():
     assert np.isnan(lost.n_over_d[0])
 
 
+@pytest.mark.slow
 def test_a_search_that_fails_is_said_to():
     """Beside the threshold, where the limit λ → 0⁺ of a slow loss is not known."""
     slow = hm.losses.Custom(

@@ -92,6 +92,7 @@ def test_simulated_margins_follow_their_law(loss):
     np.testing.assert_array_equal(ds.training_loss[..., :2], plain.training_loss)
 
 
+@pytest.mark.slow
 def test_compare_judges_margins_but_for_the_kinks_that_training_samples_stand_on():
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
     at = {"n_over_d": 2.0, "p_over_n": 0.5, "regularisation": [0.1, 0.3]}
@@ -106,7 +107,6 @@ def test_compare_judges_margins_but_for_the_kinks_that_training_samples_stand_on
     np.testing.assert_array_equal(np.isnan(ds.train_cdf_z)[0], [False, False, True, False])
 
 
-@pytest.mark.slow
 def test_margins_are_part_of_what_a_store_knows_a_fit_by(tmp_path):
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
     asked = {"n_over_d": 2.0, "p_over_n": 1.0, "regularisation": 0.1, "d": 20, "seeds": 2}

@@ -34,6 +34,7 @@ def test_simulations_go_on_from_a_store(path, monkeypatch):
     assert len(list(Store(path).rows())) == 8
 
 
+@pytest.mark.slow
 def test_ls_prints_a_line_per_row(path):
     shown = run("store", "ls", path)
     assert shown.exit_code == 0
@@ -114,6 +115,7 @@ def test_verify_finds_changed_rows_and_prune_takes_them_out(path):
     assert "5 rows, all intact" in run("store", "verify", path).stdout
 
 
+@pytest.mark.slow
 def test_prune_takes_out_fits_by_another_version_of_the_algorithm(path, monkeypatch):
     from hiddenmanifold.simulation import trial_cache
 

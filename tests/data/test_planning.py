@@ -161,6 +161,7 @@ def test_hold_out_of_classes_counts_errors():
     assert ds.attrs["rows"] == 60
 
 
+@pytest.mark.slow
 def test_hold_outs_of_the_fewest_and_the_most_samples(noisy):
     ds = hm.backtest(noisy, n=[3, 280], regularisation=1.0, seeds=2)
     assert (ds.generalisation_error > 0).all()

@@ -244,13 +244,13 @@ def test_units_of_features_and_labels_are_free():
     )
 
 
-@pytest.mark.slow
 def test_the_diagnosis_does_not_depend_on_units():
     one, other = hm.Data(X, Y).diagnosis, hm.Data(1e3 * X, 1e-2 * Y).diagnosis
     assert [f.question for f in one] == [f.question for f in other]
     np.testing.assert_allclose([f.value for f in one], [f.value for f in other], rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ask",
     [

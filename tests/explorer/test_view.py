@@ -281,6 +281,7 @@ def test_a_closed_stream_stops_and_budgets_are_told():
         events.close()
 
 
+@pytest.mark.slow
 def test_work_that_takes_too_long_is_ended():
     with pytest.raises(DeadlineError, match="ended after 0.5 seconds"):
         list(worker_pool.elsewhere(time.sleep, 600, seconds=0.5))

@@ -86,7 +86,6 @@ def test_a_large_penalty_sees_the_variance(features):
     np.testing.assert_allclose(k * m.D1, features.variance, rtol=1e-9)
 
 
-@pytest.mark.slow
 @every_kind
 def test_brighter_inputs_shift_the_sums_as_their_derivatives_say(features):
     k = 10.0 ** np.arange(-4.0, 4.1, 1.0)

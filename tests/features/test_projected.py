@@ -117,7 +117,6 @@ def test_drawn_matrices_give_the_same_sums(projection):
         assert (np.abs(values.mean(0) - getattr(expected, name)) < 5 * spread).all(), name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("teacher", [Sign(), Mixture(0.3)], ids=["sign", "classes"])
 def test_separable_data_are_found_from_every_ratio(teacher):
     """Steep spectra show more of the field than the share p/d of their directions."""
@@ -133,7 +132,6 @@ def test_separable_data_are_found_from_every_ratio(teacher):
     np.testing.assert_allclose(found, n_over_d, rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_what_the_data_hide_no_number_of_features_shows():
     """Linear features of data whose own threshold is above d/n never separate them."""
     inputs = power_law(12, hidden=0.5)

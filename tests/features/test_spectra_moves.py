@@ -158,7 +158,6 @@ def test_activation_of_given_directions_adds_noise_to_their_eigenvalues(atoms, k
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gaussian", "orthogonal"])
 @pytest.mark.parametrize("ratio", [0.3, 0.8, 1.5])
 def test_projection_of_given_directions_is_that_of_drawn_matrices(kind, ratio):

@@ -68,7 +68,6 @@ def test_quick_and_full_lie_side_by_side(tmp_path, monkeypatch):
     assert len(calls) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "computes"),
     [
@@ -112,6 +111,7 @@ def test_other_parameters_are_computed_anew(tmp_path, monkeypatch):
     assert (data["peak"].regularisation == 1e-3).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [None, b"", b"nonsense", b"CDF\x01"])
 def test_a_missing_or_damaged_file_is_computed_anew(tmp_path, monkeypatch, damage):
     calls = small(monkeypatch)

@@ -123,6 +123,7 @@ class Inline(Executor):
         return future
 
 
+@pytest.mark.slow
 @every_call
 def test_every_batch_goes_to_the_executor(expected, name):
     pool = Inline()
@@ -146,7 +147,8 @@ def test_nonsense_is_refused_by_name(name, argument, value):
 @pytest.mark.slow
 @every_call
 def test_a_thread_of_a_server_gets_the_same_bits(expected, name):
-    found = asyncio.run(thread_of(CALLS[name]))
+    with ThreadPoolExecutor(1) as other:  # this thread may have the event loop of a browser
+        found = other.submit(asyncio.run, thread_of(CALLS[name])).result()
     assert_same_bits(found, expected(name))
 
 
@@ -237,7 +239,6 @@ def test_lambdas_are_sent_anywhere(processes, threads, monkeypatch, name, kind):
     assert_same_bits(CALLS[name](with_lambda(kind), workers=2), one)
 
 
-@pytest.mark.slow
 def test_a_function_that_cannot_be_sent_is_refused_with_the_remedy(processes, monkeypatch):
     lock = threading.Lock()
 
@@ -299,7 +300,6 @@ class Raising:
         raise self.error
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"workers": 1}, {"workers": 2}, {"executor": Inline()}])
 def test_what_a_job_raises_is_raised_by_its_workers(how):
     error = hm.ConvergenceError("lost", partial=3)
@@ -482,7 +482,6 @@ results(Workers(2), lambda: end(0), lambda: end(1))
 )
 
 
-@pytest.mark.slow
 def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     # they hold the pipe that is read here: it would not end before they do
     done = run_script(tmp_path, ABANDONED)
@@ -508,7 +507,6 @@ else:
 )
 
 
-@pytest.mark.slow
 def test_an_interrupt_does_not_wait_for_threads(tmp_path):
     done = run_script(tmp_path, ASLEEP + UNTOUCHED)
     assert (done.stdout, done.stderr) == ("untouched\n", "")
@@ -562,6 +560,7 @@ def test_a_whole_simulation_says_that_it_is_one(expected, tmp_path):
     assert (kept["interrupted"], kept["done"], kept["asked"], kept["workers"]) == (0, 27, 27, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["simulate", "compare"])
 @pytest.mark.parametrize("here", [True, False], ids=["here", "executor"])
 def test_an_interrupted_simulation_says_so(interrupted_after, expected, name, here):
@@ -623,6 +622,7 @@ def test_one_thread_until_the_last_has_left():
         assert threads_of_linear_algebra() == before
 
 
+@pytest.mark.slow
 def test_a_trial_has_one_thread_wherever_it_runs(monkeypatch):
     seen, draw = set(), World.draw
 

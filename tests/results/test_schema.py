@@ -66,6 +66,7 @@ def test_every_kind_of_dataset_is_made_here():
     assert set(MAKERS) == set(Kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", Kind)
 def test_every_variable_has_a_meaning_and_a_role_that_files_keep(kind, tmp_path):
     ds = MAKERS[kind]()
@@ -91,6 +92,7 @@ def test_chunks_have_the_schema_of_the_whole():
     described_alike(whole.assign_attrs(workers=1), chunked)
 
 
+@pytest.mark.slow
 def test_roles_are_those_of_the_question():
     assert MAKERS[Kind.THRESHOLD]().p_over_n.attrs["role"] == Role.ANSWER
     ds = hm.predict(SQUARE, **{**POINT, "regularisation": "optimal"})

@@ -673,7 +673,6 @@ def test_walls_that_a_small_regularisation_leaves_are_met_by_short_steps(delta, 
     assert fit.optimality <= GOOD
 
 
-@pytest.mark.slow
 def test_a_minimum_below_rounding_is_soon_given_up():
     evaluations = []
 
@@ -699,6 +698,7 @@ def test_minima_that_are_missed_on_the_way_to_a_small_regularisation_are_found_a
     assert fit.optimality <= GOOD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "p", "seed"), [(40, 30, 0), (30, 60, 6)])
 def test_an_intercept_at_the_edge_of_a_plateau_moves_with_the_weights(n, p, seed):
     # no sample is curved at the best intercept, which is an interval: only a joint step descends

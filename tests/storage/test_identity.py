@@ -171,6 +171,7 @@ def all_of_them():
     return {name: content_hash(make()) for name, make in VALUES.items()}
 
 
+@pytest.mark.slow
 def test_different_content_has_different_hashes():
     found = all_of_them()
     assert len(set(found.values())) == len(found)

@@ -355,7 +355,6 @@ def test_a_change_of_label_too_narrow_for_the_panels_gives_no_wrong_number():
     assert set(statuses) == {hm.Status.CONVERGED, hm.Status.QUADRATURE}
 
 
-@pytest.mark.slow
 def test_a_minimum_that_was_not_found_says_so(monkeypatch):
     chi = np.array([0.9, nan])
     status = separating_direction(TEACHERS["threshold"], chi, True).status
