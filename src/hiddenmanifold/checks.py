@@ -1,4 +1,4 @@
-"""What all ingredients share: their kinds, their task, and the checks of names and numbers."""
+"""Shared by all ingredients: their kinds, their task, and the checks of names and numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ INGREDIENT_KINDS = {
 
 
 class Task(StrEnum):
-    """What is learned: real labels, or labels ±1."""
+    """The kind of labels to learn: real numbers, or ±1."""
 
     REGRESSION = "regression"
     CLASSIFICATION = "classification"
@@ -73,7 +73,7 @@ def check_number(
 
 
 def number(text: str) -> float:
-    """The number that a text is; raise ValueError unless it is one."""
+    """Parse a number; raise ValueError unless the text is one."""
     if "_" in text:  # Python's own grouping of digits would hide a slip of the shift key
         raise ValueError(text)
     return float(text)

@@ -136,7 +136,7 @@ class Status(IntEnum):
 
 
 CERTIFICATES = ("status", "residual", "quadrature_error", "conditioning_error", "iterations")
-"""Names of what every prediction says of its solve."""
+"""Names of the variables that certify the solve of every prediction."""
 _SENTENCES = {
     Status.CONVERGED: "converged: the residual and the estimated errors of quadrature and rounding "
     "are within tolerance",

@@ -1,4 +1,4 @@
-"""Values that users give: ratios, sizes and regularisations, or the search for the best one."""
+"""Parse the ratios, sizes and regularisations of a call, or the search for the best λ."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Optimal:
 
     @classmethod
     def asked_for(cls, regularisation: object) -> Optimal | None:
-        """What an argument asks for, None if it is numbers."""
+        """The search that an argument requests; None if the argument is numeric."""
         if isinstance(regularisation, str) and regularisation == "optimal":
             return cls()
         if isinstance(regularisation, str) or regularisation is cls:
@@ -202,7 +202,7 @@ def labelled(
             "give a number or a one-dimensional sequence (an xarray.DataArray may have more axes)",
         )
     own = (name,) if plain.ndim else ()
-    # a copy: what is asked for must not change with the answer
+    # a copy, so that a change to the result does not change the argument
     copy = plain.astype(float)
     array = xr.DataArray(variable(own, copy)) if given is None else given.copy(data=copy)
     array.encoding = {}  # how a file packed the numbers: in another it could round them

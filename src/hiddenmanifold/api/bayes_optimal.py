@@ -1,4 +1,4 @@
-"""The Bayes-optimal error: what no loss and regularisation can beat."""
+"""The Bayes-optimal error, which no loss and regularisation can beat."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SOURCE: dict[str, object] = {
 def bayes_optimal(model: Model, **options: Unpack[Theory]) -> xr.Dataset:
     """The least error of any predictor on a model's Gaussian-equivalent data, as n, p, d → ∞.
 
-    It is the error of someone who knows F, the label rule and the law N(0, ρI) of the teacher's
-    weights, and predicts from the posterior given the training set: the more probable label, or
-    the mean of a real one. It bounds `predict` from below for every loss and regularisation. It is
-    optimal for the Gaussian-equivalent features κ0 + κ1 Fᵀc/√d + κ⋆ z; from the true σ(Fᵀc/√d),
-    predictors that are not linear in the features might gain a little more.
+    It is the error of a predictor that knows F, the label rule and the law N(0, ρI) of the
+    teacher's weights, and uses the posterior given the training set: it predicts the more probable
+    label, or the mean of a real one. It bounds `predict` from below for every loss and
+    regularisation. It is optimal for the Gaussian-equivalent features κ0 + κ1 Fᵀc/√d + κ⋆ z; from
+    the true σ(Fᵀc/√d), predictors that are not linear in the features might gain a little more.
 
     The equations may have several solutions at one point: those of an even rule always have the
     solution q = 0 too. The answer is the solution of largest free entropy, which is the true

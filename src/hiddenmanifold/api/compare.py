@@ -36,9 +36,9 @@ COMPARED = (
     "alignment",
 )
 ROUNDING = 1e-14
-"""Relative spread over seeds that is rounding."""
+"""Relative spread over seeds up to which it is attributed to rounding."""
 SHORTFALL = 1e-13
-"""Rounding of a prediction's distance from its label, relative to the size of both.
+"""Rounding error of a prediction's distance from its label, relative to the size of both.
 
 Ridgeless fits that interpolate leave 7e-15 at most, those that recover the rule at n = d 4e-14.
 """
@@ -57,7 +57,7 @@ def compare(
     Parameters
     ----------
     model : Model
-        What is learned; `backtest` does the same for real data.
+        The learning problem; `backtest` does the same for real data.
     regularisation : array_like, DataArray, Optimal or "optimal"
         The λ of the objective, or the one of least predicted error at the given ratios, which is
         then in the dataset as `optimal_regularisation`.
@@ -72,10 +72,11 @@ def compare(
     xarray.Dataset
         For each quantity q: `q` (mean over seeds), `q_stderr`, `q_theory` (at the ratios of the
         whole numbers actually used) and `q_z` = (q - q_theory)/q_stderr; `theory_status` says how
-        the theory's solve ended. The standard error of a loss, or of a squared error, is no less
-        than what rounding of predictions makes of zero. `q_z` is NaN where all seeds agree, and
-        where q is not defined; that of `train_cdf` also at the kinks of the loss, which training
-        margins reach up to rounding only. The attributes are those of `simulate`.
+        the theory's solve ended. The standard error of a loss, or of a squared error, is at least
+        the value that rounding of the predictions gives to an exact zero. `q_z` is NaN where all
+        seeds agree and where q is not defined. The z-score of `train_cdf` is also NaN at the kinks
+        of the loss, which training margins reach only up to rounding. The attributes are those of
+        `simulate`.
 
     Raises
     ------
@@ -124,9 +125,9 @@ def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
 
 
 def _rounding(model: Model, q_w: xr.DataArray) -> dict[str, xr.DataArray]:
-    """What quantities would be if only rounding told predictions from labels.
+    """Values of the quantities if predictions differed from labels by rounding alone.
 
-    Only those that are sums over such shortfalls, of losses only those that have a least value.
+    Only quantities that are sums over such shortfalls, and only losses that have a minimum.
     """
     regression = model.task is Task.REGRESSION
     label = model.teacher.rho + getattr(model.teacher, "noise", 0.0) if regression else 1.0

@@ -1,4 +1,4 @@
-"""The points at which a question is asked: what users say, read once, and the answer's shape."""
+"""The grid of points of a call: it parses the arguments once and shapes the results."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MEMORY_LIMIT = 16e9
-"""Bytes that results, and what they are computed from, may need by estimate."""
+"""Largest estimated memory of results and intermediate arrays, in bytes."""
 BYTES = 500
-"""What one point needs, at the peak."""
+"""Peak memory of one point, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,15 @@ class Grid:
     ratios : dict of DataArray
         The ratios that are given, or that follow from the sizes.
     coordinates : dict of DataArray
-        What the user gave: ratios or sizes, and what else varies.
+        The user's ratios or sizes, and all other arguments that vary.
     template : DataArray
         An array with all dimensions.
     optimal : Optimal, optional
         The search for the regularisation, if that is not given.
     workers : Workers
-        Who computes.
+        Where the points are computed.
     on_failure : {"raise", "keep"}
-        What becomes of points that fail.
+        Whether points that fail raise or are kept.
     """
 
     model: Model
@@ -72,11 +72,11 @@ class Grid:
     ) -> Grid:
         """The points that the arguments of a function span.
 
-        `options` are those of `signatures.Theory`, `axes` what varies beside ratios: the
-        regularisation, which may be sought if `search`, and a target error. Two ratios are asked
-        for, or one if the features fix d/p; if `one_of` has any, one of these, or none. With
-        `limits` a ratio, of two, or λ may be infinite; with `memory` all points are to be held at
-        once.
+        `options` are those of `signatures.Theory`. `axes` are the other arguments that vary: the
+        regularisation, which may be a search if `search` is true, and a target error. Two ratios
+        are required, or one if the features fix d/p; if `one_of` names any, one of these instead,
+        or none. With `limits` one of two ratios, or λ, may be infinite. With `memory` all points
+        are to be held in memory at once.
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
@@ -150,7 +150,7 @@ class Grid:
         return _filled(values, self.template.sizes).ravel().astype(float)
 
     def labelled_ratios(self) -> tuple[xr.Variable, xr.Variable]:
-        """n/p and d/p, with the dimensions on which they depend; what is infinite is huge."""
+        """n/p and d/p, with the dimensions on which they depend; infinite ones become huge."""
         fixed = self.model.features.fixed_ratio
         sizes = {dim: n for array in self.ratios.values() for dim, n in array.sizes.items()}
         shape = tuple(sizes.values())
@@ -225,7 +225,7 @@ def _filled(values: xr.DataArray | xr.Variable, sizes: Mapping[Any, int]) -> Arr
 
 
 def check_on_failure(on_failure: object) -> None:
-    """Raise unless it says what becomes of points that fail."""
+    """Raise unless `on_failure` has one of its two values."""
     if on_failure not in ("raise", "keep"):
         raise InvalidArgumentError("on_failure", on_failure, "'raise' or 'keep'")
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 Chunks = Mapping[str, int] | Literal["auto"]
 AUTOMATIC = 2**14
-"""Points in a chunk whose size is left to us: a second or two of work."""
+"""Points in a chunk by default: a second or two of work."""
 MOST = 10**6
-"""Chunks of one dataset; a task each is all that is kept of a chunk before it is computed."""
+"""Most chunks of one dataset, each of which is one task in memory before it is computed."""
 
 
 def chunked(
     function: Callable[..., xr.Dataset], coordinates: Mapping[str, xr.DataArray], chunks: Chunks
 ) -> xr.Dataset:
-    """What a function returns on a grid, as a dataset of dask arrays.
+    """The results of a function on a grid, as a dataset of dask arrays.
 
     The function takes the coordinates, or parts of them along each dimension, by name. It is called
     at once for a single point, the first, to learn which columns there are.

@@ -1,4 +1,4 @@
-"""What it takes to reach an error: how many features, or samples, are enough."""
+"""How many features, or samples, are enough to reach a given error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def features_needed(
     Parameters
     ----------
     model : Model
-        What is learned.
+        The learning problem.
     within : float
         How close, relative to the error of the kernel limit; positive.
     on_failure : {"raise", "keep"}
@@ -81,14 +81,14 @@ def samples_needed(
 ) -> xr.Dataset:
     """The fewest samples that bring the test error down to a target, for good.
 
-    At a fixed regularisation more samples can make the error larger, near the threshold of
-    interpolation above all. The number that counts is therefore the one from which on the error
-    never again exceeds the target; the first at which it is there is given beside it.
+    At a fixed regularisation more samples can increase the error, above all near the
+    interpolation threshold. The result is therefore the number of samples beyond which the error
+    never again exceeds the target; the number at which it first reaches the target is returned too.
 
     Parameters
     ----------
     model : Model
-        What is learned.
+        The learning problem.
     target_error : array_like or DataArray
         The `generalisation_error` to reach, positive.
     regularisation : array_like, DataArray, Optimal or "optimal"
@@ -104,9 +104,9 @@ def samples_needed(
     Returns
     -------
     xarray.Dataset
-        `n_over_d`, from which on the error stays at the target or below, and `first_n_over_d`,
-        where it first is: 0 where one sample per ten thousand features is enough, inf where no
-        number is. The `generalisation_error` with `n_over_d` samples, that of infinitely many,
+        `n_over_d`, beyond which the error stays at or below the target, and `first_n_over_d`,
+        where it first gets there: 0 where one sample per ten thousand features is enough, inf where
+        no number is. The `generalisation_error` with `n_over_d` samples, that of infinitely many,
         `infinite_data_limit` (above the target if `n_over_d` is inf), and `status`.
 
     Raises
@@ -118,9 +118,9 @@ def samples_needed(
 
     Notes
     -----
-    Curves are searched from n/p = 1e-4 to 1e12, the closer the nearer to the thresholds at which
-    narrow peaks stand. What cannot be solved there matters if it lies before a number, or beyond
-    n_over_d, unless it interrupts a steady fall far from those thresholds.
+    Curves are searched from n/p = 1e-4 to 1e12, most finely near the thresholds, where peaks are
+    narrow. A part that cannot be solved matters if it lies before a number that is returned, or
+    beyond n_over_d, unless it interrupts a steady fall far from those thresholds.
 
     Examples
     --------

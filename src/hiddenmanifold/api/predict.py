@@ -63,7 +63,7 @@ def predict(
     Parameters
     ----------
     model : Model
-        What is learned.
+        The learning problem.
     regularisation : array_like, DataArray, Optimal or "optimal"
         The λ of `Σ loss(y, x·w/√p) + (λ/2)|w|²`. Zero means the limit λ → 0⁺: the unregularised
         minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
@@ -77,7 +77,7 @@ def predict(
     chunks : mapping or "auto", optional
         How many points along each dimension are computed together, when they are asked for: the
         dataset then holds dask arrays, for ``.compute()``, ``.to_zarr()`` and the like, on the
-        threads, processes or cluster that dask is told to use. Nothing but the first point is
+        threads, processes or cluster that dask is configured to use. Nothing but the first point is
         computed before.
     on_failure : {"raise", "keep"}
         Whether a point that does not converge raises, or is kept as NaN with its `status`.
@@ -152,7 +152,7 @@ def predicted(grid: Grid, observables: Sequence[Observable] = ()) -> xr.Dataset:
 
 
 def _announce(grid: Grid, times: int) -> None:
-    """Say beforehand what a large grid will take, if each point is solved so many times."""
+    """Announce the estimated time of a large grid whose points are each solved so many times."""
     size = grid.template.size
     work = size * times * (CLOSED_FORM if grid.model.loss.quadratic else SECONDS[engine()])
     told = f"{size} points, about {BYTES * size / 1e9:.1g} GB"
@@ -160,7 +160,7 @@ def _announce(grid: Grid, times: int) -> None:
 
 
 def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
-    """What the theory computes of each observable."""
+    """The theory's function for each observable."""
     return {observable.name: observable.expected for observable in observables}
 
 
@@ -186,7 +186,7 @@ def sensitivity(
     Returns
     -------
     xarray.Dataset
-        What `predict` returns, and ``generalisation_error_by_log_regularisation``, ``..._by_log_n``
+        All of `predict`, and ``generalisation_error_by_log_regularisation``, ``..._by_log_n``
         and ``..._by_log_p`` (the others of λ, n, p and d held fixed), and those of `clean_error`
         and of each observable.
 
@@ -216,14 +216,14 @@ def margins(
 ) -> xr.Dataset:
     """How the margins y f of new and of training samples are distributed, as n, p, d → ∞.
 
-    They are given by distribution functions, which say everything: training margins gather at the
-    kinks of a loss (at 1 for the hinge), where `train_cdf` jumps. It counts a jump at the value
-    itself, so that the mass at 1 is its difference from a value just below.
+    The results are distribution functions, not densities, because training margins concentrate at
+    the kinks of a loss (at 1 for the hinge), where `train_cdf` jumps. At such a value it includes
+    the jump, so that the mass at 1 is the difference from a value just below.
 
     Parameters
     ----------
     model : Model
-        What is learned; its labels are ±1.
+        The learning problem; its labels are ±1.
     at : sequence of float
         The margins at which to evaluate.
     regularisation, **options

@@ -45,11 +45,11 @@ class OnFailure(TypedDict, total=False):
 
 
 class Theory(OnFailure, Execution, Ratios, total=False):
-    """What every function of the theory takes."""
+    """The arguments of every function of the theory."""
 
 
 class Drawing(TypedDict, total=False):
-    """What is drawn and measured in a simulation."""
+    """The arguments that decide what a simulation draws and measures."""
 
     seeds: int
     n_test: int
@@ -61,7 +61,7 @@ class Drawing(TypedDict, total=False):
 
 
 class Finite(Drawing, Execution, Ratios, total=False):
-    """What every simulation takes."""
+    """The arguments of every simulation."""
 
 
 DEFAULTS: Mapping[str, Any] = {
@@ -72,11 +72,11 @@ DEFAULTS: Mapping[str, Any] = {
     "observables": (),
     "seed": 0,
 }
-"""The values of arguments that are left out; None for all others."""
+"""Default values of the arguments; None for all others."""
 
 
 def with_options(options: type) -> Callable[[Answer], Answer]:
-    """Spell out in the signature that help and completion show what ``**options`` stands for."""
+    """List the arguments behind ``**options`` in the signature that help and completion show."""
 
     def spelled_out(function: Answer) -> Answer:
         signature = inspect.signature(function)

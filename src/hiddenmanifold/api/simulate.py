@@ -40,7 +40,7 @@ def simulate(
     Parameters
     ----------
     model : Model
-        What is learned.
+        The learning problem.
     regularisation : array_like or DataArray
         The λ of the objective, positive. All values of a vector share the same data. For the
         square loss 0 means the shortest least squares solution.
@@ -52,8 +52,8 @@ def simulate(
         The model's own features, or their Gaussian-equivalent twin.
     observables : sequence of str
         More to measure on the fresh samples: names as in `predict`. The probability in a
-        `calibration_error` is that of a teacher's field which is normal given the score, with the
-        covariance of the fitted weights; this is so for d → ∞.
+        `calibration_error` assumes that the teacher's field is normal given the score, with the
+        covariance of the fitted weights; this is exact for d → ∞.
     margins : sequence of float, optional
         Where to measure the law of margins y f too: `test_cdf` and `train_cdf`, as in
         `hiddenmanifold.margins`, with a last dimension `y_f`.
@@ -87,8 +87,8 @@ def simulate(
         (a seed of a point each), and those that were not finished are NaN. With a
         store the attributes `computed`, `reused`, `outdated` and `failed` count fits: made now,
         known to the store, made now though the store has them by another version of the algorithm,
-        and those farther than 1e-7 from their optimum. NaN are also draws without a minimum (a
-        single class, an intercept and a loss that only falls), of infinite `optimality`.
+        and those farther than 1e-7 from their optimum. Draws without a minimum (a single class, an
+        intercept and a loss that only falls) are NaN too, and their `optimality` is infinite.
 
     Raises
     ------
@@ -96,14 +96,14 @@ def simulate(
         If an argument makes no sense, a size rounds to zero, the data do not fit in memory, or the
         content of a custom function cannot be inspected, for the store.
     StoreError
-        If the store cannot be used; what it holds stays.
+        If the store cannot be used; its contents are left untouched.
     """
     return Simulation.of(model, regularisation, options).run()
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What the arguments of `simulate` ask for.
+    """The simulation that the arguments of `simulate` describe.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Simulation:
         return Trial(model, size, lams, sequence, n_test, self.equivalent, asked)
 
     def _source(self, found: Memory, store: Store | None) -> dict[str, Any]:
-        """Where the numbers come from, as attributes; what a store knew is shown, too."""
+        """The provenance of the numbers, as attributes; print how many fits a store provided."""
         done, asked = found.complete, len(found.trials)
         source: dict[str, Any] = {
             "method": "simulation",

@@ -97,7 +97,7 @@ def interpolation_peak(
     Parameters
     ----------
     model : Model
-        What is learned.
+        The learning problem.
     regularisation : array_like or DataArray
         The λ of the objective; zero means the limit 0⁺, where the peak stands exactly at the
         threshold of interpolation or of separability.
@@ -107,16 +107,16 @@ def interpolation_peak(
     workers, executor, progress
         As in `predict`.
     n_over_d, d_over_p : array_like or DataArray
-        What is held fixed along the curve, one of the two; none, if the features fix d/p. Or the
+        The ratio held fixed along the curve, one of the two; none, if the features fix d/p. Or the
         two numbers themselves, n and d or d and p.
 
     Returns
     -------
     xarray.Dataset
         The place `p_over_n` and height `generalisation_error` of the highest local maximum for p/n
-        between 0.01 and 100, or for vanishing λ of that at the threshold, whatever others there
-        are; NaN where the curve has none that stands above both of its sides by more than the
-        error of certified numbers, 1e-8 of its height; and `status`.
+        between 0.01 and 100, or for vanishing λ of the maximum at the threshold, even if others
+        exist; NaN where no maximum exceeds both of its sides by more than 1e-8 of its height, the
+        error of certified numbers; and `status`.
 
     Raises
     ------

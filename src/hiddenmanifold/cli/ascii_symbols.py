@@ -1,4 +1,4 @@
-"""Letters that a terminal may lack, and how they are spelt there."""
+"""ASCII replacements for symbols that a terminal may lack."""
 
 from __future__ import annotations
 

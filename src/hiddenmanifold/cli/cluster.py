@@ -1,4 +1,4 @@
-"""Workers elsewhere: a Dask cluster that runs somewhere, or one made for this command."""
+"""Workers on a Dask cluster: an existing one, or one started for this command."""
 
 from __future__ import annotations
 

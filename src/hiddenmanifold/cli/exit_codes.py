@@ -41,7 +41,7 @@ class OutputError(HiddenManifoldError):
 
 
 def complain(sentence: str) -> None:
-    """Say what went wrong, where it does not mix with results."""
+    """Report a failure on standard error, apart from results."""
     typer.secho("error: ", fg="red", bold=True, err=True, nl=False)
     typer.echo(sentence, err=True)
 
@@ -79,10 +79,10 @@ class OneSentence(TyperGroup):
 
 @contextmanager
 def reporting(debug: bool) -> Iterator[None]:
-    """Turn what is raised inside into one sentence and an exit code, after a traceback if asked.
+    """Turn an exception into one sentence and an exit code, after a traceback if `debug`.
 
-    Warnings are sentences too. Those of floating-point arithmetic say less than the status of the
-    point that they come from, and are left to the debugger.
+    Warnings are printed as sentences too. Those of floating-point arithmetic are less informative
+    than the status of the point that they come from, and are shown only if `debug`.
     """
     try:
         with warnings.catch_warnings():
@@ -101,7 +101,7 @@ def reporting(debug: bool) -> Iterator[None]:
 
 
 def _code(error: BaseException) -> Code:
-    """The exit code for what was raised."""
+    """The exit code for an exception."""
     codes: tuple[tuple[Code, tuple[type[BaseException], ...]], ...] = (
         (Code.INTERRUPTED, (KeyboardInterrupt,)),
         (Code.INCOMPLETE, (ConvergenceError,)),
@@ -112,7 +112,7 @@ def _code(error: BaseException) -> Code:
 
 
 def _sentence(error: BaseException) -> str:
-    """What was raised, for a person."""
+    """The message of an exception, for a person."""
     text = " ".join(str(error).split())
     if _code(error) is Code.DEFECT:
         return (

@@ -1,4 +1,4 @@
-"""The command that opens the page."""
+"""The command that opens the interactive explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several commands share: groups of options, which are dataclasses."""
+"""Groups of options that several commands share, each a dataclass."""
 
 from __future__ import annotations
 

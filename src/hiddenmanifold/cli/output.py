@@ -1,4 +1,4 @@
-"""Bring results to where they are wanted, and say how the command ended."""
+"""Deliver results to files, the terminal and plots, and end the command with an exit code."""
 
 from __future__ import annotations
 

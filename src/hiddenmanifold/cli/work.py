@@ -62,7 +62,7 @@ def with_bar(call: Callable[..., T]) -> T:
 
 
 def undivided(call: Callable[..., T]) -> T:
-    """The same for what is worth nothing by halves, so that a Ctrl-C need not say what is kept."""
+    """The same for work that is useless unless complete, of which a Ctrl-C keeps nothing."""
     try:
         return with_bar(call)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What ridge regressions on a sample, on its halves and without groups of it show and predict.
+"""Estimates from ridge regressions on a sample, on its halves, and with groups of it left out.
 
 An `Analysis` is a value, two arrays and a task, whose derived quantities are computed when they are
 first asked for and then kept.
@@ -46,7 +46,7 @@ class Prediction:
 
 @dataclass(eq=False, repr=False)
 class Analysis:
-    """A sample, and what it shows of its population.
+    """A sample, and the estimates of its population.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Analysis:
         loss: Loss = SQUARE,
         relative: bool = False,
     ) -> Prediction:
-        """What fits to n samples will do at some λ, whether or not the sample is `usable`.
+        """Predict fits to n samples at some λ, whether or not the sample is `usable`.
 
         With `relative`, in units of the same at N samples, in which much of the errors cancels.
         """
@@ -163,9 +163,9 @@ class Analysis:
         return Prediction(here.value, spread, systematic, here.kappa, here.resolved)
 
     def _doubt(self, expected: Array, lam: Array, loss: Loss) -> Array:
-        """How far misclassifications may be from what is expected of a mixture at N samples.
+        """How far misclassification may be from that expected for a mixture at N samples.
 
-        It is what leave-one-out shows, or as much as it cannot exclude.
+        It is the difference from leave-one-out, or the standard error of this if it is larger.
         """
         lams, index = np.unique(lam, return_inverse=True)
         counted, error = (part[0][index] for part in self.measured(lams, loss))

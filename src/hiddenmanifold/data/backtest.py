@@ -1,4 +1,4 @@
-"""Predictions held against fits to rows that they never saw."""
+"""Backtest: compare predictions with fits to rows that they did not use."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def backtest(
 ) -> xr.Dataset:
     """Predict from some rows of real data, measure on the others, and judge the difference.
 
-    Each seed cuts the sample at random: the prediction sees some rows; of the others, n are fitted
-    and the rest is the test.
+    Each seed splits the sample at random. The prediction uses some rows; of the others, a model is
+    fitted to n and tested on the rest.
 
     Parameters
     ----------

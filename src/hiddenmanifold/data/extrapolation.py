@@ -1,16 +1,16 @@
-r"""What fits to n samples will do, from ridge regressions on the N that are there.
+r"""Predict fits to n samples from ridge regressions on the N samples at hand.
 
-Two estimates give curves along κ, and n and λ pick a point of them. The plain one assumes that all
-samples have equal leverage; with n' = n - 1, and 1/n for what the intercept costs,
+Two estimates give curves along κ, on which n and λ select a point. The plain one assumes that all
+samples have equal leverage; with n' = n - 1, and 1/n for the cost of the intercept,
 
 .. math:: \lambda = \kappa(n' - D_1), \qquad E = \text{bias}\,(1 + 1/n)/(1 - D_2/n').
 
-The corrected one gives each its relative leverage s. With :math:`\langle sV/(1+sV)\rangle =
+The corrected one gives each sample its relative leverage s. With :math:`\langle sV/(1+sV)\rangle =
 D_1/n'`,
 
 .. math:: \lambda = \kappa D_1/V, \qquad E = \text{bias}\,(1 + 1/n)/(1 - \psi_n D_2/n').
 
-That is ridge regression, whose prediction is the mean of both. With other losses two classes are a
+This is ridge regression, whose prediction is the mean of both. With other losses two classes are a
 mixture (`two_class_features`) of samples of equal leverage: the plain estimate is the prediction,
 and the corrected one is the same with the energies that the corrected measures have.
 """
@@ -128,11 +128,11 @@ class Forecast:
     profile : Profile
         How unequal the samples are.
     mean : float
-        That of the labels.
+        Mean of the labels.
     p : int
         Number of features.
     shape : Shape or None
-        That of the scores of classes, if the error is a part misclassified.
+        Shape of the scores within classes, if the error is a misclassification rate.
     """
 
     plain: Measures

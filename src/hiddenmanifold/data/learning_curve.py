@@ -29,7 +29,7 @@ MULTIPLES = (0.5, 1, 2, 4, 8)
 
 
 class Support(IntEnum):
-    """What a prediction stands on, with a sentence for a person."""
+    """The basis of a prediction, each with a sentence that explains it."""
 
     SAMPLE = 0, "what counts shows in the sample"
     TAIL = 1, "what counts is too faint for the sample: an assumed tail"
@@ -81,17 +81,18 @@ def learning_curve(
         `generalisation_error` (mean square for regression, misclassification for classes),
         `test_loss` and `training_loss`, each with `_low` and `_high` one standard deviation away
         (misclassifications assume that scores within classes keep their shape, and their deviation
-        contains how far that is off at n = N);
-        `resolved`, whether what counts shows in the sample or rests on an assumed tail; `status`;
-        and with `_leave_one_out` and its `_stderr` what the sample itself shows at n = N (of the
-        training loss, that of the fit): exactly for the square loss, by one Newton step from the
+        includes the error of this assumption at n = N);
+        `resolved`, whether the sample resolves the part of the spectrum that matters or the
+        prediction rests on an assumed tail; `status`;
+        and with `_leave_one_out` and its `_stderr` the leave-one-out estimate at n = N (for the
+        training loss, that of the fit): exact for the square loss, by one Newton step from the
         fit for losses of continuous slope, and for others, as the hinge, by ten fits to nine
         tenths of the sample each.
 
     Notes
     -----
-    Losses other than the square see the classes as two normal ones of one covariance, a
-    `teachers.Mixture`.
+    For losses other than the square the classes are modelled as two normal distributions with the
+    same covariance, a `teachers.Mixture`.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[
 
 
 def _measured(data: Data, lam: xr.DataArray, loss: Loss) -> dict[str, Any]:
-    """What the sample itself shows, along the regularisations."""
+    """Leave-one-out estimates at n = N, along the regularisations."""
     means, errors = data.measured(lam.values.ravel(), loss)
     out = {}
     for name, mean, error in zip(QUANTITIES, means, errors, strict=True):

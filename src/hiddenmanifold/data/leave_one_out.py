@@ -1,4 +1,4 @@
-"""Samples that were left out of a fit, for any loss: what a sample itself shows at its size."""
+"""Leave-one-out shortfalls for any loss: an estimate of the test error at n = N."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path
 
 FOLDS = 10
-"""Parts that are left out in turn, where no Newton step leads to the fit without a sample."""
+"""Number of folds, where no Newton step leads to the fit without a sample."""
 FEWER_FOLDS = 5
 """The same for a choice among many regularisations."""
 CANDIDATES = np.geomspace(1e-4, 1e3, 15)
@@ -28,10 +28,10 @@ class LeftOut:
     Attributes
     ----------
     shortfall : array
-        What samples lack in the fits without them: one Newton step from the fit to all, or, for
-        losses whose slope jumps, fits to nine tenths.
+        Shortfalls of samples in the fits without them, by one Newton step from the fit to all or,
+        for losses whose slope jumps, by fits to nine tenths.
     fitted : array
-        What they lack in the fit to all.
+        Their shortfalls in the fit to all.
     objective : array (λ,)
         The minimum of the fit to all.
     """

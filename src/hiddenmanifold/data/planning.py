@@ -27,7 +27,7 @@ WORTHWHILE = 0.1
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """What more samples would bring, see `plan`.
+    """The effect of more samples, see `plan`.
 
     Attributes
     ----------
@@ -39,9 +39,10 @@ class SamplePlan:
     regularisation : float
         The λ of least leave-one-out loss, which hardly depends on n.
     limited_by : {"samples", "features"}
-        What more of would lower the error; "features" includes noise, which nothing lowers.
+        The resource of which more would lower the error; "features" includes noise, which
+        nothing lowers.
     sentence : str
-        All of it in words.
+        A summary in words.
     """
 
     curve: xr.Dataset
@@ -67,7 +68,7 @@ def plan(
     loss: str | Loss = "square",
     on_refusal: Literal["raise", "keep"] = "raise",
 ) -> SamplePlan:
-    """Say what 2, 4 and 8 times the samples would bring, and how many a target needs.
+    """Predict the effect of 2, 4 and 8 times the samples, and how many a target needs.
 
     Parameters
     ----------

@@ -27,13 +27,13 @@ UNREADABLE = (
     *(SyntaxError, TokenError),  # of the header of an array, which is written as Python
 )
 MOST_COLUMNS = 100_000
-"""Columns of a text: with as many the reading takes a quarter of a minute, and grows faster."""
+"""Most columns of a text: reading so many takes 15 s, and the time grows faster than they do."""
 
 
 def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame, Any]:
     r"""Features and labels of a file, for `Data`; columns that do not vary are left out.
 
-    Nothing in a file is ever run: arrays of objects are refused.
+    Code in a file is never executed: arrays of objects are refused.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _column(names: list[str], label: str) -> int:
 
 
 def _without_constants(X: pd.DataFrame) -> pd.DataFrame:
-    """The columns that vary: others say nothing, but would count in the p of f = x·w/√p."""
+    """The columns that vary; constant ones are useless, but would count in p of f = x·w/√p."""
     if X.empty:
         return X
     varies = X.ne(X.iloc[0]).any(axis=0).to_numpy()

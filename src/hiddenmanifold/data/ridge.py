@@ -18,11 +18,11 @@ from hiddenmanifold.numerics.threads import one_thread
 PER_DECADE = 4
 """Regularisations on a path, per decade."""
 LEAST_EVEN = 0.15
-"""Least part of the samples that must carry the fit, for the spectrum to be read off it."""
+"""Smallest effective fraction of samples at which the spectrum is estimated from a fit."""
 FEW = 0.1
 """Degrees of freedom per sample up to which it does not matter which samples carry them."""
 LEAST_LEFT = 0.03
-"""Least 1 - D2/N at which a bias can be told from the error of a fit."""
+"""Least 1 - D2/N at which the bias can be separated from the error of a fit."""
 LEAST_FREE = 0.002
 """Least 1 - leverage of a sample: at zero a sample is fitted by a feature of its own."""
 
@@ -48,7 +48,7 @@ class Ridge:
     p: int
 
     @classmethod
-    @one_thread  # more of them wait for each other, many times as long where others compute as well
+    @one_thread  # several threads wait for each other, many times as long on a busy machine
     def of(cls, X: Array, y: Array) -> Ridge:
         """The decomposition of features (N, p), by the cheaper of two ways."""
         n, p = X.shape
@@ -76,7 +76,7 @@ class Ridge:
         lams = np.maximum(lams, 1e-12 * float(self.k.min()))
         r, left = (part / (self.k[:, None] + lams) for part in (self.k[:, None], lams))
         squares, rotated = self.U**2, self.U.T @ self.y
-        # what no direction shows is, if they are all there, exactly nothing
+        # at rank N - 1 nothing lies outside the span
         hidden, never = np.zeros((self.n, 1)), np.zeros((self.n, 1))
         if self.full_rank:
             hidden = (1.0 - 1.0 / self.n - squares.sum(1))[:, None]
@@ -87,7 +87,7 @@ class Ridge:
 
     @cached_property
     def whole_path(self) -> Path:
-        """Regularisations over all that changes the fit."""
+        """Regularisations over the whole range in which the fit changes."""
         top = float(self.k.max())
         low, high = max(1e-11 * top, 1e-3 * float(self.k.min())), 1e3 * top
         return self.path(np.geomspace(low, high, int(PER_DECADE * np.log10(high / low)) + 1))
@@ -195,12 +195,12 @@ class Path:
 
     @property
     def even(self) -> Array:
-        """The part of the samples that carries the fit."""
+        """The effective fraction of samples that determines the fit."""
         return self.V**2 / _mean(self.odds**2)
 
     @property
     def trusted(self) -> Booleans:
-        """Where spectrum and bias can be read off."""
+        """Where spectrum and bias can be estimated."""
         few = FEW * self.n > self.D1  # a fit of so few directions depends on no single row
         good: Booleans = ((self.even >= LEAST_EVEN) | few) & (self.left >= LEAST_LEFT)
         good &= (self.free.min(0) >= LEAST_FREE) & (self.D2 > 0)

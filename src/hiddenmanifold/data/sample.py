@@ -33,14 +33,14 @@ class Data(Analysis):
         two classes are refused.
     task : {"regression", "classification"}, optional
         By default guessed: classes if there are two different labels or if they are words (text,
-        objects, categories of pandas), else regression. It is asked for if labels are 3 to 10
+        objects, categories of pandas), else regression. It is required if labels are 3 to 10
         different whole numbers, which may be amounts or classes.
     random_features : bool
         Whether the columns are random features of some kernel, so that curves for another number p
         of them can be asked for.
     scale : None, "standard" or sequence of float
-        What to divide the centred columns by: nothing, their standard deviations, or p numbers. It
-        is found once, from this sample, and then frozen: `scaled` applies it to other data.
+        The divisors of the centred columns: none, their standard deviations, or p numbers. They
+        are computed once, from this sample, and then frozen: `scaled` applies them to other data.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Data(Analysis):
         pipeline : sklearn.pipeline.Pipeline
             Fitted; its last step is the model.
         X, y : table, sequence
-            What the pipeline takes.
+            The input of the pipeline.
         **options
             Those of `Data`; the `task` is by default that of the model, but two different labels
             are classes for a regressor, too.
@@ -167,12 +167,12 @@ class Data(Analysis):
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """Whether this sample can speak for more of its kind: questions, values, verdicts."""
+        """Whether this sample can be extrapolated: questions, values, verdicts."""
         return diagnose(self)
 
 
 def _scaling(X: Array, scale: Any) -> tuple[Array, Array]:
-    """What to subtract from the columns and what to divide them by."""
+    """The means to subtract from the columns, and their divisors."""
     p = X.shape[1]
     if scale is None:
         return np.zeros(p), np.ones(p)

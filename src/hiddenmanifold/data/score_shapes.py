@@ -1,9 +1,10 @@
-r"""How often scores are on the wrong side, from their means and deviation and from their shape.
+r"""Misclassification rates from the means, the deviation and the shape of the scores.
 
 Real scores are not normal within classes: their tails, which make the errors, are longer or
 shorter, and one class may spread more than the other. Leave-one-out residuals show the shape at
 every κ. It is smoothed by a normal law of :math:`N_y^{-1/5}` of the class's deviation, the rule of
-thumb for a density estimated from :math:`N_y` samples, at the expense of the rest.
+thumb for a density estimated from :math:`N_y` samples; the quantiles are shrunk so that the
+variance stays the same.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Shape:
     quantiles : pair of arrays (quantiles, κ)
         Of the scores of the classes +1 and -1, along the label.
     share : pair of arrays (quantiles,)
-        What part of all samples each stands for.
+        The fraction of all samples that each quantile represents.
     width : pair of arrays (κ,)
         Deviation of the normal law that smooths them.
     """
@@ -62,7 +63,7 @@ class Shape:
         return cls(np.log(path.kappa[good]), *pairs)
 
     def wrong(self, kappa: Array, means: tuple[Array, Array], deviation: Array) -> Array:
-        """Part on the wrong side, of scores of given means along the labels +1 and -1."""
+        """Fraction of scores on the wrong side, given their means along the labels +1 and -1."""
         there = interpolation(self.log_kappa, kappa)
         total = np.zeros_like(kappa)
         for mean, q, share, w in zip(means, self.quantiles, self.share, self.width, strict=True):
@@ -73,7 +74,7 @@ class Shape:
 
 
 def interpolation(log_kappa: Array, kappa: Array) -> Callable[[Array], Array]:
-    """What turns arrays along known κ, their last axis, into those at others, or at the nearest."""
+    """A function that interpolates arrays along κ, their last axis; constant beyond the ends."""
     last = len(log_kappa) - 1
     index = np.interp(np.log(kappa), log_kappa, np.arange(last + 1.0))
     low = index.astype(int)

@@ -53,7 +53,7 @@ def to_sklearn_C(
         Number of features. Without `features` and `scale` these are taken to be the x of the
         model, of order one.
     features : array (n, p), optional
-        The features X that scikit-learn is given, instead of p: their size tells whether they are
+        The features X that scikit-learn is given, instead of p: their size shows whether they are
         the x of the model, or x/√p as those of `RBFSampler` and `Nystroem`.
     scale : float, optional
         The s of X = s x, if it is neither 1 nor 1/√p, or the features do not tell.

@@ -1,9 +1,9 @@
-r"""The two spectral measures of a population, read off the fits to one sample.
+r"""The two spectral measures of a population, estimated from the fits to one sample.
 
 Fits at every λ show :math:`D_1(\kappa) = \sum_j m_j r_j` and the bias :math:`\sum_j \tau_j
-(1-r_j)^2`, where :math:`r_j = w_j/(w_j + \kappa)`. Numbers of directions m and energies of the
-labels τ are non-negative and obey them in the sense of least squares. Below the least κ that the
-sample resolves both go on as power laws, which is an assumption.
+(1-r_j)^2`, where :math:`r_j = w_j/(w_j + \kappa)`. The numbers of directions m and the energies of
+the labels τ are fitted to them by non-negative least squares. Below the smallest κ that the sample
+resolves, both are assumed to continue as power laws.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIRM = 100.0
 
 @dataclass(frozen=True)
 class Functions:
-    """What ridge regression knows of a population, at a batch of κ.
+    """The functions of a population that ridge regression needs, at a batch of κ.
 
     Degrees of freedom `D1`, the labels' part `T1` that is seen, both with `D11` and `T11`, minus
     their derivatives by log κ; `variance` is that of the labels.
@@ -78,9 +78,9 @@ class Measures:
     w, directions, energies : arrays (atoms,)
         The measures.
     variance : float
-        That of the labels; what energies leave of it is hidden.
+        Variance of the labels; the part that the energies do not explain is hidden.
     resolved : float
-        The least κ that the sample shows; below, the measures are a guess.
+        The smallest κ that the sample resolves; below it the measures are an assumption.
     """
 
     w: Array
@@ -110,7 +110,7 @@ def estimated_measures(ridge: Ridge) -> tuple[Measures, Measures]:
     tail = np.empty(0) if whole else resolved * np.geomspace(10.0**-TAIL, 1.0, 8 * TAIL, False)
     directions = _directions(kappa, D1, w, tail, ridge.p)
     error, square = path.error[good], path.left_out[:, good] ** 2
-    # squared errors of ±1 labels hardly differ at large λ, which is no exactness
+    # squared errors of ±1 labels hardly differ at large λ: small spread is not precision
     weight = 1.0 / (np.maximum(square.std(0), 0.5 * error) * left)
     both = []
     for factor in (1.0, path.noise[good]):

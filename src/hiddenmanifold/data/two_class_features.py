@@ -1,8 +1,8 @@
 r"""Two classes of real data as a mixture: from the measures of a sample to fits with any loss.
 
-Of all samples together the features have the covariance :math:`\Omega = \Sigma + u\mu\mu^\top`,
-and :math:`u\mu` with the label, of variance u. What the saddle point needs are the functions of
-:math:`\Sigma` and :math:`\mu` within a class. Taking a direction away lowers the degrees of freedom
+Over both classes the features have the covariance :math:`\Omega = \Sigma + u\mu\mu^\top`, and the
+covariance :math:`u\mu` with the label, whose variance is u. The saddle point needs the functions of
+:math:`\Sigma` and :math:`\mu` within a class. Removing a direction lowers the degrees of freedom
 by :math:`c = uT_{11}/(1 + uT_1)`, a number below one. The intercept counts as one direction that is
 not regularised, so that its own fluctuations, of order 1/n, are part of the prediction.
 """
@@ -61,12 +61,12 @@ class Within(Features):
 
     @classmethod
     def of(cls, measures: Measures, prior: float, p: float, *, projected: bool) -> Within:
-        """What is left of measures of all samples if the classes are taken away."""
+        """The features within a class, from the measures of all samples."""
         u = 4.0 * prior * (1.0 - prior)
         known = measures.energies / measures.variance
         known *= min(1.0, (1.0 - 1e-6) / (1.0 + 1.0 / (u * FARTHEST)) / max(known.sum(), 1e-300))
         at = known > 1e-12
-        w, tau, rho = np.ones(1), np.zeros(1), 1.0  # nothing tells the classes apart
+        w, tau, rho = np.ones(1), np.zeros(1), 1.0  # the classes cannot be distinguished
         if at.any():
             weights = u * known * measures.w
             found = Covariance.within_classes(tuple(measures.w[at]), tuple(weights[at]), prior)
@@ -108,14 +108,14 @@ class Within(Features):
 
 @dataclass(frozen=True)
 class Kernel:
-    """What the features of a sample are random features of, where these show it.
+    """The kernel of which a sample's features are random features, where they resolve it.
 
     Attributes
     ----------
     measures : Measures
         Those of the kernel.
     gamma, kappa : arrays
-        Its arguments that are seen, in increasing order, and at which of the sample's own.
+        The kernel's arguments that are resolved, in increasing order, and the sample's κ for each.
     """
 
     measures: Measures

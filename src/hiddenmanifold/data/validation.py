@@ -1,4 +1,4 @@
-"""From what users have, tables and labels of many kinds, to arrays; or a clear refusal."""
+"""Convert tables and labels of many kinds to arrays, or refuse them with a clear message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUPS = 10
 SPLITS = 5
 """Times that the sample is halved at random, for the backtest."""
 MOST_AMBIGUOUS = 10
-"""Different whole numbers up to which labels may be classes, so that the task must be said."""
+"""Different whole numbers up to which labels may be classes, so that the task must be given."""
 MEMORY_LIMIT = 8e9
 PATIENCE = 3600.0
 """Seconds beyond which a sample is refused."""
@@ -29,7 +29,7 @@ FITS = 60
 
 @dataclass(frozen=True)
 class Cost:
-    """What the analysis of a sample by ridge regression needs, on one core.
+    """Memory and time of the analysis of a sample by ridge regression, on one core.
 
     Times were within a factor of two of what was measured for 200 to 10 000 rows and 10 to 1500
     columns; smooth losses take somewhat longer, and those with a kink ten times as long or more.

@@ -1,4 +1,4 @@
-"""A page in the browser on which curves follow sliders; it calls the public functions.
+"""Interactive explorer: a web page on which curves follow sliders, by the public functions.
 
 A view is all that a user has chosen. In the order in which it becomes a picture:
 

@@ -1,4 +1,4 @@
-"""What happens on the page: fields are read, a view is drawn, pinned, described and exported."""
+"""Callbacks of the page: fields are read, a view is drawn, pinned, described and exported."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def redraw(
 
 
 def _changes(old: list[Any], new: list[Any]) -> list[Any]:
-    """What is new; the browser is not told again what it shows already."""
+    """The changes only: the browser is not sent again what it shows already."""
     return [
         no_update if (was or None) == (now or None) else now
         for was, now in zip(old, new, strict=True)

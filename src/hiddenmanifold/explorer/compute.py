@@ -48,7 +48,7 @@ predicted = partial(computed, hm.predict)
 
 
 def result(view: View) -> xr.Dataset:
-    """What a view shows; what takes long is computed elsewhere."""
+    """The dataset that a view shows; slow results are computed elsewhere."""
     question = hm.interpolation_peak if view.quantity == "peak" else hm.predict
     if view.slow and parent_process() is None:
         return _computed_elsewhere(question, view.model, view.arguments())

@@ -1,4 +1,4 @@
-"""What can be chosen and typed on the page; ingredients and their parameters are the registered."""
+"""The controls of the page; ingredients and their parameters come from the registries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reproduces a view elsewhere: Python, commands, and the numbers themselves."""
+"""Exports that reproduce a view elsewhere: Python, commands, and the numbers themselves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who is answered, what may be sent, and what the browser is told to allow the page.
+"""Access control: which requests are answered, their largest size, and the page's permissions.
 
-Whatever computes is asked by POST, of which a browser always tells the origin.
+Every request that computes is a POST, with which a browser always sends the origin.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Guard:
-    """Stands before the page.
+    """Checks every request to the page.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class Guard:
         Names by which the page may be asked for, so that no name of another site can be made to
         point here; any if None.
     token : str, optional
-        A word that must be known.
+        A secret that every client must present.
     key : str
-        What a browser shows once it knew the word, in its place: it ends with the server.
+        The cookie that replaces the token once a browser has presented it; it ends with the server.
     """
 
     hosts: frozenset[str] | None
@@ -86,7 +86,7 @@ class Guard:
         return None
 
     def _asked_for_token(self, token: str) -> Response | None:
-        """Take the word out of the address, into a cookie; refuse who knows neither."""
+        """Move the token from the address into a cookie; refuse clients that have neither."""
         told = request.args.get("token", "")
         if request.path == "/" and _same(told, token):
             others = [(k, v) for k, v in request.args.items(multi=True) if k != "token"]
@@ -105,7 +105,7 @@ def refused(reason: str, status: int) -> Response:
 
 
 def body(most: int) -> bytes:
-    """What was sent, counted while it is read: whoever sends chunks does not say how many."""
+    """The body of a request, counted while it is read: chunks do not declare their total."""
     if (request.content_length or 0) <= most:
         content: bytes = request.get_data()
         if len(content) <= most:
@@ -114,7 +114,7 @@ def body(most: int) -> bytes:
 
 
 def _foreign() -> bool:
-    """Whether another site asks, also one on another port of this machine."""
+    """Whether a request comes from another site, or another port of this machine."""
     site = request.headers.get("Sec-Fetch-Site")  # only told to https and to this machine
     if site is not None:
         return site not in ("same-origin", "none")
@@ -130,5 +130,5 @@ def _name(address: str) -> str | None:
 
 
 def _same(told: str, known: str) -> bool:
-    """Whether two words are the same, in a time that tells nothing of where they differ."""
+    """Whether two secrets are equal, in a time that does not depend on where they differ."""
     return hmac.compare_digest(told.encode(errors="replace"), known.encode())

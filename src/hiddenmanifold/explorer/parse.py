@@ -1,4 +1,4 @@
-"""What is typed and chosen on the page becomes a view, or what is allowed is said of its field."""
+"""Parse the fields of the page into a view, or into a message for each invalid field."""
 
 from __future__ import annotations
 

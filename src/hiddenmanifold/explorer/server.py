@@ -1,4 +1,4 @@
-"""The server: on this machine alone unless told otherwise, and without anything from elsewhere."""
+"""The web server: on this machine only by default, and it loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _free = BoundedSemaphore(AT_ONCE)
 
 
 class Handler(WSGIRequestHandler):  # type: ignore[misc]
-    """Ends connections that stand still, and writes down no address, which may have the token."""
+    """Closes idle connections, and logs no addresses, which may contain the token."""
 
     timeout = 30.0
 
@@ -91,14 +91,14 @@ def _learn() -> Response:
 def listening(
     host: str, port: int, token: str | None = None, names: Sequence[str] = ()
 ) -> BaseWSGIServer:
-    """A server that listens, and answers once it is told to.
+    """A server that listens, and answers once it is started.
 
     Parameters
     ----------
     host, port : str, int
         Where to listen.
     token : str, optional
-        A word that must be known.
+        A secret that every client must present.
     names : sequence of str
         Names by which the page may be asked for, beside those of this machine.
     """

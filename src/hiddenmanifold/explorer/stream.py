@@ -1,6 +1,6 @@
-"""What takes long, sent line by line while it is computed: sentences, lines, simulated points.
+"""Stream slow results line by line as they are computed: sentences, lines, simulated points.
 
-The connection is the only state: whoever closes it ends the work.
+The connection is the only state: closing it ends the work.
 """
 
 from __future__ import annotations

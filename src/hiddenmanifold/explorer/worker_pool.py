@@ -1,4 +1,4 @@
-"""Processes for what takes long, so that sliders need not wait for it.
+"""Processes for slow computations, so that sliders need not wait for them.
 
 Each computation has a process to itself. The process is killed when nobody waits for the result any
 longer or when the time is up, and another one that is already warm takes its place.

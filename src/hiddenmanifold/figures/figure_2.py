@@ -3,7 +3,7 @@
 Gaussian sign features, sign labels, n/d = 3. Above, the generalisation error at λ = 10⁻⁴ (full) and
 at the λ optimal for each p/n (dashed); below, the training loss at λ = 10⁻⁴. The axis reaches
 p/n = 10, where the errors are those that the paper quotes; the true limits p/n → ∞ are triangles on
-its edge. The paper's figure has no simulations; here they are, so that the curves can be believed.
+its edge. The paper's figure has no simulations; here they are added as a check.
 """
 
 from __future__ import annotations

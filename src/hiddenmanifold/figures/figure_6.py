@@ -2,7 +2,7 @@
 
 Square loss on sign labels, features erf(Fᵀc/√d); several λ (full lines) and the optimal one
 (dashed, black), against n/p. The level that the optimum reaches for n/p → ∞ is dotted. The paper's
-figure has no simulations; here they are, so that the curves can be believed.
+figure has no simulations; here they are added as a check.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where jobs run, and how far they are.
+"""Run jobs in parallel, and show their progress.
 
 A job is a frozen value with a method ``run()`` and nothing outside it that its result depends on.
 The package cuts every computation into the same jobs whatever the machine, so that the results are

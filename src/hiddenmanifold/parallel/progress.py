@@ -1,4 +1,4 @@
-"""How far a long call is: a bar in a terminal or a notebook, once a call takes a second."""
+"""Progress of a long call: a bar in a terminal or a notebook, once the call takes a second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hiddenmanifold.errors import InvalidArgumentError
 PATIENCE = 1.0
 """Seconds of work before anything is shown."""
 LONG = 60.0
-"""Seconds that are worth a word beforehand."""
+"""Estimated seconds from which a call is announced beforehand."""
 INTERVAL = 0.1
 """Seconds between two redrawings."""
 
@@ -24,9 +24,9 @@ INTERVAL = 0.1
 class Progress:
     """Jobs done of those asked for so far, their rate and the time left.
 
-    The time left is that of the jobs which are not done, by their estimates, times what the jobs
-    that are done took in units of theirs, divided by the number of workers. So it holds from the
-    first job on, and if large jobs follow small ones.
+    The time left is the estimated time of the remaining jobs, times the ratio of the actual to the
+    estimated time of the finished ones, divided by the number of workers. It is therefore valid
+    from the first job on, even if large jobs follow small ones.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Progress:
             raise InvalidArgumentError("progress", self.visible, "True, False or None")
 
     def announce(self, what: str, seconds: float) -> None:
-        """Say beforehand what takes long, roughly how long."""
+        """Announce a long task, and roughly how long it will take."""
         if self.visible and seconds > LONG:
             print(f"{what}; roughly {_clock(seconds)} to go", file=sys.stderr)
 

@@ -156,7 +156,7 @@ def cores() -> int:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of a job, and where: machine, process and thread."""
+    """The outcome of a job, and where it ran: machine, process and thread."""
 
     place: tuple[str, int, int]
     result: Any = None

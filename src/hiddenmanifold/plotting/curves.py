@@ -38,7 +38,7 @@ FAINT = 0.18
 SHORT, FLAT = 1000.0, 4.0
 """Ratio of the ends of a logarithmic axis up to which plain numbers are written, evenly if flat."""
 FEWEST = 6
-"""Points that a line may join: between fewer, it would say what nobody has computed."""
+"""Fewest points that a line joins: with fewer, it would suggest values not computed."""
 DECADES = 8.0
 """Length of the longest vertical axis, below the largest value."""
 GREY = "0.3"

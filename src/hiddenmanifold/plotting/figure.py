@@ -64,7 +64,7 @@ SUPPORTS = {
     1: "too faint for the sample: an assumed tail",
     2: "refused by the diagnosis",
 }
-"""What a doubtful part of a line for real data stands on, by its status."""
+"""The basis of a doubtful part of a curve for real data, by its status."""
 
 
 def plot(
@@ -83,8 +83,8 @@ def plot(
     Parameters
     ----------
     dataset : xarray.Dataset or DataArray
-        What `predict`, `simulate`, `summary`, `compare`, `separability_threshold`,
-        `learning_curve` and the like returned.
+        The result of `predict`, `simulate`, `summary`, `compare`, `separability_threshold`,
+        `learning_curve` and the like.
     x : str, optional
         Dimension along the horizontal axis; by default the longest, and the first of those.
     y : str or sequence of str, optional

@@ -65,7 +65,7 @@ SOUGHT: dict[tuple[str | None, str | None], str] = {
 }
 """The word for what was sought, by the kind of a dataset and the role of a variable."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#000000")
-"""Told apart by readers of any colour vision (Okabe and Ito 2008)."""
+"""Distinguishable with any colour vision (Okabe and Ito 2008)."""
 NUMBERS = "iuf"
 """Kinds of dtypes that have a place on an axis."""
 WIDE_SPAN = 50.0

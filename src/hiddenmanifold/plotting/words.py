@@ -1,4 +1,4 @@
-"""What a picture says of its dataset in words: the model, what is held fixed, limits."""
+"""The words in a plot of a dataset: the model, the values held fixed, and the limits."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def with_schema(ds: xr.Dataset, kind: Kind) -> xr.Dataset:
 
 @cache
 def _attributes(name: str, kind: Kind, coordinate: bool) -> Mapping[str, Any]:
-    """What the schema writes on a variable, or on a coordinate, which may be a user's own."""
+    """The schema's attributes of a variable, or of a coordinate, which may be a user's own."""
     if coordinate:
         known = {"long_name": VARIABLES[name].meaning} if name in VARIABLES else {}
         return {**known, "role": str(Role.COORDINATE)}
@@ -121,21 +121,21 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     """Mean and standard error over the seeds of every simulated quantity.
 
     Fits that are farther than 1e-7 from their optimum are left out, and counted in `dropped`. The
-    standard error contains what the finite number of test samples leaves in every seed.
+    standard error includes the sampling error of the finite test set in every seed.
 
     Parameters
     ----------
     ds : xarray.Dataset
-        What `simulate` returned.
+        The dataset that `simulate` returned.
     """
     if "seed" not in getattr(ds, "dims", ()) or "optimality" not in ds:
         raise InvalidArgumentError("ds", ds, "a dataset returned by simulate")
     good = ds.optimality <= ACCEPTED
-    # the error that a test leaves in one seed is not one of the mean
+    # the standard error of a test within one seed is not that of the mean
     own = [name for name in ds.data_vars if str(name).endswith("_test_stderr")]
     used = ds.where(good).drop_vars(["optimality", "seconds", *own])
     out = used.mean("seed", keep_attrs=True)
-    # what is not defined in one seed, as the alignment of a constant prediction, has fewer of them
+    # a quantity that is undefined in some seeds (the alignment of a constant) averages fewer
     count = used.count("seed")
     squares = ((used - out) ** 2).sum("seed")
     spread = (squares / (count - 1).where(count > 1) / count) ** 0.5  # `std` warns of a single one

@@ -78,7 +78,7 @@ OBSERVABLES = (
     ),
 )
 REGISTRY = {observable.name: observable for observable in OBSERVABLES}
-"""The observables that a name alone stands for."""
+"""The observables that can be requested by name alone."""
 
 
 MARGIN_LAWS = {

@@ -80,7 +80,7 @@ class Role(StrEnum):
 
 
 class Variable(NamedTuple):
-    """What the schema says of a variable."""
+    """The schema's entry for a variable."""
 
     meaning: str
     role: Role
@@ -238,12 +238,12 @@ SUFFIXES: Mapping[str, Variable] = {
     "_low": Variable("one standard deviation below {}", Role.LOWER_BOUND),
     "_high": Variable("one standard deviation above {}", Role.UPPER_BOUND),
 }
-"""Names that belong to another variable, which takes the place of the braces."""
+"""Names derived from that of another variable, which replaces the braces."""
 
 
 @cache
 def described(name: str, kind: Kind) -> Variable:
-    """What the schema says of a variable of a kind of dataset.
+    """The schema's entry for a variable in a kind of dataset.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def described(name: str, kind: Kind) -> Variable:
 
 
 def is_result(name: str) -> bool:
-    """Whether a name stands for a result, so that no dimension of a user's may have it."""
+    """Whether a name is reserved for a result, so that a user's dimension may not have it."""
     try:
         return described(name, Kind.PREDICTION).role is not Role.COORDINATE
     except KeyError:

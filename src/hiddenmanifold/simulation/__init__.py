@@ -5,6 +5,6 @@
 - `fit`: chooses between closed forms, `newton_fit` (smooth losses) and `interior_point` (piecewise
   linear losses);
 - `experiment`: one trial, which draws a world, fits every λ and measures on fresh samples;
-- `test_scores`: what is measured there beside the errors;
+- `test_scores`: observables measured there beside the errors;
 - `trial_cache`: which fits a store already has.
 """

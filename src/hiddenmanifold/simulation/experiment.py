@@ -25,7 +25,7 @@ MEMORY_LIMIT = 16e9
 
 @dataclass(frozen=True)
 class Trial:
-    """What a worker is asked to do; it depends on nothing else, so results do not on workers."""
+    """One job of a worker; it depends on nothing else, so results do not depend on workers."""
 
     model: Model
     sizes: Sizes
@@ -93,7 +93,7 @@ class Trial:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of everything that is measured of one fit, by name."""
+        """The shape of every quantity measured for one fit, by name."""
         names, vectors = (*measured(self.model), *self.observables), self.vectors
         return {name: (len(vectors[name]),) if name in vectors else () for name in names}
 
@@ -105,7 +105,7 @@ class Trial:
 
 
 def measured(model: Model) -> tuple[str, ...]:
-    """Names of what every trial measures."""
+    """Names of the quantities that every trial measures."""
     errors = ("generalisation_error", "clean_error")
     training = ("training_loss", "training_error")
     return (
@@ -150,7 +150,7 @@ def _overlaps(world: World, fit: Fit) -> dict[str, float]:
 
 
 def _wrong(f: Array, y: Array) -> Array:
-    """Where a classifier errs; that it says -1 at a prediction of exactly zero is a convention."""
+    """Where a classifier errs; by convention a prediction of exactly zero means -1."""
     wrong: Array = (np.where(f > 0, 1.0, -1.0) != y).astype(float)
     return wrong
 
@@ -191,7 +191,7 @@ def _on_test(
         mean = first / n_test
         found[name] = mean
         spread = np.maximum(second / n_test - mean**2, 0.0)
-        # a single sample says nothing of the spread
+        # the spread cannot be estimated from a single sample
         found[f"{name}_test_stderr"] = np.sqrt(spread / (n_test - 1 or np.nan))
     if observables:
         scores, y = (np.concatenate(part) for part in zip(*kept, strict=True))

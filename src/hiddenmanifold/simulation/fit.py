@@ -91,7 +91,7 @@ def has_minimum(loss: Loss, task: Task, y: Array, *, intercept: bool) -> bool:
 
 
 def _intercept_alone(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
-    """Labels that are all equal: without weights, the intercept puts every loss at its least."""
+    """Fit labels that are all equal: with zero weights, the intercept minimises every loss."""
     low, high = loss.minimisers
     s = high if np.isfinite(high) else low
     b = float((data.t[0] - s) * data.v[0])
@@ -102,7 +102,7 @@ def _intercept_alone(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
 def square_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     """Ridge regression: by Gram matrix, one decomposition for all λ if they are many.
 
-    Where that, in which singular values are squared, leaves too few digits: by an SVD.
+    The Gram matrix squares singular values; where that leaves too few digits, an SVD is used.
     """
     A, r = (data.B, data.t) if (data.v == 1).all() else (data.B * data.v[:, None], data.t * data.v)
     centre, mean = np.zeros(A.shape[1]), 0.0
@@ -158,7 +158,7 @@ def _refined(
 ) -> Array | None:
     """Solution of (LLᵀ + λ)x = target to rounding, by a solver in single precision.
 
-    Conjugate gradients that this preconditions; None if it leaves them more than a few steps.
+    It preconditions conjugate gradients; None if these need more than a few steps.
     """
     x, r, p, last = np.zeros_like(target), target, np.zeros_like(target), np.inf
     enough = EPS * np.linalg.norm(target)

@@ -27,10 +27,11 @@ MAX_ITERATIONS = 60
 LARGEST_GRAM = 2**22
 """Entries up to which BBᵀ is written down although there are more samples than weights."""
 HELD = 3e-5
-"""Pulls of the samples on w that cancel to this, relative to their size, cancel altogether.
+"""Relative size up to which the sum of the samples' pulls on w counts as exactly zero.
 
-Up to λ = 1e6 those of 2658 random draws left 2.5e-6 at most where they cancel, and 2.5e-4 at least
-where not. Beyond 1e8 the objective no longer feels w, and neither can be told.
+In 2658 random draws, with λ up to 1e6, the sum was at most 2.5e-6 where the pulls cancel and at
+least 2.5e-4 where they do not. Beyond λ = 1e8 the objective no longer depends on w in double
+precision, and the two cases cannot be distinguished.
 """
 
 
@@ -69,8 +70,8 @@ def _fit(data: Shortfalls, box: Box, lam: float) -> Fit:
 def _active_set(data: Shortfalls, box: Box, lam: float) -> Fit | None:
     """Guess which dual variables sit on a bound, solve for the others, and guess again.
 
-    Usually a handful of turns; None if a turn leaves more of them free than weights could hold,
-    if it cannot be solved, or if the turns do not settle.
+    It usually takes a handful of iterations; None if one of them leaves more variables free than
+    weights could hold, if it cannot be solved, or if the guesses do not settle.
     """
     n, p = data.B.shape
     low, high = box
@@ -159,7 +160,7 @@ def _interior_point(data: Shortfalls, box: Box, lam: float, inverse: Inverse) ->
         theta = lower / to_low + upper / to_high
         try:
             solve = _with_border(data.v, data.free, inverse(data, theta, lam))
-        except linalg.LinAlgError:  # rounding has the last word
+        except linalg.LinAlgError:  # rounding prevents further progress
             break
         r_dual = data(data.B.T @ h / lam, b) + lower - upper
         mu = float(lower @ to_low + upper @ to_high) / (2 * n)
@@ -199,7 +200,7 @@ def _with_gap(
 ) -> Fit:
     """The fit that follows from dual variables and intercept, with its relative duality gap.
 
-    If the samples hold w at zero in equilibrium it is zero, not what rounding leaves of it.
+    If the samples' pulls on w cancel, w is set to exactly zero instead of a rounding error.
     """
     low, high = box
     h, b = dual[0].clip(low, high), dual[1]
@@ -251,7 +252,7 @@ def _by_samples(data: Shortfalls, theta: Array, lam: float) -> Callable[[Array],
 
 
 def _by_weights(data: Shortfalls, theta: Array, lam: float) -> Callable[[Array], Array]:
-    """Inverse of BBᵀ/λ + Θ by Woodbury's identity; what cancels in it is put right."""
+    """Inverse of BBᵀ/λ + Θ by Woodbury's identity, corrected for its cancellation."""
     scaled = data.B / np.sqrt(theta)[:, None]
     solve = solver(scaled.T @ scaled, lam)
 

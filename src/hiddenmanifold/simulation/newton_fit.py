@@ -24,12 +24,13 @@ from hiddenmanifold.simulation.problem import (
 MAX_ITERATIONS = 300
 """A loss with sharp corners crosses many of them, a few at a time."""
 PATIENCE = 20
-"""Steps in a row that gain nothing after which rounding, or a wall of kinks, has the last word."""
+"""Consecutive steps without gain after which the search ends: rounding or kinks block it."""
 MISSED = 1e-4
-"""Relative gap from which on a minimum is missed, and not only found with few digits."""
+"""Relative gap above which a minimum counts as missed, not only as found with few digits."""
 SHORTEST = 1e-18
-"""Length of a step that is given up. Where a step bends samples that Newton's matrix took to be
-straight, the loss is up to 1/λ times as stiff as this knew: the step is too long by as much."""
+"""Length at which a step is given up. Where a step moves samples from a straight part of the loss
+to a curved one, the curvature is up to 1/λ times that of Newton's matrix, and the step is too
+long by the same factor."""
 TARGET = 1e-7 * GOOD
 """Relative gap at which the iteration stops; Newton squares its error, so it costs little."""
 
@@ -129,7 +130,7 @@ def _newton(
         precise = poor or not iterative
         try:
             step = step or space.newton_step(lam, slopes, bend)
-        except linalg.LinAlgError:  # rounding has the last word
+        except linalg.LinAlgError:  # rounding prevents further progress
             break
         lower = search(space, lam, state, slopes[0], step)
         if lower is None and precise:
@@ -306,7 +307,7 @@ class Wide(Space):
         dx, db = rough(-g, -slope)
         pull = bend * (self.fields(dx) + db * v)
         rest, shift = rough(-g - self.gradient(lam, dx, -pull), -slope - float(v @ pull))
-        return dx + rest, db + shift  # what cancelled is put right
+        return dx + rest, db + shift  # correct for cancellation
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the scores of a fit say of fresh samples, beyond how often they err."""
+"""Observables of a fit, computed from its scores, beyond the rate of errors."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def algorithm_version(row: Row) -> int | None:
 
 
 def reusable(row: Row) -> bool:
-    """Whether a row is a fit by the algorithm of today."""
+    """Whether a row is a fit by the current version of the algorithm."""
     return row.kind == "fit" and algorithm_version(row) == ALGORITHM_VERSION
 
 
@@ -63,7 +63,7 @@ class Memory:
 
     @classmethod
     def of(cls, trials: Sequence[Trial], store: Store | None) -> Memory:
-        """What the store knows of trials, which share a model; nothing, if there is none."""
+        """Look up trials, which share a model, in a store; without a store no fit is known."""
         if store is None:
             numbers = range(len(trials))
             return cls(trials, [tuple(f"{i}/{lam}" for lam in trials[i].lams) for i in numbers], {})
@@ -83,7 +83,7 @@ class Memory:
 
     @property
     def missing(self) -> list[tuple[tuple[str, ...], Trial]]:
-        """What is left to do, with its keys: no fit twice, though points may share their sizes."""
+        """Trials with fits still to make, and their keys; a fit that points share is made once."""
         left, planned = [], set(self.known)
         for trial, keys in zip(self.trials, self.keys, strict=True):
             given = zip(keys, trial.lams, strict=True)
@@ -100,13 +100,13 @@ class Memory:
 
     @property
     def complete(self) -> int:
-        """Trials of which everything is known; fewer than all after a Ctrl-C."""
+        """Number of trials whose fits are all known; fewer than all after a Ctrl-C."""
         return sum(all(key in self.known for key in keys) for keys in self.keys)
 
     def learn(
         self, keys: Sequence[str], trial: Trial, result: Mapping[str, Array]
     ) -> Iterator[Row]:
-        """Take in what was left of a trial; its rows are those to be written."""
+        """Record the missing fits of a trial, and yield their rows for the store."""
         for i, (key, content) in enumerate(zip(keys, contents(trial, self.model), strict=True)):
             self.known[key] = {name: values[i].tolist() for name, values in result.items()}
             yield Row(key, "fit", content, self.known[key], str(ALGORITHM_VERSION))
@@ -150,7 +150,7 @@ def collect(trials: Sequence[Trial], workers: Workers, store: Store | None = Non
 
 
 def contents(trial: Trial, model: str) -> Iterator[dict[str, Any]]:
-    """What determines each of a trial's fits, apart from the algorithm; `model` is its identity."""
+    """The inputs of each fit of a trial, apart from the algorithm; `model` is its identity."""
     at = {name: list(margins) for name, margins in trial.vectors.items()}
     for lam in trial.lams:
         yield {

@@ -1,4 +1,4 @@
-"""What determines a number, as a text: the ingredients of a model, their functions and arrays."""
+"""The identity of a model as a text: its ingredients, their functions and arrays."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def content_hash(value: object) -> str:
 
 
 def _plain(value: object) -> bool:
-    """Whether the `repr` of a value tells all its content."""
+    """Whether the `repr` of a value contains all its content."""
     if isinstance(value, tuple):
         return type(value) is tuple and all(map(_plain, value))
     if is_dataclass(value) and _ours(type(value)):

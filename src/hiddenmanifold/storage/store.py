@@ -1,4 +1,4 @@
-"""A file of results: SQLite, a row each, written whole or not at all."""
+"""A file of results: an SQLite database with a row per result, written atomically."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hiddenmanifold.errors import HiddenManifoldError, InvalidArgumentError
 from hiddenmanifold.versions import version
 
 MARK = 0x484D4D46
-"""What the header of our files says of their application."""
+"""The application identifier in the header of our files."""
 SCHEMA = 1
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""

@@ -1,4 +1,4 @@
-"""What the paper's text says, number by number and statement by statement, and what is computed.
+"""The claims of the paper's text, numbers and statements, each beside the computed result.
 
 Each module holds the claims of one subject; `judgement` says when a claim holds.
 """
