@@ -146,7 +146,7 @@ class Model:
     def ingredients(self) -> dict[str, object]:
         """The ingredients by argument name: the features, or their activation and projection.
 
-        `name_of` says what each is called.
+        `name_of` returns the name of each.
         """
         return {**self.features.as_arguments(), "teacher": self.teacher, "loss": self.loss}
 

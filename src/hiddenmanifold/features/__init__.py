@@ -1,6 +1,6 @@
 r"""Features: the inputs x of a model, and the part of the teacher's field that they show.
 
-Features have two forms. The theory knows them through a few sums over two spectral measures, as
+Features have two forms. They enter the theory through a few sums over two spectral measures, as
 functions of :math:`k = \lambda/(\alpha e_1)`, and nothing else (section "Features' side" of
 ``docs/theory.md``); the simulation draws them as a function of Gaussian inputs. To read in this
 order:

@@ -219,7 +219,7 @@ class RandomFeatures(Layered):
         return {"activation": self.activation, "projection": self.projection}
 
     def further_overlaps(self, at: SpectralArguments) -> Columns:
-        r"""Those of :math:`s = Fw/\sqrt p`: its square and teacher overlap per d, and responses.
+        r"""Overlaps of :math:`s = Fw/\sqrt p`: its square and teacher overlap per d, and responses.
 
         With :math:`\omega = \kappa_1^2 s + \kappa_\star^2` the directions of S have
         :math:`s(1-r) = k\tilde r/\kappa_1^2` and :math:`\omega(1-r) = kr`.

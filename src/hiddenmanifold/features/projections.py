@@ -51,7 +51,7 @@ class Projection:
         raise NotImplementedError
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
-        """Numbers held at once, roughly, when a matrix is drawn and applied to so many rows."""
+        """Rough count of numbers held while a matrix is drawn and applied to `rows` rows."""
         return 5.0 * d * p  # a decomposition needs several copies
 
     def linear(self, k: Array, gamma: Array) -> Sums:

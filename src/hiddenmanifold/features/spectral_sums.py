@@ -236,7 +236,7 @@ def activated(
 ) -> Sums:
     r"""The sums of :math:`\kappa_0 + \kappa_1 h + \kappa_\star z` with independent noise z.
 
-    Those of the p features h are given.
+    The sums of the p features h are given.
 
     Each direction of h keeps :math:`1 - r = \varphi(1 - \tilde r)`, with :math:`\tilde r` taken at
     :math:`\tilde k = (k + \kappa_\star^2/p)/\kappa_1^2` and :math:`\varphi = k/(k +

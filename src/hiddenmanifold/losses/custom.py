@@ -25,7 +25,7 @@ class Custom(Loss):
     value, derivative, second_derivative : callable
         The loss and its derivatives.
     of : {"margin", "residual"}
-        What they are functions of: the margin :math:`y f` (classification only), or the residual
+        Their argument: the margin :math:`y f` (classification only), or the residual
         :math:`y - f` (in classification taken at :math:`1 - y f`).
     kinks : tuple of float
         Margins or residuals where the first or second derivative jumps.

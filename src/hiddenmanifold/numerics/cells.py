@@ -101,7 +101,7 @@ def _cells(
     minimiser: float,
     per_scale: int,
 ) -> Cells:
-    """The same with so many cells to the scale."""
+    """The same with a given number of cells to the scale."""
     corners = np.array(sorted(kinks))
     bins = np.empty(0)
     if scale is not None:  # powers of two, so that nodes are where they are said to be

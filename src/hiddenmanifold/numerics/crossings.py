@@ -63,9 +63,9 @@ def _flipped(samples: Samples) -> Samples:
 def crossings(
     curve: Function, samples: Samples, target: Array, close: float = CLOSE
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """The t from which on each curve stays at its target or below, and the first where it is.
+    """The t from which on each curve stays at or below its target, and the first t at which it is.
 
-    Minus infinity if it is there from the first sample on, plus infinity if it never is. Each comes
+    A t is minus infinity if the first sample is there already, plus infinity if none is. Each comes
     with the value there (of the first sample, or of the last); both are NaN where a sample that
     matters is, or where no value was found that is as `close` to the target, relative to it.
     """
@@ -91,7 +91,7 @@ def _ends(samples: Samples, points: int) -> tuple[Integers, Integers]:
 def _crossing(
     curve: Function, samples: Samples, target: Array, close: float, after: Integers
 ) -> tuple[Array, Array]:
-    """Where each curve comes down between the sample `after` and the one before it, and to what."""
+    """Place and value of each curve's crossing between the sample `after` and the one before."""
     start, end = _ends(samples, len(target))
     left, right = np.maximum(after - 1, start), np.minimum(after, end - 1)
     t = np.where(after == start, -np.inf, np.inf)
@@ -108,7 +108,7 @@ def _crossing(
 def _crossing_between(
     curve: Function, left: Samples, right: Samples, target: Array, close: float
 ) -> tuple[Array, Array, Booleans]:
-    """Where curves come down between two samples each, to what, and which were missed.
+    """Places and values of crossings between two samples each, and which were missed.
 
     The place is known to the square of the last step, and so is the value there.
     """
@@ -131,7 +131,7 @@ def _crossing_between(
 
 
 def _interpolated(nodes: Sequence[Samples], target: Array) -> Array:
-    """Where curves through some nodes, with their slopes, come down to a target; NaN if unknown.
+    """Where curves through some nodes, with their slopes, fall to a target; NaN if unknown.
 
     Since errors fall like powers, t is interpolated as a function of the logarithm of the curve.
     The result is not trusted if a curve is much steeper or flatter at the outer nodes than between.

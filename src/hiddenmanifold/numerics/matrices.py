@@ -12,7 +12,7 @@ from hiddenmanifold.arrays import Array, Integers
 
 Kind = Literal["hadamard", "dct"]
 FASTER_FROM = {("dct", 1): 256, ("hadamard", 1): 768, ("hadamard", 3): 2048}
-"""Size from which a transform (of so many layers) beats the dense product."""
+"""Size from which a transform beats the dense product, by its kind and number of layers."""
 DENSE_HADAMARD = 64
 """Hadamard matrices up to this size are multiplied directly; larger ones are their powers."""
 

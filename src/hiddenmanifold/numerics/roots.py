@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from hiddenmanifold.arrays import Array, Integers
 
 PATIENCE = 4
-"""After how many evaluations a bracket should have lost half of the numbers between its ends."""
+"""Number of evaluations within which a bracket should lose half of its floating-point numbers."""
 CLOSE = 4
-"""How many numbers apart the ends of a bracket may be that is a root to rounding."""
+"""Largest distance, in floating-point numbers, of the ends of a bracket that counts as a root."""
 
 
 def increasing_root(
@@ -94,7 +94,7 @@ def _ordinal(x: Array) -> NDArray[np.int64]:
 
 
 def _numbers(low: Array, high: Array) -> NDArray[np.uint64]:
-    """How many steps from number to number lead from one to the other."""
+    """Number of floating-point steps from one number to the other."""
     return (_ordinal(high) - _ordinal(low)).view(np.uint64)  # which may exceed the signed ones
 
 

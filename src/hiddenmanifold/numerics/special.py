@@ -9,7 +9,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 
 Pair = tuple[Array | float, Array | float]
-"""What is known at the left end and at the right."""
+"""Values at the left end and at the right end."""
 
 
 def normal_density(x: Array) -> Array:

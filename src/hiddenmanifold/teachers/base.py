@@ -28,7 +28,7 @@ class LabelLaw(Protocol):
         """Values of `x` where the law bends, shape (points, landmarks)."""
 
     def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
-        """The law at each variance, for compiled code; what is left out is left to NumPy."""
+        """The law at each variance, for compiled code; points left out are left to NumPy."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class BinaryTeacher(Teacher):
         return None
 
     def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
-        """The label law at each variance, for compiled code; what is left out is left to NumPy."""
+        """The label law at each variance, for compiled code; points left out are left to NumPy."""
         return []
 
     def below(self, y: int, cut: Array, slope: Array, V0: Array) -> Array | None:

@@ -102,11 +102,11 @@ class Part:
 
     @property
     def _negligible(self) -> tuple[Array, Array]:
-        """What is zero at each point, if it is a limit, and the inverse of what is infinite.
+        """Thresholds at limit points: values below the first are zero, above 1/the second infinite.
 
-        It is more if λ is that than if a ratio is, and depends on the units of real labels. With
-        infinite data some errors vanish like n^(-2/3) only; without, a large λ leaves small
-        overlaps.
+        They are larger if λ is the limit than if a ratio is, and depend on the units of real
+        labels. With infinite data some errors vanish only like n^(-2/3); with finite data, a large
+        λ leaves small overlaps.
         """
         points, teacher = self.points, self.model.teacher
         far = np.where(points.alpha > 1.0, 1e16, 1e10) / HUGE
@@ -120,7 +120,7 @@ class Part:
 
 
 def parts(model: Model, points: Points) -> Iterator[Part]:
-    """Split a batch into parts of one phase, each with what stands in for it."""
+    """Split a batch into parts of one phase, each with its stand-in model."""
     vanishing = points.has(Limit.VANISHING)
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:

@@ -105,6 +105,6 @@ def exponents(
 
 
 def given_ratios(names: Iterable[str]) -> str:
-    """What is wrong with the ratios of these names: some were given, or none."""
+    """The problem with these ratios, for an error message: some were given, or none."""
     text = ", ".join(names)
     return f"{text} were given" if text else "are missing"

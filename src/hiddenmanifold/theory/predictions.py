@@ -37,8 +37,8 @@ DIGITS = 1e9
 class Request:
     """The quantities to predict at each point besides the errors.
 
-    `slopes` are parameters by which to differentiate, `observables` are named. If the model only
-    stands in for another, `loss` is that one's, whose predictions are `scale` times as large.
+    `slopes` are parameters by which to differentiate, `observables` are named. If the model is a
+    stand-in, `loss` is that of the requested model, whose predictions are `scale` times as large.
     """
 
     slopes: tuple[str, ...] = ()

@@ -52,7 +52,7 @@ STEEPEST = 16.0
 BLOCK = 512
 """Points whose nodes are handled together."""
 EVEN = 1e-9
-"""Difference of two probabilities that makes the labels as good as equally probable."""
+"""Difference of two probabilities below which the labels count as equally probable."""
 
 
 @dataclass(frozen=True)

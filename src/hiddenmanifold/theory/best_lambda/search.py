@@ -31,7 +31,7 @@ COARSE, HALVINGS = 5, 2
 Where n < p they are then 0.75 decades apart. With three or five gaps for four, the time of a search
 changes by a tenth."""
 FURTHER, RESOLVED = 6, 0.03
-"""Further halvings, at most, of gaps whose cubic missed the unknowns in the middle by so much.
+"""Most further halvings of a gap, and the error of its cubic in the middle that calls for one.
 
 Where n is much less than p, the margins of all samples meet the corner of a hinge loss at almost
 the same λ: unknowns change their power of λ within a tenth of a decade."""
@@ -212,13 +212,13 @@ def _dips(path: Path, nodes: Nodes) -> Nodes:
 def monotone(model: Model, unit: float, bottom: Samples, fall: Array) -> Booleans:
     r"""Whether the error has no minimum between samples and its limit at 0⁺.
 
-    From the lowest sample to the limit the error still has to decrease by `fall`. There are three
-    asymptotic forms. The error may be constant, on a plateau that extends to the limit. It may be
-    proportional to a power of λ, between a third and three, and then the fall is its slope divided
-    by that power. Or, if the weights of separable data diverge, it is
-    :math:`c/T + c'/T^2` with :math:`T = \log(1/\lambda)`, and has no minimum if and only if the
-    fall exceeds half of the slope times T, plus what further terms add. An error that rises towards
-    0⁺ either keeps rising or comes back down to the limit.
+    From each sample to the limit the error still has to decrease by `fall`. There are three
+    asymptotic forms. The error may be constant, on a plateau that extends to the limit. Its
+    distance from the limit may be proportional to a power of λ, between a third and three; then the
+    fall is the slope divided by that power. Or, if the weights of separable data diverge, the
+    distance is :math:`c/T + c'/T^2` with :math:`T = \log(1/\lambda)`, and there is no minimum if
+    and only if the fall exceeds half of the slope times T, plus the contribution of further terms.
+    An error that rises towards 0⁺ either keeps rising or falls again to the limit itself.
     """
     slope = bottom.slope
     ratio = np.divide(fall, slope, out=np.zeros_like(fall), where=slope != 0)

@@ -48,10 +48,10 @@ def fewest_samples(curve: ErrorCurve, target: Array) -> tuple[Columns, Booleans]
 
 
 def _turning(curve: ErrorCurve) -> Samples:
-    """Samples of each curve, so many that it has no minimum or maximum between two of them.
+    """Enough samples of each curve that it has no minimum or maximum between neighbours.
 
-    The last is that of infinite data, or as good as infinite: the best λ may grow with n, so that
-    its error need not end at that of a fixed one.
+    The last sample has infinite data, or practically infinite data: the best λ may grow with n, so
+    that its error need not tend to that of a fixed λ.
     """
     pairs = np.stack([curve.held, curve.lam])
     rows, which = np.unique(pairs, axis=1, return_inverse=True)

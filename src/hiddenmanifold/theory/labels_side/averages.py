@@ -41,7 +41,7 @@ class ChannelAverages:
     de : array (points, 4, unknowns)
         Their derivatives with respect to the unknowns.
     data_loss : array (points,)
-        Mean loss of the training samples, without the penalty; NaN unless asked for.
+        Mean loss of the training samples, without the penalty; NaN unless requested.
     norm : array (points,)
         Sum of the probabilities of all labels and fields, on the same nodes: 1 if nothing is lost.
     """

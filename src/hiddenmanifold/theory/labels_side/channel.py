@@ -340,7 +340,7 @@ class RealChannel(Channel):
     r"""Real labels, in the unknowns :math:`(\log V, \log\tau^2[, \beta])`.
 
     A new residual is :math:`N(-b, \tau^2)` with :math:`\tau^2 = \rho + \Delta + Q - 2M` and
-    :math:`b = \tau\beta`; the channel knows the overlaps through it alone, and :math:`e_3 = e_1`.
+    :math:`b = \tau\beta`; the channel depends on Q and M through τ alone, and :math:`e_3 = e_1`.
     """
 
     teacher: Linear

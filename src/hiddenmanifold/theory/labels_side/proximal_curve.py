@@ -153,7 +153,7 @@ def _on_kinks(
     passage: tuple[Array, Array],
     rule: tuple[Array, Array],
 ) -> None:
-    """Correct the panels on which s stands still while u crosses a kink."""
+    """Correct the panels on which s is constant while u crosses a kink."""
     (start, width), (enter, leave), (x, w) = panels, passage, rule
     row = curve.row
     V, mean, deviation = (a[row, None] for a in (field.V, field.mean, field.deviation))
@@ -181,7 +181,7 @@ def _with_points(
     *,
     reach: float,
 ) -> ProximalNodes:
-    """Add kinks too narrow for a panel: u stands still as well, yet h crosses its jump."""
+    """Add kinks too narrow for a panel: u is constant as well, yet h crosses its jump."""
     x, w = rule
     knot, below, above, _ = loss.knots
     jump = np.where(above > below, above - below, 0.0)

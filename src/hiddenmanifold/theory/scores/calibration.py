@@ -57,7 +57,7 @@ def _sign_changes(function: Callable[[Array, Integers], Array], panels: Panels) 
     x, positive = panels.nodes[sure], values[sure] > 0
     at = np.flatnonzero((row[1:] == row[:-1]) & (positive[1:] != positive[:-1]))
     low, high, sign, row = x[at], x[at + 1], positive[at], row[at]
-    for _ in range(40):  # what is left of the bracket counts by its square
+    for _ in range(40):  # the width of the bracket that is left enters squared
         middle = 0.5 * (low + high)
         same = (function(middle[:, None], row)[:, 0] > 0) == sign
         low, high = np.where(same, middle, low), np.where(same, high, middle)

@@ -167,7 +167,7 @@ class _Average:
         """
         teacher, rows = self.teacher, len(t)
         slope, V0 = np.sqrt(teacher.rho * chi), teacher.rho * hidden
-        both = not teacher.symmetric  # else one label stands for both
+        both = not teacher.symmetric  # else one label represents both
         totals, on_s, nodes = np.zeros((3, rows)), np.zeros((2, 2, rows)), []
         for y in (1, -1) if both else (1,):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -21,7 +21,7 @@ ROUNDING = 5e-16
 
 @dataclass(frozen=True)
 class SaddlePoint:
-    """The equations of a batch of points: `channel` and `features` close on each other."""
+    """The equations of a batch of points, composed of a `channel` and `features`."""
 
     channel: Channel
     features: Features
@@ -70,8 +70,8 @@ class SaddlePoint:
 class Residual:
     """Residual G(x) - x of the undamped map, matrix I - dG/dx, and what they were made of.
 
-    ``weight`` says how much an error of each unknown matters: that of an intercept measured in
-    units of a tiny sqrt(Q) counts by what it does to its equation. ``dy`` is the derivative of the
+    ``weight`` is the importance of an error in each unknown: that of an intercept measured in units
+    of a tiny sqrt(Q) is weighted by its effect on its equation. ``dy`` is the derivative of the
     coordinates by the channel averages.
     """
 
