@@ -1,9 +1,13 @@
 """Settings of all tests."""
 
+import importlib
+import pkgutil
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import hiddenmanifold
 
 # no clock, since machines are noisy, and no database: what fails, fails again
 settings.register_profile(
@@ -13,6 +17,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hiddenmanifold")
+
+# Hypothesis tries constants of the modules that are loaded: these are the same in every process
+for module in pkgutil.walk_packages(hiddenmanifold.__path__, "hiddenmanifold."):
+    if not module.name.endswith(".__main__"):
+        importlib.import_module(module.name)
 
 # a shell that starts the tests in the background has them, and all they start, ignore a Ctrl-C
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

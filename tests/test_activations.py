@@ -143,7 +143,7 @@ def test_affine_activation_has_kappa_star_zero(shift, slope, turn):
     size = math.hypot(shift, slope)
     assert ks == 0.0
     assert k1 == pytest.approx(turn * slope, abs=1e-12 * size)
-    assert k0 == pytest.approx(shift, abs=1e-11 * size)
+    assert k0 == pytest.approx(shift, abs=1.001e-11 * size)  # a mean of 1e-11 may be rounded to 0
 
 
 @pytest.mark.slow
