@@ -29,7 +29,7 @@ def allowed() -> bool:
 
 
 def start(count: int) -> Executor:
-    """An executor of so many processes, which are started by its first call.
+    """An executor of so many processes, which begin to start at once.
 
     Loky neither forks, so that threads do no harm, nor imports the main module, so that a script
     needs no main guard.
@@ -37,7 +37,25 @@ def start(count: int) -> Executor:
     from loky import ProcessPoolExecutor
 
     executor: Executor = ProcessPoolExecutor(count, initializer=_begin, initargs=(os.getpid(),))
+    with _interrupts_held():
+        executor.submit(int)  # the first call starts the processes
     return executor
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold a Ctrl-C back, which processes that start meanwhile will not see even while they load.
+
+    Windows cannot hold it back.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def kill(executor: Executor) -> None:

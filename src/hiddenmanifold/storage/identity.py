@@ -132,8 +132,9 @@ def _function_content(function: FunctionType) -> object:
     names = sorted(_names(function.__code__) & function.__globals__.keys())
     cells = [c.cell_contents for c in function.__closure__ or () if c != CellType()]  # none empty
     used = [(name, function.__globals__[name]) for name in names]
-    given = function.__defaults__, function.__kwdefaults__, function.__dict__
-    return function.__code__, given, cells, used
+    given = function.__defaults__, function.__kwdefaults__
+    own = [function.__dict__] if function.__dict__ else []
+    return function.__code__, *given, cells, used, *own
 
 
 def _names(code: CodeType) -> set[str]:
