@@ -108,7 +108,7 @@ class Path:
         """Nodes in the middle of pairs, and how far the unknowns are from those on the cubics."""
         t = 0.5 * (left.t + right.t)
         guess = _cubic(left, right, t[:, None])[:, 0]
-        found = self.solved(left.point, t, guess.copy())
+        found = self.solved(left.point, t, guess)
         return found, largest(found.x - guess)
 
     def interpolated(self, left: Nodes, right: Nodes, t: Array) -> Array:
@@ -175,6 +175,6 @@ def _cubic(left: Nodes, right: Nodes, t: Array) -> Array:
 
 
 def _unsolved(point: Integers, t: Array, x: Array) -> Nodes:
-    """Nodes with a guess of their unknowns."""
+    """Nodes with a guess of their unknowns, which stays as it is when they are solved."""
     nothing = np.full_like(t, np.nan)
-    return Nodes(point, t, nothing, nothing.copy(), x, np.full_like(x, np.nan))
+    return Nodes(point, t, nothing, nothing.copy(), x.copy(), np.full_like(x, np.nan))
