@@ -30,12 +30,14 @@ from hiddenmanifold.errors import (
     InvalidArgumentError,
 )
 from hiddenmanifold.features import Features, RandomFeatures, activations, projections
+from hiddenmanifold.losses import predictors
+from hiddenmanifold.losses.predictors import Predictor
 
 BASES: Mapping[str, type] = {
     "activation": activations.Activation,
     "projection": projections.Projection,
     "teacher": teachers.Teacher,
-    "loss": losses.Loss,
+    "loss": losses.ConvexLoss,
 }
 REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "activation": activations.REGISTRY,
@@ -70,6 +72,12 @@ class Model:
     intercept : bool
         Whether to fit an unpenalised intercept. Features of non-zero mean (κ0 ≠ 0) provide one in
         any case.
+    prediction : str, Predictor or callable, optional
+        The function f̂ of the score f by which labels are predicted: "identity", "sign", "exp",
+        "logistic" or any other. By default it is the sign for labels ±1, and else what the loss
+        estimates the mean by: the exponential for Poisson and Gamma losses, trials times the
+        logistic function for the binomial one, otherwise f itself. Errors are those of f̂: the rate
+        of errors for labels ±1 and their sign, the mean square error for all others.
 
     Raises
     ------
@@ -94,8 +102,9 @@ class Model:
 
     features: Features
     teacher: teachers.Teacher
-    loss: losses.Loss
+    loss: losses.ConvexLoss
     intercept: bool
+    prediction: Predictor
 
     def __init__(
         self,
@@ -104,19 +113,21 @@ class Model:
         activation: str | activations.Activation | Callable[[Array], Array] | None = None,
         projection: str | projections.Projection | None = None,
         teacher: str | teachers.Teacher,
-        loss: str | losses.Loss,
+        loss: str | losses.ConvexLoss,
         intercept: bool = False,
+        prediction: str | Predictor | Callable[[Array], Array] | None = None,
     ) -> None:
         chosen = {
             "features": _features(features, activation, projection),
             "teacher": resolve("teacher", teacher, teachers.Teacher, teachers.REGISTRY),
-            "loss": resolve("loss", loss, losses.Loss, losses.REGISTRY),
+            "loss": resolve("loss", loss, losses.ConvexLoss, losses.REGISTRY),
         }
         for kind, ingredient in chosen.items():
             object.__setattr__(self, kind, ingredient)
         if not isinstance(intercept, bool | np.bool_):
             raise InvalidArgumentError("intercept", intercept, "True or False")
         object.__setattr__(self, "intercept", bool(intercept))
+        object.__setattr__(self, "prediction", self._predictor(prediction))
         self._check()
         if self.features.blind:
             warnings.warn(
@@ -126,6 +137,19 @@ class Model:
                 BlindFeaturesWarning,
                 stacklevel=2,
             )
+
+    def _predictor(self, given: str | Predictor | Callable[[Array], Array] | None) -> Predictor:
+        """The prediction that is given, or the one that suits labels and loss."""
+        if given is None:
+            return predictors.Sign() if self.task is Task.CLASSIFICATION else self.loss.predictor
+        if callable(given) and not isinstance(given, Predictor | type):
+            return predictors.Custom(given)
+        return resolve("prediction", given, Predictor, predictors.REGISTRY)
+
+    @property
+    def counts_errors(self) -> bool:
+        """Whether errors are rates of wrong labels; else they are mean squares."""
+        return self.task is Task.CLASSIFICATION and self.prediction == predictors.Sign()
 
     def _check(self) -> None:
         """Raise unless the ingredients fit together."""
@@ -139,8 +163,10 @@ class Model:
                 f"features of a field of variance rho = {self.features.rho} and teacher "
                 f"{self.teacher} do not fit together: give the teacher the same rho"
             )
-        if self.loss not in (named() for named in losses.REGISTRY.values()):  # tested as they are
-            losses.check_loss(self.loss)
+        if isinstance(self.loss, losses.LabelLoss):
+            losses.check_label_loss(self.loss, self.teacher.typical_labels)
+        elif self.loss not in (named() for named in losses.REGISTRY.values()):  # tested as they are
+            losses.check_loss(losses.of_shortfall(self.loss))
 
     @property
     def ingredients(self) -> dict[str, object]:
@@ -150,14 +176,20 @@ class Model:
         """
         return {**self.features.as_arguments(), "teacher": self.teacher, "loss": self.loss}
 
+    @property
+    def _unusual(self) -> dict[str, object]:
+        """The prediction, if it is another than the one that suits labels and loss."""
+        usual = self.prediction == self._predictor(None)
+        return {} if usual else {"prediction": self.prediction}
+
     def __repr__(self) -> str:
-        parts = {**self.ingredients, "intercept": self.intercept}
+        parts = {**self.ingredients, "intercept": self.intercept, **self._unusual}
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
-    def with_loss(self, loss: str | losses.Loss) -> Model:
-        """The same problem with another loss."""
+    def with_loss(self, loss: str | losses.ConvexLoss) -> Model:
+        """The same problem and prediction with another loss."""
         other = copy(self)  # the user was warned of blind features when the original was built
-        object.__setattr__(other, "loss", resolve("loss", loss, losses.Loss, losses.REGISTRY))
+        object.__setattr__(other, "loss", resolve("loss", loss, losses.ConvexLoss, losses.REGISTRY))
         other._check()
         return other
 
@@ -189,7 +221,8 @@ class Model:
 
 def name_of(kind: str, ingredient: object) -> str:
     """The registered name of an ingredient of this kind, or that of its class in small letters."""
-    registered = {cls: name for name, cls in REGISTRIES.get(kind, {}).items()}
+    known: Mapping[str, type] = REGISTRIES.get(kind, predictors.REGISTRY)
+    registered = {cls: name for name, cls in known.items()}
     return registered.get(type(ingredient), type(ingredient).__name__.lower())
 
 
@@ -199,7 +232,7 @@ def model_attributes(model: Model) -> dict[str, str | int | float]:
     A parameter that is not a number is given as it is printed.
     """
     out: dict[str, str | int | float] = {"model": repr(model), "task": str(model.task)}
-    for kind, ingredient in model.ingredients.items():
+    for kind, ingredient in {**model.ingredients, **model._unusual}.items():
         out |= ingredient_attributes(kind, ingredient)
     return {**out, "intercept": int(model.intercept)}
 

@@ -12,34 +12,62 @@ within :math:`10^{-10}` of the anchor, which happens when :math:`V \sim 10^{10}`
 
 A loss is defined by its value, two derivatives and its kinks (points where the first or the second
 derivative jumps). Everything else, the proximal map included, follows from these.
+
+Losses that depend on label and prediction in another way, as those of counts, are in `of_label`.
 """
 
-from hiddenmanifold.losses.base import Loss, check_loss
+from typing import cast
+
+from hiddenmanifold.losses.base import ConvexLoss, Loss, check_loss
 from hiddenmanifold.losses.custom import Custom
 from hiddenmanifold.losses.named import (
     Absolute,
+    Expectile,
     Hinge,
     Huber,
+    Insensitive,
+    LogCosh,
     Logistic,
+    Quantile,
     SmoothedHinge,
     Square,
     SquaredHinge,
 )
+from hiddenmanifold.losses.of_label import (
+    Binomial,
+    Gamma,
+    LabelLoss,
+    PerLabel,
+    Poisson,
+    check_label_loss,
+)
 
 __all__ = [
     "Absolute",
+    "Binomial",
+    "ConvexLoss",
     "Custom",
+    "Expectile",
+    "Gamma",
     "Hinge",
     "Huber",
+    "Insensitive",
+    "LabelLoss",
+    "LogCosh",
     "Logistic",
     "Loss",
+    "PerLabel",
+    "Poisson",
+    "Quantile",
     "SmoothedHinge",
     "Square",
     "SquaredHinge",
+    "check_label_loss",
     "check_loss",
+    "of_shortfall",
 ]
 
-REGISTRY: dict[str, type[Loss]] = {
+REGISTRY: dict[str, type[ConvexLoss]] = {
     "square": Square,
     "logistic": Logistic,
     "hinge": Hinge,
@@ -47,4 +75,16 @@ REGISTRY: dict[str, type[Loss]] = {
     "smoothed_hinge": SmoothedHinge,
     "huber": Huber,
     "absolute": Absolute,
+    "log_cosh": LogCosh,
+    "quantile": Quantile,
+    "expectile": Expectile,
+    "insensitive": Insensitive,
+    "poisson": Poisson,
+    "gamma": Gamma,
+    "binomial": Binomial,
 }
+
+
+def of_shortfall(loss: ConvexLoss) -> Loss:
+    """A loss that is a function of the shortfall."""
+    return cast("Loss", loss)

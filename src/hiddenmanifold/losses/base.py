@@ -12,6 +12,7 @@ from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task, sampled
 from hiddenmanifold.compiled import CompiledLoss
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.losses import predictors
 from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.roots import increasing_root
 
@@ -21,8 +22,32 @@ STEP = 1e-4
 """Step of the differences that check derivatives, in units of the length over which they bend."""
 
 
-class Loss:
-    r"""Base of all losses: a convex :math:`\rho(s)` of the shortfall (see the module's docstring).
+class ConvexLoss:
+    r"""Base of all losses, :math:`\ell(y, f)`, convex in f.
+
+    Attributes
+    ----------
+    tasks : frozenset of Task
+        Tasks in which the loss makes sense.
+    quadratic : bool
+        Whether :math:`\ell = (y - f)^2/2`, so that a fit is linear algebra.
+    predictor : Predictor
+        The function of f that estimates the mean of a real label.
+    """
+
+    tasks: frozenset[Task] = frozenset({Task.REGRESSION})
+    quadratic: bool = False
+    has_jumps: bool = False
+    """Whether the slope jumps somewhere."""
+    predictor: predictors.Predictor = predictors.Identity()
+
+    def of_labels(self, y: Array) -> Loss:
+        """The loss of samples with labels `y`, as functions of a shortfall of each."""
+        raise NotImplementedError
+
+
+class Loss(ConvexLoss):
+    r"""A convex :math:`\rho(s)` of the shortfall (see the docstring of ``losses``).
 
     Attributes
     ----------
@@ -45,13 +70,21 @@ class Loss:
     scale: float | None = 1.0
     tasks: frozenset[Task] = frozenset({Task.CLASSIFICATION})
     even: bool = False
-    quadratic: bool = False
+
+    def of_labels(self, y: Array) -> Loss:
+        return self
 
     @cached_property
-    def has_jumps(self) -> bool:
+    def has_jumps(self) -> bool:  # type: ignore[override]
         """Whether the slope jumps at some kink."""
         _, below, above, _ = self.knots
         return bool((above > below).any())
+
+    @cached_property
+    def bounded_slope(self) -> bool:
+        """Whether the slope stays bounded, so that labels need no finite variance."""
+        near, far = (np.abs(self.derivative(np.array([-s, s]))).max() for s in (1e4, 1e8))
+        return bool(far <= 2.0 * near)
 
     def value(self, s: Array) -> Array:
         r""":math:`\rho(s)`."""

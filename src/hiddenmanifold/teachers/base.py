@@ -71,6 +71,15 @@ class Teacher:
         """The labels that the rule gives without noise."""
         raise NotImplementedError
 
+    def mean(self, nu: Array) -> Array:
+        r"""The mean label :math:`E[y|\nu]`, against which a clean error is measured."""
+        raise NotImplementedError
+
+    @property
+    def typical_labels(self) -> Array:
+        """Labels on which a loss is checked."""
+        raise NotImplementedError
+
     def classes(self, rows: int, rng: np.random.Generator) -> Array:
         """Labels of `rows` samples, for a teacher whose classes displace them."""
         raise NotImplementedError
@@ -128,6 +137,13 @@ class BinaryTeacher(Teacher):
 
     def noiseless(self, nu: Array) -> Array:
         return np.where(self.clean.probability(nu) > 0.5, 1.0, -1.0)
+
+    def mean(self, nu: Array) -> Array:
+        return 2.0 * self.probability(nu) - 1.0
+
+    @property
+    def typical_labels(self) -> Array:
+        return np.array([-1.0, 1.0])
 
     @property
     def symmetric(self) -> bool:
