@@ -25,7 +25,7 @@ from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError
 from hiddenmanifold.losses import Custom
 from hiddenmanifold.numerics.cells import cells
 from hiddenmanifold.numerics.newton import newton_step
-from hiddenmanifold.theory.labels_side.channel import kind_of
+from hiddenmanifold.theory.labels_side.kinds import kind_of
 from seeds import some_slow
 
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
@@ -303,7 +303,7 @@ RULES_OF_LABELS = {
 
 def channel(loss, rule):
     teacher, free = RULES_OF_LABELS[rule]
-    return kind_of(teacher)(teacher, loss, free and loss.kinks != (0.0,))
+    return kind_of(teacher, loss)(teacher, loss, free and loss.kinks != (0.0,))
 
 
 @pytest.mark.slow

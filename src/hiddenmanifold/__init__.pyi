@@ -5,7 +5,7 @@ from .api.compare import compare
 from .api.needed import features_needed, samples_needed
 from .api.predict import margins, predict, sensitivity
 from .api.simulate import simulate
-from .api.thresholds import interpolation_peak, separability_threshold
+from .api.thresholds import existence_threshold, interpolation_peak, separability_threshold
 from .data.backtest import backtest
 from .data.learning_curve import learning_curve
 from .data.planning import plan
@@ -23,11 +23,13 @@ from .errors import (
     UnusableDataError,
 )
 from .features import activations, projections
+from .losses import predictors
 from .model import Model
 from .parallel.workers import LostWorkerError
 from .plotting import plot
 from .results.datasets import summary
 from .storage import StoreError
+from .teachers import noises
 from .versions import show_versions
 
 __version__: str
@@ -52,6 +54,7 @@ __all__ = [
     "bayes_optimal",
     "compare",
     "estimators",
+    "existence_threshold",
     "features",
     "features_needed",
     "from_ridge_alpha",
@@ -60,9 +63,11 @@ __all__ = [
     "learning_curve",
     "losses",
     "margins",
+    "noises",
     "plan",
     "plot",
     "predict",
+    "predictors",
     "projections",
     "read_table",
     "samples_needed",

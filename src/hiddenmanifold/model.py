@@ -164,9 +164,29 @@ class Model:
                 f"{self.teacher} do not fit together: give the teacher the same rho"
             )
         if isinstance(self.loss, losses.LabelLoss):
+            if self.task is Task.REGRESSION and not isinstance(self.teacher, teachers.PointTeacher):
+                raise IncompatibleIngredientsError(
+                    f"loss {self.loss} of label and score and teacher {self.teacher} do not fit "
+                    "together: this loss needs discrete labels, or ones given by a density, as "
+                    "teachers.Density"
+                )
             losses.check_label_loss(self.loss, self.teacher.typical_labels)
         elif self.loss not in (named() for named in losses.REGISTRY.values()):  # tested as they are
             losses.check_loss(losses.of_shortfall(self.loss))
+        self._check_tails()
+
+    def _check_tails(self) -> None:
+        """Raise if labels have no variance and the loss needs one."""
+        if self.task is not Task.REGRESSION or isinstance(self.loss, losses.LabelLoss):
+            return
+        if teachers.real(self.teacher).moments.second == np.inf and not (
+            losses.of_shortfall(self.loss).bounded_slope
+        ):
+            raise IncompatibleIngredientsError(
+                f"teacher {self.teacher} and loss {self.loss} do not fit together: the labels have "
+                "an infinite variance, which this loss needs to be finite; a loss of bounded "
+                "slope, as huber or absolute, does not"
+            )
 
     @property
     def ingredients(self) -> dict[str, object]:

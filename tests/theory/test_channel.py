@@ -11,7 +11,7 @@ from scipy.special import erf, erfc, expit, ndtr, owens_t
 import oracle
 from hiddenmanifold import losses, teachers
 from hiddenmanifold.checks import Task
-from hiddenmanifold.theory.labels_side.channel import kind_of
+from hiddenmanifold.theory.labels_side.kinds import kind_of
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 
 pytestmark = pytest.mark.usefixtures("each_engine")
@@ -54,12 +54,12 @@ known_losses = pytest.mark.parametrize("name", [*SHAPES, "logistic"])
 
 def on_panels(teacher, loss, free=False):
     """The channel of a teacher and a loss, whose averages are sums over branches."""
-    return kind_of(teacher)(teacher, loss, free)
+    return kind_of(teacher, loss)(teacher, loss, free)
 
 
 def closed_form(teacher, free=False):
     """That of the square loss, without an integral."""
-    return kind_of(teacher)(teacher, LOSSES["square"], free, closed_form=True)
+    return kind_of(teacher, LOSSES["square"])(teacher, LOSSES["square"], free, closed_form=True)
 
 
 def random_points(points, unknowns, decades=2.0, a=2.0, seed=0):

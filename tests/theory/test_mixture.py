@@ -16,7 +16,7 @@ from hiddenmanifold.features import Covariance
 from hiddenmanifold.losses import Hinge, Huber, Logistic, Square
 from hiddenmanifold.simulation.samples import Sizes, World
 from hiddenmanifold.teachers import Mixture, Sign
-from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.labels_side.two_labels import ClassChannel
 from hiddenmanifold.theory.separability.direction import separating_direction
 
 
@@ -173,7 +173,7 @@ UNKNOWNS = np.array([[0.3, -0.4, 0.7, 0.2], [-1.0, 1.1, 1.6, -0.5], [2.0, -6.0, 
 @pytest.mark.parametrize("loss", [Logistic(), Hinge(), Huber(0.4)])
 @pytest.mark.parametrize("free", [True, False])
 def test_derivatives_of_averages_are_differences(loss, free):
-    channel = Channel.of(Mixture(0.3, 2.0), loss, free)
+    channel = ClassChannel(Mixture(0.3, 2.0), loss, free)
     x, step = UNKNOWNS[:, : channel.unknowns], 1e-3
     averages = channel.averages(x, 4)
     for i in range(channel.unknowns):
@@ -187,8 +187,7 @@ def test_derivatives_of_averages_are_differences(loss, free):
 @pytest.mark.parametrize("prior", [0.5, 0.2])
 def test_square_loss_in_closed_form_is_that_of_the_panels(prior):
     teacher = Mixture(prior, 2.0)
-    closed = Channel.of(teacher, Square(), free_intercept=True)
-    assert closed.closed_form
+    closed = ClassChannel(teacher, Square(), prior != 0.5, closed_form=True)
     panels = replace(closed, closed_form=False)
     x = UNKNOWNS[:, :3]
     b = closed.intercept(x)

@@ -15,10 +15,12 @@ from hiddenmanifold.api.signatures import Finite, with_options
 from hiddenmanifold.api.simulate import Simulation
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError
+from hiddenmanifold.losses import LabelLoss, of_shortfall
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import summary, with_schema
 from hiddenmanifold.results.observables import MARGIN_LAWS, REGISTRY
 from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.teachers import real
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -120,7 +122,8 @@ def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
             z = (out[name] - expected) / error.where(spread)
             out[f"{name}_stderr"], out[f"{name}_theory"] = error, expected
             if name == "train_cdf":  # it jumps where fits stand up to rounding
-                z = z.where(~np.isin(out.y_f, model.loss.anchor - np.array(model.loss.kinks)))
+                loss = of_shortfall(model.loss)
+                z = z.where(~np.isin(out.y_f, loss.anchor - np.array(loss.kinks)))
             out[f"{name}_z"] = z.drop_attrs()
 
 
@@ -130,12 +133,15 @@ def _rounding(model: Model, q_w: xr.DataArray) -> dict[str, xr.DataArray]:
     Only quantities that are sums over such shortfalls, and only losses that have a minimum.
     """
     regression = model.task is Task.REGRESSION
-    label = model.teacher.rho + getattr(model.teacher, "noise", 0.0) if regression else 1.0
+    label = real(model.teacher).moments.explained if regression else 1.0
     square = SHORTFALL**2 * (label + model.features.variance * q_w)
     found = dict.fromkeys(("generalisation_error", "clean_error"), square) if regression else {}
-    if minimisers := [s for s in model.loss.minimisers if np.isfinite(s)]:
+    if isinstance(model.loss, LabelLoss):
+        return found
+    loss = of_shortfall(model.loss)
+    if minimisers := [s for s in loss.minimisers if np.isfinite(s)]:
         shortfalls = minimisers[-1] + np.append(0.0, np.sqrt(square.values))
-        least, *above = model.loss.value(shortfalls)
+        least, *above = loss.value(shortfalls)
         rise = square.copy(data=np.reshape(above, square.shape) - least)
         found |= dict.fromkeys(("training_loss", "test_loss"), rise)
     return found

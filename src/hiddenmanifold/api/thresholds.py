@@ -12,6 +12,7 @@ from hiddenmanifold.api.predict import source
 from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import IncompatibleIngredientsError, Status
+from hiddenmanifold.losses import LabelLoss, of_shortfall
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.curves.error_curve import ErrorCurve
@@ -22,6 +23,9 @@ from hiddenmanifold.theory.separability.line import Line, thresholds
 if TYPE_CHECKING:
     import xarray as xr
 
+EXISTENCE = {
+    "method": "existence of a minimum for Gaussian-equivalent features, by cones of labels"
+}
 SEPARABILITY = {"method": "separability of Gaussian-equivalent features, after Candès and Sur 2020"}
 
 
@@ -83,6 +87,66 @@ def separability_threshold(model: Model, **options: Unpack[Theory]) -> xr.Datase
     name, ratio = grid.ratio
     columns = thresholds(Line.of(model), name, ratio, grid.workers)
     return grid.answer(Kind.THRESHOLD, columns, SEPARABILITY)
+
+
+@with_options(Theory)
+def existence_threshold(model: Model, **options: Unpack[Theory]) -> xr.Dataset:
+    """Where the estimator without a penalty ceases to exist, in the limit n, p, d → ∞.
+
+    Beyond, the objective at λ = 0 has no minimum, because weights that grow without bound fit some
+    labels ever better and spoil no other: counts of zero with a Poisson loss, no or all successes
+    with a binomial loss. If every label has a prediction of least loss, as those of a Gamma loss
+    have, the threshold is p/n = 1, from where on all samples are fitted exactly. For labels ±1 and
+    a loss that only approaches its least value, as the logistic one, it is that of
+    `separability_threshold`.
+
+    Parameters
+    ----------
+    model : Model
+        Its features, its label rule and its loss: one of label and score, or for labels ±1 one
+        that decays, as the logistic loss.
+    on_failure : {"raise", "keep"}
+        Whether a threshold that is not found raises, or is kept as NaN with its `status`.
+    workers, executor, progress
+        As in `predict`.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        Exactly one ratio, as in `separability_threshold`.
+
+    Returns
+    -------
+    xarray.Dataset
+        As that of `separability_threshold`: `p_over_n`, or `n_over_d`, above which there is no
+        minimum, and `status`.
+
+    Raises
+    ------
+    IncompatibleIngredientsError
+        If the loss is another one, whose estimator exists for all p < n.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> counts = hm.teachers.Poisson("exp", intercept=-0.5, slope=0.8)
+    >>> model = hm.Model(activation="tanh", projection="gaussian", teacher=counts, loss="poisson")
+    >>> hm.existence_threshold(model, n_over_d=3.0).p_over_n.values.round(4)
+    array(0.6579)
+    """
+    if model.task is Task.CLASSIFICATION:
+        if np.isfinite(of_shortfall(model.loss).minimisers).any():
+            raise IncompatibleIngredientsError(
+                f"loss {model.loss} has a least value, which its estimator reaches: only losses "
+                "that decay, as the logistic one, have a threshold of existence"
+            )
+        return separability_threshold(model, **options)
+    if not isinstance(model.loss, LabelLoss):
+        raise IncompatibleIngredientsError(
+            f"loss {model.loss} is one of the residual, whose estimator exists for all p < n: "
+            "a threshold of existence belongs to losses of label and score, as poisson"
+        )
+    grid = Grid.of(model, options, one_of=tuple(RATIOS))
+    name, ratio = grid.ratio
+    columns = thresholds(Line.of(model), name, ratio, grid.workers)
+    return grid.answer(Kind.THRESHOLD, columns, EXISTENCE)
 
 
 @with_options(Theory)

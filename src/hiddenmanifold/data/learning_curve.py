@@ -14,7 +14,7 @@ from hiddenmanifold.checks import Task, resolve
 from hiddenmanifold.data.extrapolation import QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
-from hiddenmanifold.losses import REGISTRY, Loss, check_loss
+from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, check_loss, of_shortfall
 from hiddenmanifold.model import OBJECTIVE, ingredient_attributes
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.datasets import flags, with_schema
@@ -144,7 +144,7 @@ def learning_curve(
 
 def accepted(data: Data, loss: str | Loss) -> Loss:
     """A loss by its name, if it can be predicted for such data."""
-    chosen = resolve("loss", loss, Loss, REGISTRY)
+    chosen = of_shortfall(resolve("loss", loss, ConvexLoss, REGISTRY))
     if data.task not in chosen.tasks:
         raise InvalidArgumentError("loss", loss, f"a loss for {data.task}")
     if data.task is Task.REGRESSION and not chosen.quadratic:

@@ -15,7 +15,7 @@ from hiddenmanifold.data.diagnosis import Diagnosis, diagnose
 from hiddenmanifold.data.sklearn_conventions import objective, task_of
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss
 
 
 class Data(Analysis):
@@ -62,7 +62,7 @@ class Data(Analysis):
         If features or labels cannot be used, or the analysis would take too long.
     """
 
-    loss: str | Loss | None = None
+    loss: str | ConvexLoss | None = None
     regularisation: float | None = None
 
     def __init__(

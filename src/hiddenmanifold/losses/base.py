@@ -166,6 +166,14 @@ class Loss(ConvexLoss):
             return middle, middle
         return low, 0.0 if abs(high) < tolerance else high
 
+    @cached_property
+    def least(self) -> float:
+        """The least value of the loss; if it is only approached far out, as far as can be told."""
+        end = next((s for s in self.minimisers[::-1] if np.isfinite(s)), None)
+        if end is None:
+            end = math.copysign(700.0 * (self.scale or 1.0), self.minimisers[0])
+        return float(self.value(np.array([end]))[0])
+
     def best_constant(self, plus: float, minus: float) -> float:
         """Constant prediction of least expected loss, if labels ±1 have these probabilities.
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.checks import check_count, check_scale
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import predictors
@@ -38,7 +40,7 @@ class LabelLoss(ConvexLoss):
     scale: float = 1.0
     labels: str = "any number"
 
-    def allows(self, y: Array) -> Array:
+    def allows(self, y: Array) -> Booleans:
         """Where the loss is defined for a label."""
         return np.isfinite(y)
 
@@ -72,16 +74,20 @@ class LabelLoss(ConvexLoss):
     def least(self, y: Array) -> Array:
         """The least loss of each label."""
         with np.errstate(invalid="ignore"):
-            return self.value(y, np.clip(self.minimiser(y), -700.0 * self.scale, 700.0 * self.scale))
+            return self.value(
+                y, np.clip(self.minimiser(y), -700.0 * self.scale, 700.0 * self.scale)
+            )
+
+    def excess(self, y: Array, f: Array, minimum: tuple[Array, Array]) -> Array:
+        """The loss above its least value; `minimum` is the `minimiser` and the `least` of y."""
+        return self.value(y, f) - minimum[1]
 
     def slopes_at_infinity(self, y: Array) -> tuple[Array, Array]:
         """The slope as f → -∞ and as f → ∞, zero where it decays."""
         y = np.asarray(y, dtype=float)
 
         def slope(end: float) -> Array:
-            half, there = (
-                self.derivative(y, np.full(y.shape, end * part)) for part in (0.5, 1.0)
-            )
+            half, there = (self.derivative(y, np.full(y.shape, end * part)) for part in (0.5, 1.0))
             return np.where(np.abs(there) <= DECAYS * np.abs(half), 0.0, there)
 
         with np.errstate(over="ignore"):
@@ -115,9 +121,14 @@ class LossOfLabels(Loss):
     y: Array
     anchor = 0.0
 
+    @cached_property
+    def minimum(self) -> tuple[Array, Array]:
+        """Where the loss of each label is least, and its least value."""
+        return self.loss.minimiser(self.y), self.loss.least(self.y)
+
     def value(self, s: Array) -> Array:
         with np.errstate(over="ignore"):
-            return self.loss.value(self.y, -s) - self.loss.least(self.y)
+            return self.loss.excess(self.y, -s, self.minimum)
 
     def derivative(self, s: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -135,7 +146,7 @@ class Poisson(LabelLoss):
     labels = "numbers of at least 0"
     predictor = predictors.Exp()
 
-    def allows(self, y: Array) -> Array:
+    def allows(self, y: Array) -> Booleans:
         return np.isfinite(y) & (np.asarray(y) >= 0)
 
     def value(self, y: Array, f: Array) -> Array:
@@ -152,7 +163,16 @@ class Poisson(LabelLoss):
             return np.log(y)
 
     def least(self, y: Array) -> Array:
-        return y - scipy.special.xlogy(y, y)
+        found: Array = y - scipy.special.xlogy(y, y)
+        return found
+
+    def excess(self, y: Array, f: Array, minimum: tuple[Array, Array]) -> Array:
+        with np.errstate(invalid="ignore"):  # of y = 0, which has no minimiser
+            u = f - minimum[0]
+            return np.where(y > 0, y * (np.expm1(u) - u), np.exp(f))  # keeps digits of large counts
+
+    def slopes_at_infinity(self, y: Array) -> tuple[Array, Array]:
+        return -np.asarray(y, dtype=float), np.full(np.shape(y), np.inf)
 
     def proximal(self, y: Array, omega: Array, V: Array) -> Array:
         return _log_of_wright(omega + V * y, V)
@@ -162,7 +182,8 @@ def _log_of_wright(x: Array, V: Array) -> Array:
     """The t with t + V e^t = x, which loses no digits however large V is."""
     W = scipy.special.wrightomega(x + np.log(V))
     with np.errstate(divide="ignore"):
-        return np.where(W > 1e-3, np.log(W / V), x - W)
+        found: Array = np.where(W > 1e-3, np.log(W / V), x - W)
+        return found
 
 
 @dataclass(frozen=True)
@@ -172,7 +193,7 @@ class Gamma(LabelLoss):
     labels = "numbers above 0"
     predictor = predictors.Exp()
 
-    def allows(self, y: Array) -> Array:
+    def allows(self, y: Array) -> Booleans:
         return np.isfinite(y) & (np.asarray(y) > 0)
 
     def value(self, y: Array, f: Array) -> Array:
@@ -189,6 +210,13 @@ class Gamma(LabelLoss):
 
     def least(self, y: Array) -> Array:
         return 1.0 + np.log(y)
+
+    def excess(self, y: Array, f: Array, minimum: tuple[Array, Array]) -> Array:
+        u = minimum[0] - f
+        return np.expm1(u) - u
+
+    def slopes_at_infinity(self, y: Array) -> tuple[Array, Array]:
+        return np.full(np.shape(y), -np.inf), np.ones(np.shape(y))
 
     def proximal(self, y: Array, omega: Array, V: Array) -> Array:
         return np.log(y) - _log_of_wright(np.log(y) - omega + V, V)
@@ -217,7 +245,7 @@ class Binomial(LabelLoss):
     def predictor(self) -> predictors.Predictor:  # type: ignore[override]
         return predictors.Logistic(float(self.trials))
 
-    def allows(self, y: Array) -> Array:
+    def allows(self, y: Array) -> Booleans:
         return (np.asarray(y) >= 0) & (np.asarray(y) <= self.trials)
 
     def value(self, y: Array, f: Array) -> Array:
@@ -225,22 +253,54 @@ class Binomial(LabelLoss):
 
     def derivative(self, y: Array, f: Array) -> Array:
         # of each side by its own tail, which keeps the digits of a slope that decays
-        return np.where(
+        found: Array = np.where(
             f < 0,
             self.trials * scipy.special.expit(f) - y,
             (self.trials - y) - self.trials * scipy.special.expit(-f),
         )
+        return found
 
     def second_derivative(self, y: Array, f: Array) -> Array:
-        return self.trials * scipy.special.expit(f) * scipy.special.expit(-f) + 0.0 * y
+        found: Array = self.trials * scipy.special.expit(f) * scipy.special.expit(-f) + 0.0 * y
+        return found
 
     def minimiser(self, y: Array) -> Array:
-        return scipy.special.logit(np.asarray(y) / self.trials)
+        found: Array = scipy.special.logit(np.asarray(y) / self.trials)
+        return found
 
     def least(self, y: Array) -> Array:
         m = self.trials
         share = np.asarray(y) / m
-        return -m * (scipy.special.xlogy(share, share) + scipy.special.xlogy(1 - share, 1 - share))
+        found: Array = -m * (
+            scipy.special.xlogy(share, share) + scipy.special.xlogy(1 - share, 1 - share)
+        )
+        return found
+
+    def slopes_at_infinity(self, y: Array) -> tuple[Array, Array]:
+        return -np.asarray(y, dtype=float), self.trials - np.asarray(y, dtype=float)
+
+
+@dataclass(frozen=True)
+class Interpolation(LabelLoss):
+    """Half the square distance from each label's prediction of least loss.
+
+    Without a penalty, models that can fit every sample minimise it together with the loss itself.
+    """
+
+    loss: LabelLoss
+    quadratic = True
+
+    def minimiser(self, y: Array) -> Array:
+        return self.loss.minimiser(y)
+
+    def value(self, y: Array, f: Array) -> Array:
+        return 0.5 * (self.minimiser(y) - f) ** 2
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        return f - self.minimiser(y)
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        return np.ones_like(f)
 
 
 @dataclass(frozen=True, init=False)
@@ -308,7 +368,7 @@ def check_label_loss(loss: LabelLoss, y: Array) -> None:
     f, step = np.linspace(-12.0, 12.0, 97) * loss.scale, STEP * loss.scale
     Y, F = np.meshgrid(y, f, indexing="ij")
 
-    def at(where: tuple[int, ...]) -> str:
+    def at(where: tuple[Any, ...]) -> str:
         return f"label {Y[where]:.4g} and prediction {F[where]:.4g}"
 
     values = {}
@@ -323,7 +383,9 @@ def check_label_loss(loss: LabelLoss, y: Array) -> None:
             wrong = np.argwhere(~np.isfinite(np.broadcast_to(found, Y.shape)))
             where = f" at {at(tuple(wrong[0]))}" if len(wrong) else f", of shape {found.shape}"
             raise InvalidArgumentError.because(
-                name, f"is not an array of finite numbers{where}", "it must be vectorised and finite"
+                name,
+                f"is not an array of finite numbers{where}",
+                "it must be vectorised and finite",
             )
         values[name] = found
     bend = values["second_derivative"]
@@ -337,9 +399,9 @@ def check_label_loss(loss: LabelLoss, y: Array) -> None:
         function = getattr(loss, of)
         difference = (function(Y, F + step) - function(Y, F - step)) / (2 * step)
         size = 1.0 + np.abs(values[name]) + 1e-8 * np.abs(values[of]) / STEP
-        error = np.abs(difference - values[name]) / size
-        if error.max() > 1e-4 / min(1.0, loss.scale):
-            where = at(np.unravel_index(error.argmax(), error.shape))
+        distance = np.abs(difference - values[name]) / size
+        if distance.max() > 1e-4 / min(1.0, loss.scale):
+            where = at(np.unravel_index(distance.argmax(), distance.shape))
             raise InvalidArgumentError.because(
                 name, f"is not the derivative of {of} at {where}", "correct one of the two"
             )

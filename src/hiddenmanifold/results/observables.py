@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, did_you_mean, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.simulation import test_scores
-from hiddenmanifold.theory.scores import calibration, distribution
+from hiddenmanifold.theory.scores import calibration, distribution, numbers
 
 TWO_CLASSES = frozenset({Task.CLASSIFICATION})
+NUMBERS = frozenset({Task.REGRESSION})
+
+
+def _test_loss(scores: distribution.Scores) -> Array:
+    """The mean loss of new samples, of classes or numbers."""
+    classes = scores.teacher.task is Task.CLASSIFICATION
+    return distribution.test_loss(scores) if classes else numbers.test_loss(scores)
 
 
 @dataclass(frozen=True)
@@ -50,10 +58,40 @@ OBSERVABLES = (
     Observable(
         "test_loss",
         "mean loss of new samples, without the penalty",
-        distribution.test_loss,
+        _test_loss,
         test_scores.test_loss,
         tasks=frozenset(Task),
         less_is_better=True,
+    ),
+    Observable(
+        "deviance",
+        "twice the mean over new samples of the loss above the least loss of the label",
+        numbers.deviance,
+        test_scores.deviance,
+        tasks=NUMBERS,
+        less_is_better=True,
+    ),
+    Observable(
+        "mean_absolute_error",
+        "mean distance of the prediction from the label of a new sample",
+        numbers.mean_absolute_error,
+        test_scores.mean_absolute_error,
+        tasks=NUMBERS,
+        less_is_better=True,
+    ),
+    Observable(
+        "r2",
+        "R²: 1 - (mean square error of the prediction)/(variance of the label), of new samples",
+        numbers.r2,
+        test_scores.r2,
+        tasks=NUMBERS,
+    ),
+    Observable(
+        "coverage",
+        "probability that the label of a new sample is at most its prediction",
+        numbers.coverage,
+        test_scores.coverage,
+        tasks=NUMBERS,
     ),
     Observable(
         "auc",
@@ -131,9 +169,10 @@ def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:
             allowed = f"one of {known}{did_you_mean(name, REGISTRY)}"
             raise InvalidArgumentError("observables", name, allowed)
         if model.task not in REGISTRY[name].tasks:
+            numbers_asked = REGISTRY[name].tasks == NUMBERS
             raise InvalidArgumentError.because(
                 "observables",
-                f"= {name!r} needs two classes",
-                f"{model.teacher} gives real labels",
+                f"= {name!r} needs {'labels that are numbers' if numbers_asked else 'two classes'}",
+                f"{model.teacher} gives {'labels ±1' if numbers_asked else 'real labels'}",
             )
     return tuple(REGISTRY[name] for name in found)

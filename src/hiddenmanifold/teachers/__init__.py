@@ -2,8 +2,15 @@ r"""Label rules: how a label is drawn from the teacher's field :math:`\nu = c\cd
 
 A binary teacher enters the theory through the probability of the label `y` given a Gaussian
 field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is written along the label,
-:math:`Z_y(x) = Z_0(y, y x)`, with derivatives in `x`: then both labels look alike.
+:math:`Z_y(x) = Z_0(y, y x)`, with derivatives in `x`: then both labels look alike (`base`,
+`probit`, `custom`, `mixture`).
+
+Labels that are numbers enter through their law given the field itself: a mixture of normals for a
+function plus noise (`real`, `noises`), probabilities or a density at points for all others
+(`points`, `counts`, `densities`).
 """
+
+from typing import cast
 
 from hiddenmanifold.teachers.base import (
     CERTAIN,
@@ -12,27 +19,41 @@ from hiddenmanifold.teachers.base import (
     ConstantLaw,
     LabelLaw,
     Law,
-    Linear,
     Teacher,
     binary,
-    real,
 )
+from hiddenmanifold.teachers.counts import Binomial, Discrete, NegativeBinomial, Ordered, Poisson
 from hiddenmanifold.teachers.custom import Custom
+from hiddenmanifold.teachers.densities import Density, Gamma, LogNormal
 from hiddenmanifold.teachers.mixture import Mixture
+from hiddenmanifold.teachers.points import PointTeacher
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
+from hiddenmanifold.teachers.real import LabelMoments, Linear, Real, RealTeacher
 
 __all__ = [
     "CERTAIN",
+    "Binomial",
     "BinaryTeacher",
     "CompiledRows",
     "ConstantLaw",
     "Custom",
+    "Density",
+    "Discrete",
+    "Gamma",
     "LabelLaw",
+    "LabelMoments",
     "Law",
     "Linear",
+    "LogNormal",
     "Logistic",
     "Mixture",
+    "NegativeBinomial",
+    "Ordered",
+    "PointTeacher",
+    "Poisson",
     "ProbitSum",
+    "Real",
+    "RealTeacher",
     "Sign",
     "Steps",
     "Teacher",
@@ -45,4 +66,16 @@ REGISTRY: dict[str, type[Teacher]] = {
     "sign": Sign,
     "logistic": Logistic,
     "mixture": Mixture,
+    "real": Real,
+    "poisson": Poisson,
+    "negative_binomial": NegativeBinomial,
+    "binomial": Binomial,
+    "ordered": Ordered,
+    "gamma": Gamma,
+    "log_normal": LogNormal,
 }
+
+
+def real(teacher: Teacher) -> RealTeacher:
+    """A teacher whose labels are numbers."""
+    return cast("RealTeacher", teacher)

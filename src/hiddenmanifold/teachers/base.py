@@ -1,4 +1,4 @@
-"""The interface of all label rules, at finite size and in the limit; and the linear rule."""
+"""The interface of all label rules, at finite size and in the limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, cast
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.checks import EXTREME, Task, check_number, check_scale
+from hiddenmanifold.checks import Task
 from hiddenmanifold.compiled import CompiledLaw
 
 Law = tuple[Array, Array, Array]
@@ -71,7 +71,7 @@ class Teacher:
         """The labels that the rule gives without noise."""
         raise NotImplementedError
 
-    def mean(self, nu: Array) -> Array:
+    def label_mean(self, nu: Array) -> Array:
         r"""The mean label :math:`E[y|\nu]`, against which a clean error is measured."""
         raise NotImplementedError
 
@@ -83,39 +83,6 @@ class Teacher:
     def classes(self, rows: int, rng: np.random.Generator) -> Array:
         """Labels of `rows` samples, for a teacher whose classes displace them."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Linear(Teacher):
-    r"""Real labels :math:`y = \nu + \sqrt{\Delta}\,\xi`.
-
-    Parameters
-    ----------
-    noise : float
-        Variance :math:`\Delta \ge 0`.
-    rho : float
-        Second moment of the teacher's weights, positive.
-    """
-
-    noise: float = 0.0
-    rho: float = 1.0
-    task: ClassVar[Task] = Task.REGRESSION
-
-    def __post_init__(self) -> None:
-        check_scale("rho", self.rho)
-        check_number("noise", self.noise, 0.0, EXTREME)
-
-    def sample(self, nu: Array, rng: np.random.Generator) -> Array:
-        noise: Array = np.sqrt(self.noise) * rng.standard_normal(nu.shape)
-        return nu + noise
-
-    def noiseless(self, nu: Array) -> Array:
-        return nu
-
-
-def real(teacher: Teacher) -> Linear:
-    """A teacher of real labels, which enters the theory by the variance of its noise."""
-    return cast("Linear", teacher)
 
 
 def binary(teacher: Teacher) -> BinaryTeacher:
@@ -138,7 +105,7 @@ class BinaryTeacher(Teacher):
     def noiseless(self, nu: Array) -> Array:
         return np.where(self.clean.probability(nu) > 0.5, 1.0, -1.0)
 
-    def mean(self, nu: Array) -> Array:
+    def label_mean(self, nu: Array) -> Array:
         return 2.0 * self.probability(nu) - 1.0
 
     @property

@@ -17,17 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import cast
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import CERTIFICATES, Status
-from hiddenmanifold.losses import Hinge, Loss, Square
+from hiddenmanifold.losses import ConvexLoss, Hinge, LabelLoss, Loss, Square, of_shortfall
+from hiddenmanifold.losses.of_label import Interpolation
 from hiddenmanifold.model import Model
-from hiddenmanifold.teachers import binary, real
+from hiddenmanifold.teachers import PointTeacher, real
 from hiddenmanifold.theory.points import HUGE, Limit, Points
-from hiddenmanifold.theory.separability.direction import separating_direction
+from hiddenmanifold.theory.separability.line import Line
 
 TINY = 1e-60
 """Regularisation that represents the limit 0⁺."""
@@ -49,6 +51,7 @@ class Phase(Enum):
     SEPARATED = "every sample beyond its margin"
     DIVERGING = "every sample on its side, and w grows without bound"
     THRESHOLD = "between two phases"
+    ESCAPING = "some labels are fitted ever better as w grows without bound"
     UNKNOWN = "every sample fitted, in a way that no other loss stands in for"
     UNDECIDED = "the threshold could not be computed"
 
@@ -60,7 +63,7 @@ class Part:
     index: Integers
     model: Model
     points: Points
-    loss: Loss
+    loss: ConvexLoss
     """The loss of the requested model; its stand-in may have another."""
     phase: Phase = Phase.GENERIC
     scale: float = 1.0
@@ -113,8 +116,9 @@ class Part:
         far = np.where(points.has(Limit.RATIO), far, 0.0)
         at_end = points.has(Limit.VANISHING | Limit.UNBOUNDED)
         unit = teacher.rho
-        if self.model.task is Task.REGRESSION:
-            unit += real(teacher).noise
+        if self.model.task is Task.REGRESSION and isinstance(self.model.loss, Loss):
+            moments = real(teacher).moments
+            unit = moments.second if moments.second < np.inf else moments.explained
         low, high = (np.where(at_end, NEGLIGIBLE * min(1.0, u), far) for u in (unit, 1.0 / unit))
         return low, high
 
@@ -134,8 +138,6 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
-    # where the loss is least; if it only approaches that far out, as far as can be told
-    minimiser = model.loss.minimisers[1] if scale < np.inf else -700.0 * (model.loss.scale or 1.0)
     distance = _distance(model, points[zero], fitted)
     choices = (
         (distance > ON_THE_LINE, fitted),
@@ -147,26 +149,44 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
         if chosen.any():
             index, some = zero[chosen], points[zero[chosen]]
             if loss := STAND_INS.get(phase):
+                if isinstance(model.loss, LabelLoss):
+                    loss = Interpolation(model.loss)
                 some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
-                least_loss = float(model.loss.value(np.array([minimiser]))[0])
-                yield Part(index, stand_in, some, model.loss, phase, scale, least_loss)
+                yield Part(index, stand_in, some, model.loss, phase, scale, least_loss(model))
             else:
                 yield Part(index, model, some.standing_in(TINY), model.loss, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:
     """The phase of a model with enough features for its samples, and the margin all then have."""
-    loss = model.loss
+    if isinstance(model.loss, LabelLoss):
+        return _fitted_labels(model.loss, cast("PointTeacher", model.teacher)), 1.0
+    loss = of_shortfall(model.loss)
     low, high = loss.minimisers
     if high == -np.inf:
         return (Phase.DIVERGING if _exponential(loss) else Phase.UNKNOWN), np.inf
     margin = loss.anchor - high
     if model.task is Task.REGRESSION:
         if low == high:
-            return (Phase.INTERPOLATING if low == 0 else Phase.UNKNOWN), 1.0
+            finite = real(model.teacher).moments.second < np.inf
+            return (Phase.INTERPOLATING if low == 0 and finite else Phase.UNKNOWN), 1.0
     elif margin > 0 and low in (-np.inf, high):
         return (Phase.SEPARATED if low == -np.inf else Phase.INTERPOLATING), margin
     return Phase.GENERIC, 1.0
+
+
+def _fitted_labels(loss: LabelLoss, teacher: PointTeacher) -> Phase:
+    """The phase of labels that can all be fitted: each by its own minimiser, if that is finite."""
+    finite = np.isfinite(loss.minimiser(teacher.points(2)[0])).all()
+    return Phase.INTERPOLATING if finite else Phase.ESCAPING
+
+
+def least_loss(model: Model) -> float:
+    """The mean of the least loss of each label."""
+    if isinstance(model.loss, LabelLoss):
+        y, _, table = cast("PointTeacher", model.teacher).table(3)
+        return float(table.sum(1) @ model.loss.least(y))
+    return of_shortfall(model.loss).least
 
 
 def _exponential(loss: Loss) -> bool:
@@ -189,16 +209,13 @@ def _distance(model: Model, points: Points, fitted: Phase) -> Array:
         available: Array = np.log(visible.rank / points.alpha)
         if fitted is Phase.INTERPOLATING or (regression and fitted is Phase.UNKNOWN):
             return available
-        if fitted is Phase.GENERIC or regression:
+        if fitted is Phase.GENERIC or (regression and fitted is not Phase.ESCAPING):
             return np.full_like(available, -np.inf)
-        seen, hidden = visible.fraction, visible.hidden
-        needed = separating_direction(
-            binary(model.teacher), seen, model.free_intercept, hidden
-        ).value
+        needed = Line.of(model).direction(visible.fraction, visible.hidden).value
         return available - np.log(needed)
 
 
-STAND_INS: dict[Phase, Loss] = {
+STAND_INS: dict[Phase, ConvexLoss] = {
     Phase.INTERPOLATING: Square(),
     Phase.SEPARATED: Hinge(),
     Phase.DIVERGING: Hinge(),
@@ -207,6 +224,7 @@ STAND_INS: dict[Phase, Loss] = {
 REFUSED = {
     Phase.THRESHOLD: Status.THRESHOLD,
     Phase.UNKNOWN: Status.NO_LIMIT,
+    Phase.ESCAPING: Status.NO_LIMIT,
     Phase.UNDECIDED: Status.QUADRATURE,
 }
 """Phases that have no answer, and the status that reports it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, chunks, joined
 from hiddenmanifold.errors import Status
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.features_side import overlaps, spectral_arguments
@@ -19,7 +19,6 @@ from hiddenmanifold.theory.points import HUGE, Points
 from hiddenmanifold.theory.scores.distribution import Observed, Scores, observe
 from hiddenmanifold.theory.scores.errors_of_labels import (
     CONSTANT,
-    Predictions,
     errors,
     test_errors,
 )
@@ -43,14 +42,14 @@ class Request:
 
     slopes: tuple[str, ...] = ()
     observables: Mapping[str, Observed] = field(default_factory=dict)
-    loss: Loss | None = None
+    loss: ConvexLoss | None = None
     scale: float = 1.0
 
     def observed(self, channel: Channel, x: Array) -> Columns:
         """Every observable, as a function of the unknowns alone."""
         if not self.observables:
             return {}
-        scores = Scores.of(channel.teacher, channel.loss, Predictions.of(channel, x))
+        scores = Scores.of(channel, x)
         scores = replace(scores, loss=self.loss or scores.loss, scale=min(self.scale, HUGE))
         return {name: observe(observed, scores) for name, observed in self.observables.items()}
 
@@ -144,7 +143,7 @@ def _quantities(solved: Solved, request: Request) -> Columns:
         }
     integrals = (found["generalisation_error"], *observed.values())
     unsettled = np.isnan(np.column_stack(integrals)).any(1) & (solved.status == Status.CONVERGED)
-    low, high = channel.loss.minimisers
+    low, high = getattr(channel.loss, "minimisers", (0.0, 0.0))
     if channel.overlap_unknowns == 2 and low == high != 0 and np.isfinite(low):
         # residuals gather around a value that is not zero, and rounding of it is magnified by V
         unsettled |= found["V"] * abs(low) > DIGITS * np.exp(0.5 * solved.x[:, 1])

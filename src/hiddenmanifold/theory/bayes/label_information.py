@@ -18,9 +18,10 @@ from scipy import special
 
 from hiddenmanifold.arrays import Array, Integers, chunks
 from hiddenmanifold.checks import Task
+from hiddenmanifold.errors import IncompatibleIngredientsError
 from hiddenmanifold.numerics.panels import Panels, refine
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary, real
+from hiddenmanifold.teachers import BinaryTeacher, Law, Linear, Teacher, binary
 from hiddenmanifold.teachers.averaging import (
     FINEST,
     ORDER,
@@ -29,6 +30,7 @@ from hiddenmanifold.teachers.averaging import (
     fan_of,
     law_on_panels,
 )
+from hiddenmanifold.teachers.noises import Gaussian
 from hiddenmanifold.theory.labels_side.channel import COLLAPSED
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 from hiddenmanifold.theory.scores.errors_of_labels import test_error
@@ -148,8 +150,13 @@ class Table:
 
 def information_of(teacher: Teacher) -> LabelInformation:
     """The `LabelInformation` of a teacher."""
+    if isinstance(teacher, Linear) and isinstance(teacher.law, Gaussian):
+        return RealInformation(teacher)
     if teacher.task is Task.REGRESSION:
-        return RealInformation(real(teacher))
+        raise IncompatibleIngredientsError(
+            f"teacher {teacher} has labels whose Bayes-optimal error is not known here: "
+            "bayes_optimal takes labels ±1, and linear labels with normal noise"
+        )
     if teacher.displaces:
         return ClassInformation(binary(teacher))
     return BinaryInformation(binary(teacher))
@@ -167,26 +174,26 @@ class RealInformation(LabelInformation):
 
     @property
     def prior_information(self) -> float:
-        return 1.0 / (self.teacher.noise + self.rho)
+        return 1.0 / (self.teacher.law.variance + self.rho)
 
     def highest(self, log_ratio: Array) -> Array:
         # q/V0 <= u <= rho (n/d)/noise; noiseless labels may be learned to the last digit
-        bound: Array = log_ratio + np.log(self.rho / (self.teacher.noise + COLLAPSED))
+        bound: Array = log_ratio + np.log(self.rho / (self.teacher.law.variance + COLLAPSED))
         return bound
 
     def information(self, ell: Array, level: int) -> Information:
         q, V0 = self.moments(ell)
-        noise = self.teacher.noise + COLLAPSED
+        noise = self.teacher.law.variance + COLLAPSED
         slope = -q / self.rho * noise / (noise + V0)
         return Information(-np.log1p(noise / V0), slope, np.zeros_like(ell))
 
     def negentropy(self, ell: Array) -> Array:
         _, V0 = self.moments(ell)
-        return -0.5 * np.log(2 * math.pi * math.e * (self.teacher.noise + V0))
+        return -0.5 * np.log(2 * math.pi * math.e * (self.teacher.law.variance + V0))
 
     def errors(self, ell: Array) -> tuple[Array, Array]:
         _, V0 = self.moments(ell)
-        return self.teacher.noise + V0, V0
+        return self.teacher.law.variance + V0, V0
 
 
 @dataclass(frozen=True)

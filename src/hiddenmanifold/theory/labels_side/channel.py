@@ -11,15 +11,15 @@ plus :math:`e_0 = E[y h]`, which a free intercept sets to zero. Derivatives with
 unknowns come from the same nodes, by :math:`\partial_V h = -h g` and integration by parts: no
 third derivative of the loss is needed.
 
-There are three kinds of labels: ±1 that are drawn given the teacher's field, classes ±1 that are
-drawn first and displace their samples, and real labels. Every kind is described by unknowns
+Every kind of labels (`kinds`) is described by unknowns
 :math:`(\log V, \log S^2[, \text{tilt}][, \beta])`, with `S` the deviation of the prediction (of the
-residual, for real labels) and the intercept :math:`b = b_0 + S\beta`.
+residual, for linear labels) and the intercept :math:`b = b_0 + \beta` in units of S, or of the
+labels where S may vanish but b does not tend to :math:`b_0`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,10 +27,7 @@ import numpy as np
 
 from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task
-from hiddenmanifold.compiled import BETA, E0, E1, E3, LOG_Q, LOG_V, TILT
-from hiddenmanifold.losses import Loss
-from hiddenmanifold.teachers import CERTAIN, BinaryTeacher, ConstantLaw, Linear, Teacher
+from hiddenmanifold.losses.predictors import Predictor
 from hiddenmanifold.theory.labels_side.averages import (
     Branch,
     ChannelAverages,
@@ -55,8 +52,6 @@ stops the fall where it no longer matters.
 """
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
-EXPONENTIAL = ConstantLaw((1.0, 1.0, 1.0))
-"""The law of a class that displaces its samples, in units of itself: it is its own derivative."""
 
 
 @dataclass(frozen=True)
@@ -67,30 +62,28 @@ class Channel:
     ----------
     teacher : Teacher
         The rule of the labels.
-    loss : Loss
+    loss : ConvexLoss
         The loss that is minimised.
     free_intercept : bool
         Whether the predictor has an intercept that symmetry does not leave at zero.
     closed_form : bool
         Whether averages are those of the square loss in closed form, instead of sums over branches.
         The intercept is then no unknown.
+    prediction : Predictor, optional
+        The function of the score by which labels are predicted, unless it is the usual one: the
+        sign for labels ±1, the score itself for others.
     """
 
     teacher: Any
-    loss: Loss
+    loss: Any
     free_intercept: bool = False
     closed_form: bool = False
+    prediction: Predictor | None = None
 
     overlap_unknowns: ClassVar[int]
     """Number of unknowns that are overlaps; the intercept may be one more."""
     longest_steps: ClassVar[tuple[float, ...]]
     """Longest Newton step in each unknown."""
-
-    @classmethod
-    def of(cls, teacher: Teacher, loss: Loss, free_intercept: bool) -> Channel:
-        """The channel of a teacher and a loss, in closed form if there is one."""
-        channel = kind_of(teacher)(teacher, loss, free_intercept, closed_form=loss.quadratic)
-        return replace(channel, free_intercept=free_intercept and not channel.centred)
 
     @cached_property
     def rho(self) -> float:
@@ -103,6 +96,11 @@ class Channel:
         if self.closed_form:
             return BATCHES["closed form"]
         return BATCHES[compiled.engine() if self.has_compiled_law else "numpy"]
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether points are sums over few branches, and can be solved without cancellation."""
+        return True
 
     @property
     def has_compiled_law(self) -> bool:
@@ -138,15 +136,21 @@ class Channel:
     def constant_prediction(self) -> float | None:
         """Where the intercept is measured from, or None if it is not free.
 
-        This is the best constant prediction :math:`b_0`, to which the intercept tends when Q
-        vanishes; in closed form, and for real labels, it is zero, whichever constant is best.
+        In closed form it is zero, whichever constant is best.
         """
         if not self.free_intercept:
             return None
-        if self.closed_form or self.teacher.task is Task.REGRESSION:
-            return 0.0
-        plus, minus, _ = self.teacher.label_marginals
-        return self.loss.best_constant(plus, minus)
+        return 0.0 if self.closed_form else self.best_constant
+
+    @property
+    def best_constant(self) -> float:
+        """The constant prediction of least mean loss, or a number near it."""
+        raise NotImplementedError
+
+    def intercept_unit(self, x: Array) -> Array:
+        """The unit in which the intercept is unknown: the deviation S."""
+        unit: Array = np.exp(0.5 * x[:, 1])
+        return unit
 
     def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
@@ -203,74 +207,42 @@ class Channel:
             return self.square_moments(x).intercept
         if self.constant_prediction is None:
             return np.zeros(len(x))
-        return self.constant_prediction + np.exp(0.5 * x[:, 1]) * x[:, -1]
-
-
-def kind_of(teacher: Teacher) -> type[Channel]:
-    """The kind of channel that the labels of a teacher have."""
-    if teacher.task is Task.REGRESSION:
-        return RealChannel
-    return ClassChannel if teacher.displaces else BinaryChannel
+        return self.constant_prediction + self.intercept_unit(x) * x[:, -1]
 
 
 @dataclass(frozen=True)
-class BinaryChannel(Channel):
-    r"""Labels ±1 given the teacher's field, in the unknowns (log V, log Q, tilt[, β]).
+class FieldChannel(Channel):
+    r"""Labels given the teacher's field, in the unknowns (log V, log Q, tilt[, β]).
 
     :math:`M = \sqrt{\rho Q}\tanh(\text{tilt})`, so that :math:`V_0 = \rho/\cosh^2(\text{tilt})`
     keeps its digits when the teacher is almost learned.
     """
 
-    teacher: BinaryTeacher
     overlap_unknowns = 3
     longest_steps = (LONGEST_STEP, LONGEST_STEP, 1.0, LONGEST_STEP)
 
     @property
-    def skipped_levels(self) -> int:
-        return self.teacher.skipped_levels
+    def label_moments(self) -> tuple[float, float, float, float]:
+        r""":math:`E y`, :math:`E y^2`, the variance of y, and :math:`c = E[y\nu]/\rho`.
 
-    @property
-    def has_compiled_law(self) -> bool:
-        return self.teacher.probits(1) is not None
-
-    @property
-    def centred(self) -> bool:
-        return self.teacher.symmetric
-
-    @cached_property
-    def shares(self) -> dict[int, float]:
-        """Weight of each label's averages; if labels are symmetric, one represents both."""
-        alike = self.teacher.symmetric and not self.free_intercept
-        return {1: 2.0} if alike else {1: 1.0, -1: 1.0}
+        A square loss sees nothing else of the labels.
+        """
+        raise NotImplementedError
 
     def teacher_field(self, x: Array) -> tuple[Array, Array]:
         rho = self.teacher.rho
         return np.sqrt(rho) * np.tanh(x[:, 2]), rho / np.cosh(x[:, 2]) ** 2
 
-    def branches(self, x: Array) -> list[Branch]:
-        field, constant, found = self.field(x), self.constant_prediction or 0.0, []
-        for y, share in self.shares.items():
-            margin = (self.loss.anchor - y * constant) - y * field.deviation * field.beta
-            moved = replace(field, mean=margin)
-            found.append(Branch(y, share, self.teacher, moved, margin, field.slope, field.mean))
-        return found
-
-    def in_unknowns(self, found: ChannelAverages, branches: list[Branch]) -> ChannelAverages:
-        if len(branches) == 1:  # both labels balance
-            found.e[:, E0], found.de[:, E0] = 0.0, 0.0
-        found.de[..., TILT] *= (branches[0].field.V0 / np.sqrt(self.teacher.rho))[:, None]
-        return replace(found, de=found.de[..., : self.unknowns])
-
     def square_moments(self, x: Array) -> SquareMoments:
         r""":math:`c = E[\nu y]/\rho` and :math:`r = E(y-b)^2 + Q - 2Mc`, with :math:`b = E y`."""
-        plus, minus, slope = self.teacher.label_marginals
-        rho, Q, c = self.teacher.rho, np.exp(x[:, 1]), 2 * slope
+        mean, second, variance, c = self.label_moments
+        rho, Q = self.teacher.rho, np.exp(x[:, 1])
         M = np.sqrt(rho * Q) * np.tanh(x[:, 2])
         dM = np.sqrt(rho * Q) / np.cosh(x[:, 2]) ** 2
-        variance = 4 * plus * minus if self.free_intercept else 1.0
+        size = variance if self.free_intercept else second
         dr = np.array([Q - M * c, -2 * c * dM])
-        b = np.full(len(x), plus - minus if self.free_intercept else 0.0)
-        return SquareMoments(b, variance + Q - 2 * M * c, dr, c)
+        b = np.full(len(x), mean if self.free_intercept else 0.0)
+        return SquareMoments(b, size + Q - 2 * M * c, dr, c)
 
     def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
         o = overlaps
@@ -286,95 +258,4 @@ class BinaryChannel(Channel):
     def start(self, V: Array) -> Array:
         x = super().start(V)
         x[:, 2] = 0.5
-        return x
-
-
-@dataclass(frozen=True)
-class ClassChannel(BinaryChannel):
-    r"""Classes that displace their samples, in the unknowns of `BinaryChannel`.
-
-    A sample of the class y has the field :math:`\omega = yM + b + \sqrt Q\,\xi`: along its label it
-    is a residual of mean :math:`M + yb`, and :math:`e_3 = E[h]`.
-    """
-
-    @cached_property
-    def shares(self) -> dict[int, float]:
-        plus, minus, _ = self.teacher.label_marginals
-        return {1: plus, -1: minus} if self.free_intercept else {1: 1.0}
-
-    def branches(self, x: Array) -> list[Branch]:
-        found = []
-        for branch in super().branches(x):
-            field, slope = branch.field, branch.slope
-            moved = replace(
-                field,
-                mean=branch.margin - field.deviation * slope,
-                slope=branch.displacement,
-                beta=field.beta + branch.y * slope,
-            )
-            found.append(replace(branch, law=EXPONENTIAL, field=moved, displacement=slope))
-        return found
-
-    def square_moments(self, x: Array) -> SquareMoments:
-        r""":math:`c = (1-M)u` and :math:`r = (1-M)c + Q`.
-
-        u is 1, or the variance of the label if the intercept is free; that is :math:`(1-M)\,E y`.
-        """
-        plus, minus, _ = self.teacher.label_marginals
-        u = 4.0 * plus * minus if self.free_intercept else 1.0
-        length, Q = np.sqrt(self.teacher.rho) * np.exp(0.5 * x[:, 1]), np.exp(x[:, 1])
-        mean = 1.0 - length * np.tanh(x[:, 2])  # of a residual along its label
-        dM = length * np.array([0.5 * np.tanh(x[:, 2]), np.cosh(x[:, 2]) ** -2.0])
-        dr = -2.0 * u * mean * dM + np.array([Q, np.zeros_like(Q)])
-        b = (plus - minus) * self.free_intercept * mean
-        return SquareMoments(b, u * mean**2 + Q, dr, u * mean, -u * dM)
-
-    def start(self, V: Array) -> Array:
-        x = super().start(V)
-        x[:, 1] -= np.log1p(self.teacher.rho)  # margins of far classes are not too large
-        return x
-
-
-@dataclass(frozen=True)
-class RealChannel(Channel):
-    r"""Real labels, in the unknowns :math:`(\log V, \log\tau^2[, \beta])`.
-
-    A new residual is :math:`N(-b, \tau^2)` with :math:`\tau^2 = \rho + \Delta + Q - 2M` and
-    :math:`b = \tau\beta`; the channel depends on Q and M through τ alone, and :math:`e_3 = e_1`.
-    """
-
-    teacher: Linear
-    overlap_unknowns = 2
-    longest_steps = (LONGEST_STEP, LONGEST_STEP, LONGEST_STEP)
-
-    @property
-    def centred(self) -> bool:
-        return self.loss.even
-
-    def teacher_field(self, x: Array) -> tuple[Array, Array]:
-        return np.zeros(len(x)), np.zeros(len(x))
-
-    def branches(self, x: Array) -> list[Branch]:
-        field = self.field(x)
-        margin, zero = -field.deviation * field.beta, field.mean
-        return [Branch(1, 1.0, CERTAIN, replace(field, mean=margin), margin, zero, zero)]
-
-    def in_unknowns(self, found: ChannelAverages, branches: list[Branch]) -> ChannelAverages:
-        found.e[:, E3], found.de[:, E3] = found.e[:, E1], found.de[:, E1]
-        return replace(found, de=found.de[..., [LOG_V, LOG_Q, BETA][: self.unknowns]])
-
-    def square_moments(self, x: Array) -> SquareMoments:
-        r""":math:`r = \tau^2` and c = 1."""
-        tau2 = np.exp(x[:, 1])
-        return SquareMoments(np.zeros(len(x)), tau2, tau2[None], 1.0)
-
-    def coordinates(self, overlaps: Overlaps) -> tuple[Array, Array]:
-        o = overlaps
-        tau2 = o.excess + self.teacher.noise + COLLAPSED
-        y = np.stack([np.log(o.V), np.log(tau2)], axis=1)
-        return y, np.stack([o.dV / o.V[:, None], o.dexcess / tau2[:, None]], axis=1)
-
-    def start(self, V: Array) -> Array:
-        x = super().start(V)
-        x[:, 1] = np.log(self.teacher.rho + self.teacher.noise)
         return x

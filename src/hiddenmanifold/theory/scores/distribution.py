@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import legendre
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses.predictors import Predictor
 from hiddenmanifold.numerics.panels import FAR, Panels, refine, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
-from hiddenmanifold.teachers import CERTAIN, LabelLaw, Teacher, binary
+from hiddenmanifold.teachers import LabelLaw, Teacher, binary
 from hiddenmanifold.teachers.averaging import FINEST, ORDER, SETTLED, edges_along
+from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
 from hiddenmanifold.theory.points import HUGE
 from hiddenmanifold.theory.scores.errors_of_labels import CONSTANT, Predictions, misclassified
 
@@ -35,14 +38,14 @@ Observed = Callable[["Scores"], Array]
 class Scores:
     r"""Law of predictions and labels at each point, on new and on training samples.
 
-    Real labels are known by their residual, :math:`y - f = -b - \sqrt Q\,\xi`, in which
-    `deviation` is its own and the slope plays no role.
+    Linear labels are known by their residual: `deviation` is its own, without what noise has more
+    than its least variance, and the slope plays no role.
 
     Attributes
     ----------
-    teacher, loss : Teacher, Loss
+    teacher, loss : Teacher, ConvexLoss
         The teacher and the loss of the requested model.
-    fitted : Loss
+    fitted : ConvexLoss
         The loss whose proximal map, of width `V`, training samples obey: another in some limits.
     scale : float
         The predictions are this times those of the fitted loss.
@@ -51,21 +54,38 @@ class Scores:
     """
 
     teacher: Teacher
-    loss: Loss
-    fitted: Loss
+    loss: Any
+    fitted: Any
     scale: float
     V: Array
     deviation: Array
     intercept: Array
     slope: Array
     V0: Array
+    prediction: Predictor | None = None
+    """The function of the score by which labels are predicted, unless it is the usual one."""
+    residual: bool = False
+    """Whether labels are linear, and known by their residual."""
 
     @classmethod
-    def of(cls, teacher: Teacher, loss: Loss, at: Predictions) -> Scores:
+    def of(cls, channel: Channel, x: Array) -> Scores:
         """The law of a loss's own predictions; a constant one is independent of the field."""
+        teacher, loss, at = channel.teacher, channel.loss, Predictions.of(channel, x)
         constant = at.deviation < CONSTANT
         slope, V0 = np.where(constant, 0.0, at.slope), np.where(constant, teacher.rho, at.V0)
-        return cls(teacher, loss, loss, 1.0, at.V, at.deviation, at.intercept, slope, V0)
+        return cls(
+            teacher,
+            loss,
+            loss,
+            1.0,
+            at.V,
+            at.deviation,
+            at.intercept,
+            slope,
+            V0,
+            channel.prediction,
+            isinstance(channel, LinearChannel),
+        )
 
     def __getitem__(self, some: slice | Integers | Booleans) -> Scores:
         arrays = ("V", "deviation", "intercept", "slope", "V0")
@@ -87,15 +107,13 @@ class Scores:
     @cached_property
     def labels(self) -> tuple[tuple[int, float], ...]:
         """The labels to sum over, and how many labels each represents."""
-        if self.teacher.task is Task.REGRESSION:
-            return ((1, 1.0),)
         alike = binary(self.teacher).symmetric and not np.any(self.intercept)
         return ((1, 2.0),) if alike else ((1, 1.0), (-1, 1.0))
 
     @property
     def label_law(self) -> LabelLaw:
         """The law of a label given the teacher's field."""
-        return CERTAIN if self.teacher.task is Task.REGRESSION else binary(self.teacher)
+        return binary(self.teacher)
 
     def edges(self, y: int, *marks: Array) -> Array:
         """Panel boundaries in ξ along the label y: where its law bends, and further marks."""
@@ -116,8 +134,7 @@ class Scores:
         """
         total, size, beyond = np.zeros((3, len(functions), len(self)))
         for y, share in self.labels:
-            anchor = loss.anchor if self.teacher.task is Task.CLASSIFICATION else 0.0
-            mean = anchor - y * self.centre
+            mean = loss.anchor - y * self.centre
             cuts = (mean[:, None] - loss.knots[0]) / self.spread[:, None]
             panels = Panels.between(self.edges(y, cuts), (ORDER, halvings))
             row, law = panels.row, share * self.law(y, panels)
@@ -146,7 +163,7 @@ def settled(function: Callable[[Scores, int], tuple[Array, Array]], scores: Scor
 
 
 def test_loss(scores: Scores) -> Array:
-    """Mean loss of new samples."""
+    """Mean loss of new samples with labels ±1."""
     if scores.scale >= HUGE:  # without bound in the scores, and so in the loss where they err
         error = MarginLaw((0.0,), training=False)(scores)[:, 0]
         return np.where(error > 0, np.inf, error)

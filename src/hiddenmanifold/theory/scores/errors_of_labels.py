@@ -20,6 +20,8 @@ from hiddenmanifold.teachers.averaging import (
     edges_along,
     law_on_panels,
 )
+from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
+from hiddenmanifold.theory.scores.square_errors import square_errors
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.features_side import Overlaps
@@ -72,18 +74,20 @@ class Predictions:
 
 def test_errors(channel: Channel, x: Array) -> Columns:
     """Test errors against noisy and clean labels, as functions of the unknowns alone."""
-    if channel.teacher.task is Task.REGRESSION:
-        error = np.exp(x[:, 1]) + channel.intercept(x) ** 2
-        return {"generalisation_error": error, "clean_error": error - channel.teacher.noise}
+    if channel.teacher.task is Task.REGRESSION or channel.prediction is not None:
+        return square_errors(channel, x)
     return _test_errors(channel.teacher, Predictions.of(channel, x).guessing(channel))
 
 
 def errors(channel: Channel, x: Array, overlaps: Overlaps) -> Columns:
     """The same with all digits that the overlaps have, and errors on the training set."""
-    if channel.teacher.task is Task.REGRESSION:
+    if isinstance(channel, LinearChannel):
         # the overlaps resolve an excess that is smaller than the rounding of the noise
-        clean = overlaps.excess + channel.intercept(x) ** 2
-        return {"generalisation_error": clean + channel.teacher.noise, "clean_error": clean}
+        law = channel.teacher.law
+        clean = overlaps.excess + (channel.intercept(x) - law.mean) ** 2
+        return {"generalisation_error": clean + law.variance, "clean_error": clean}
+    if channel.teacher.task is Task.REGRESSION or channel.prediction is not None:
+        return square_errors(channel, x)
     at = Predictions.of(channel, x).guessing(channel)
     training = training_error(channel.teacher, channel.loss, at)
     return {**_test_errors(channel.teacher, at), "training_error": training}

@@ -1,20 +1,23 @@
-"""The line in the plane of ratios on which the training data become linearly separable."""
+"""The line of ratios beyond which data are separable, or an estimator ceases to exist."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers, chunks, joined
 from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
+from hiddenmanifold.losses import LabelLoss
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.parallel.workers import Workers
-from hiddenmanifold.teachers import BinaryTeacher, binary
+from hiddenmanifold.teachers import PointTeacher, Teacher, binary
 from hiddenmanifold.theory.points import RATIOS
 from hiddenmanifold.theory.separability.direction import Direction, separating_direction
+from hiddenmanifold.theory.separability.existence import existing_direction
 
 BATCH = 256
 """Points to solve together."""
@@ -41,19 +44,22 @@ class Line:
     d/p, so that each equation below has at most one root.
     """
 
-    teacher: BinaryTeacher
+    teacher: Teacher
     features: Features
     free_intercept: bool
+    loss: LabelLoss | None = None
+    """The loss of labels that are no classes, whose minimiser may not exist."""
 
     @classmethod
     def of(cls, model: Model) -> Line:
-        """The line of a model with labels ±1."""
-        return cls(binary(model.teacher), model.features, model.free_intercept)
+        """The line of a model with labels ±1, or with a loss of label and score."""
+        loss = model.loss if isinstance(model.loss, LabelLoss) else None
+        return cls(model.teacher, model.features, model.free_intercept, loss)
 
     def p_over_n_at_gamma(self, gamma: Array) -> tuple[Array, Integers]:
         """Threshold p/n at given d/p, and how its search ended."""
         visible = self.features.visible(gamma)
-        found = self._direction(visible.fraction, visible.hidden)
+        found = self.direction(visible.fraction, visible.hidden)
         return found.value / visible.rank, found.status
 
     def p_over_n(self, delta: Array) -> tuple[Array, Integers]:
@@ -62,7 +68,7 @@ class Line:
             return self.p_over_n_at_gamma(1.0 / delta)
         most = self.features.visible(np.array([0.5]))  # of linear features, that of any p > d
         seen, hidden = np.append([0.0, 0.5], most.fraction), np.append([1.0, 0.5], most.hidden)
-        blind, half, seeing = self._direction(seen, hidden).value
+        blind, half, seeing = self.direction(seen, hidden).value
         # of linear features more than d do not help
         never = self.features.noiseless & (delta * seeing >= 1.0)
         # p/n is at most that of the blind; with few features, at least that of half the field
@@ -75,9 +81,9 @@ class Line:
 
     def n_over_d(self, p_over_n: Array) -> tuple[Array, Integers]:
         """Threshold n/d at given p/n, the root of log(p/n) = that of the line."""
-        blind = self._direction(np.zeros(1), np.ones(1)).value
+        blind = self.direction(np.zeros(1), np.ones(1)).value
         most = self.features.visible(np.exp([LOWEST]))
-        seeing = blind if self.features.blind else self._direction(most.fraction, most.hidden).value
+        seeing = blind if self.features.blind else self.direction(most.fraction, most.hidden).value
         always, never = p_over_n >= blind, p_over_n <= seeing
         ends = (np.where(always | never, 0.0, end) for end in (LOWEST, HIGHEST))
         log_gamma, status = self._root(np.log(p_over_n), tuple(ends), 0.0)
@@ -96,7 +102,7 @@ class Line:
             seen = self.features.visible(np.exp(around))
             below, _, above = np.log(seen.hidden / seen.fraction).reshape(3, -1)
             here = slice(len(step), 2 * len(step))
-            found = self._direction(seen.fraction[here], seen.hidden[here])
+            found = self.direction(seen.fraction[here], seen.hidden[here])
             slope = found.elasticity * (above - below) / (2.0 * step) + power
             return np.log(found.value) + power * log_gamma - target[index], slope, found
 
@@ -108,9 +114,12 @@ class Line:
         failed = np.where(found.status == Status.CONVERGED, Status.SEARCH, found.status)
         return root, np.where(good, Status.CONVERGED, failed)
 
-    def _direction(self, seen: Array, hidden: Array) -> Direction:
+    def direction(self, seen: Array, hidden: Array) -> Direction:
         """The direction that separates at the threshold, given what is seen of the field."""
-        return separating_direction(self.teacher, seen, self.free_intercept, hidden)
+        if self.loss is not None:
+            teacher = cast("PointTeacher", self.teacher)
+            return existing_direction(teacher, self.loss, seen, self.free_intercept, hidden)
+        return separating_direction(binary(self.teacher), seen, self.free_intercept, hidden)
 
 
 def sought(ratio: str) -> str:

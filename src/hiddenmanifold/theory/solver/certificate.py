@@ -179,7 +179,7 @@ def _condition(solved: Solved) -> None:
     error = largest(weight * magnified(matrix, noise))
     solved.conditioning_error[index] = solved.slope_error[index] = error
     again = index[(error > MAGNIFIED) & (x[:, 1] > np.log(COLLAPSED) / 2)]
-    if again.size:
+    if again.size and problem.channel.has_branches:
         accept(solved, again, Complements.of(problem[again]).refined(solved.x[again]))
     well = solved.conditioning_error <= problem.tolerances.conditioning
     solved.status[(solved.status == Status.CONVERGED) & ~well] = Status.ILL_CONDITIONED

@@ -25,7 +25,7 @@ conditioned. Derivatives are differences: there are few such points.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from hiddenmanifold.theory.points import Points
 if TYPE_CHECKING:
     from hiddenmanifold.theory.labels_side.averages import Branch
     from hiddenmanifold.theory.labels_side.channel import Channel
+    from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
     from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
 
 ROUNDING = 8.0 * EPSILON
@@ -161,7 +162,7 @@ class Complements:
             equation(alpha * spread + deficit, s.left + surplus, rank_size),
         ]
         if self.channel.overlap_unknowns == 2:
-            unseen = self.channel.teacher.noise + rho * s.T02
+            unseen = cast("LinearChannel", self.channel).floor + rho * s.T02
             found += [
                 equation(np.exp(x[:, 1]), unseen + at.noise * s.D20),
                 equation(shrunk - along / e1, unseen, sizes[:, ALONG] / e1),

@@ -12,6 +12,7 @@ from hiddenmanifold.model import Model
 from hiddenmanifold.theory.features_side import Overlaps, overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.averages import ChannelAverages
 from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.labels_side.kinds import channel_of
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.solver.settings import STANDARD, Effort, Tolerances
 
@@ -32,8 +33,7 @@ class SaddlePoint:
     @classmethod
     def of(cls, model: Model, points: Points, tolerances: Tolerances = STANDARD) -> SaddlePoint:
         """The equations of a model."""
-        channel = Channel.of(model.teacher, model.loss, model.free_intercept)
-        return cls(channel, model.features, points, tolerances)
+        return cls(channel_of(model), model.features, points, tolerances)
 
     def __getitem__(self, index: Integers | slice) -> SaddlePoint:
         return self.at(self.points[index])

@@ -100,7 +100,7 @@ def rescue(problem: SaddlePoint) -> Solved:
     solved = certified(problem, found)
     moderate = (problem.points.alpha <= MODERATE) & (problem.points.lam >= 1.0 / MODERATE)
     lost = np.flatnonzero((solved.status != Status.CONVERGED) & ~moderate)
-    if lost.size:
+    if lost.size and problem.channel.has_branches:
         accept(solved, lost, _extreme(problem[lost]))
     return solved
 

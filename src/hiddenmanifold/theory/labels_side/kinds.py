@@ -1,0 +1,42 @@
+"""The kinds of labels, and the channel of each with a loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hiddenmanifold.checks import Task
+from hiddenmanifold.losses import ConvexLoss, Loss
+from hiddenmanifold.losses.predictors import Identity
+from hiddenmanifold.model import Model
+from hiddenmanifold.teachers import Linear, PointTeacher, Teacher
+from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.labels_side.label_table import TableChannel
+from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
+from hiddenmanifold.theory.labels_side.number_channel import RowsChannel
+from hiddenmanifold.theory.labels_side.two_labels import BinaryChannel, ClassChannel
+
+
+def channel_of(model: Model) -> Channel:
+    """The channel of a model's labels and loss, in closed form if there is one."""
+    usual = model.counts_errors or model.prediction == Identity()
+    prediction = None if usual else model.prediction
+    kind = kind_of(model.teacher, model.loss, linear=usual)
+    free, closed = model.free_intercept, model.loss.quadratic
+    channel = kind(model.teacher, model.loss, free, closed_form=closed, prediction=prediction)
+    return replace(channel, free_intercept=free and not channel.centred)
+
+
+def kind_of(teacher: Teacher, loss: ConvexLoss, *, linear: bool = True) -> type[Channel]:
+    """The kind of channel that the labels of a teacher have with a loss.
+
+    Unless `linear`, predictions need more than the law of the residual of linear labels.
+    """
+    if teacher.task is Task.CLASSIFICATION:
+        return ClassChannel if teacher.displaces else BinaryChannel
+    if isinstance(teacher, Linear) and linear:
+        return LinearChannel
+    if not isinstance(loss, Loss):
+        return TableChannel
+    # corners of a loss are resolved along the proximal curve alone
+    smooth = isinstance(teacher, PointTeacher) and not loss.kinks and not loss.quadratic
+    return TableChannel if smooth else RowsChannel
