@@ -2,8 +2,8 @@ r"""Noise that is added to a label, in two forms: drawn, and as a mixture of nor
 
 A mixture of normals with weights :math:`\pi_k`, means and variances is all that the theory needs:
 given a component, residuals are normal. Laplace's and Student's laws are mixtures over the
-variance, which trapezoidal sums resolve to 1e-13; other laws are sums of points, as many as a level
-of quadrature asks for.
+variance, by trapezoidal sums; other laws are sums of points. Both are as fine as a level of
+quadrature asks for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -27,13 +27,16 @@ from hiddenmanifold.checks import (
     resolve,
     sampled,
 )
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, plural
 from hiddenmanifold.numerics.panels import gauss_legendre
 
 STEP = 0.25
-"""Step of the sums over a random variance; half as much changes no average by more than 1e-13."""
-NEGLIGIBLE = 1e-19
-"""Components of less weight are left out."""
+"""Step of the sums over a random variance on the first level; two levels further it is half.
+
+It resolves averages on the scale of the noise to 1e-13, but those on scales 100 times larger (the
+tails of Student's law, if V is large) or smaller (the peak of Laplace's) only to 1e-5."""
+NEGLIGIBLE = 1e-30
+"""Components of less weight are left out: where V is 1e6, tails of 1e-19 change Q by 1e-7."""
 POINTS = 24
 """Gauss–Legendre nodes of a panel of points."""
 
@@ -120,9 +123,10 @@ class Laplace(Noise):
         return rng.laplace(0.0, self.scale, shape)
 
     def components(self, level: int) -> NormalMixture:
-        x = STEP * np.arange(-18, 21)
+        step = STEP * 2.0 ** (-0.5 * level)
+        x = np.arange(-4.5, 5.0 + step, step)
         W = np.exp(x - np.exp(-x))  # exponentially distributed
-        return _over_variance(STEP * W * (1.0 + np.exp(-x)) * np.exp(-W), 2.0 * self.scale**2 * W)
+        return _over_variance(step * W * (1.0 + np.exp(-x)) * np.exp(-W), 2.0 * self.scale**2 * W)
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ class Student(Noise):
     def components(self, level: int) -> NormalMixture:
         half = 0.5 * self.degrees
         width = np.sqrt(1.0 / half)  # of the precision, which is distributed like Gamma(half)/half
-        step = min(STEP, 0.4 * width)
+        step = min(STEP, 0.4 * width) * 2.0 ** (-0.5 * level)
         low, high = -np.log(max(60.0 / half, 2.0)), np.log(1.0 + 12.0 * width + 45.0 / half) + 1.0
         x = np.arange(low, high, step)
         log_G = x - np.exp(-x)
@@ -231,7 +235,7 @@ class _Points(Noise):
         raise NotImplementedError
 
     def components(self, level: int) -> NormalMixture:
-        t, w = gauss_legendre(POINTS, level)
+        t, w = gauss_legendre(POINTS, max(level - 1, 0))
         edges = self._edges()
         width = np.diff(edges)[:, None]
         x = (edges[:-1, None] + width * t).ravel()
@@ -352,5 +356,9 @@ def noise_of(given: object) -> Noise:
         if cls is Mixture:
             half = len(values) // 2
             return Mixture(tuple(values[:half]), tuple(values[half:]))
+        if len(values) > (most := sum(part.init for part in fields(cls))):  # type: ignore[arg-type]
+            raise InvalidArgumentError(
+                "noise", given, f"{name} with at most {plural(most, 'number')}"
+            )
         return cls(*values)
     return resolve("noise", given, Noise, REGISTRY)

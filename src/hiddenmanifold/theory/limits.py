@@ -153,8 +153,9 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
                     loss = Interpolation(model.loss)
                 some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
                 yield Part(index, stand_in, some, model.loss, phase, scale, least_loss(model))
-            else:
-                yield Part(index, model, some.standing_in(TINY), model.loss, phase)
+            else:  # what is refused is not worth a search
+                some = some.standing_in(1.0 if phase in REFUSED else TINY)
+                yield Part(index, model, some, model.loss, phase)
 
 
 def fitted_phase(model: Model) -> tuple[Phase, float]:

@@ -71,7 +71,7 @@ class TableChannel(NumberChannel):
 
     @property
     def skipped_levels(self) -> int:
-        return 3
+        return 3  # which shortens the search for a hard solution, too
 
     @cached_property
     def label_loss(self) -> LabelLoss:
@@ -148,7 +148,7 @@ class TableChannel(NumberChannel):
         e, de = np.empty((len(x), 4)), np.empty((len(x), 4, self.unknowns))
         hg, W, W1 = h * g, A[0], A[1]
         e[:, E1], e[:, E2], e[:, E0] = total(W, g), total(W, h * h), total(W, h)
-        e[:, E3] = (total(W1, h) + M * e[:, E1]) / rho
+        e[:, E3] = self.correlation(total(W1, h) / rho, e) + r * e[:, E1]
         by_V = -np.exp(x[:, 0])
         de[:, E1, 0] = by_V * total(law.by_score, hg)
         de[:, E2, 0] = by_V * 2.0 * total(W, h * hg)

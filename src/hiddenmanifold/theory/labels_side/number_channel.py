@@ -23,6 +23,18 @@ from hiddenmanifold.theory.labels_side.linear_labels import row_averages
 
 ROWS = 60_000
 """Rows that are averaged together, which bounds the memory."""
+MOST_ROWS = 400_000
+"""Rows of one point beyond which it is given up: an average of them takes a second."""
+USUAL_ROWS = 500
+"""Rows of one point that take as long as usual; more shorten the search for a hard solution."""
+SMALL = 0.05
+"""Share of the components of labels that may be narrower than panels of the field resolve at first;
+the next levels do."""
+FINE = 5
+"""Level on which a point must still be affordable for its panels to be halved."""
+ROUNDING = 5e-16
+"""Relative correlation of h and the field that counts as none: the rounding of a sum whose terms
+cancel, as they do for even functions of the field."""
 LIGHTEST = 1e-24
 """Rows of less weight, in units of the mean square of a label, are left out."""
 MOST_HALVINGS = 5
@@ -158,11 +170,22 @@ class NumberChannel(FieldChannel):
         found = ChannelAverages(*(np.full((len(x), *shape), np.nan) for shape in shapes))
         for halvings in np.unique(extra).tolist():
             some = np.flatnonzero(extra == halvings)
+            if not self.affordable(level, halvings):
+                continue
             for part in np.array_split(some, -(-len(some) // self.together(level, halvings))):
                 found.put(part, self.part_averages(x[part], level, halvings, with_loss))
         if not self.teacher.has_mean:
             found.data_loss[:] = np.inf
         return found
+
+    def correlation(self, found: Array, e: Array) -> Array:
+        """E[νh]/ρ, exactly zero where it is rounding."""
+        typical = np.sqrt(e[:, E2] / self.teacher.rho)
+        return np.where(np.abs(found) <= ROUNDING * typical, 0.0, found)
+
+    def affordable(self, level: int, extra: int) -> bool:
+        """Whether averages on a level can be computed; if not, they are NaN."""
+        return True
 
     def together(self, level: int, extra: int) -> int:
         """Points whose averages are computed at once."""
@@ -189,6 +212,11 @@ class RowsChannel(NumberChannel):
     def skipped_levels(self) -> int:
         return 2
 
+    @property
+    def cost(self) -> int:
+        rows = ROWS // self.together(2, 0)
+        return int(np.clip(rows // USUAL_ROWS, 2, 40))
+
     def rows(self, level: int, extra: int) -> tuple[Array, Array, Array, Array]:
         """Fields, weights, means and variances of the components of labels: arrays (rows,)."""
         nu, w = self.teacher.field(level, extra)
@@ -199,6 +227,20 @@ class RowsChannel(NumberChannel):
         kept = weights * (1.0 + (mixture.means**2 + mixture.variances) / size) > LIGHTEST
         fields = np.broadcast_to(nu, kept.shape)
         return fields[kept], weights[kept], mixture.means[kept], mixture.variances[kept]
+
+    def affordable(self, level: int, extra: int) -> bool:
+        return bool(self._usual_rows(level) * 2**extra <= MOST_ROWS)
+
+    def _usual_rows(self, level: int) -> int:
+        """Number of rows of a point on a level, without those that it asks for itself."""
+        fields, _ = self.teacher.field(level)
+        return len(fields) * len(self.teacher.components(np.zeros(1), level).weights)
+
+    @cached_property
+    def _most_halvings(self) -> int:
+        """How often panels of the field may be halved; the same on all levels, which judge it."""
+        spare = max(1.0, MOST_ROWS / self._usual_rows(FINE))
+        return min(MOST_HALVINGS, int(np.log2(spare)))
 
     @cached_property
     def _rows(self) -> dict[tuple[int, int], tuple[Array, Array, Array, Array]]:
@@ -211,12 +253,15 @@ class RowsChannel(NumberChannel):
 
     @cached_property
     def _steepest(self) -> tuple[float, float]:
-        """Steepest slope of a label's mean in the central field, and the least variance there."""
+        """Steepest slope of a label's mean in the central field, and a small variance there."""
         nu, _ = self.teacher.field(2)
         some = nu[np.abs(nu) <= 2.0 * np.sqrt(self.teacher.rho)]
         mixture = self.teacher.components(some, 2)
         slopes = np.abs(np.diff(mixture.means) / np.diff(some))
-        return float(np.quantile(slopes, 0.98)), float(mixture.variances.min())
+        order = np.argsort(mixture.variances, axis=None)
+        below = np.cumsum(mixture.weights.ravel()[order]) / mixture.weights.sum()
+        small = mixture.variances.ravel()[order][np.searchsorted(below, SMALL)]
+        return float(np.quantile(slopes, 0.98)), float(small)
 
     def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         if self.closed_form:
@@ -227,7 +272,7 @@ class RowsChannel(NumberChannel):
         steepness = (slope + np.exp(0.5 * x[:, 1])) * np.sqrt(self.teacher.rho) / deviation
         with np.errstate(invalid="ignore"):
             extra = np.ceil(np.log2(np.maximum(steepness / STEEP, 1.0)))
-        extra = np.clip(np.nan_to_num(extra), 0, MOST_HALVINGS).astype(np.intp)
+        extra = np.clip(np.nan_to_num(extra), 0, self._most_halvings).astype(np.intp)
         return self.in_groups(x, extra, level, with_loss)
 
     def part_averages(self, x: Array, level: int, extra: int, with_loss: bool) -> ChannelAverages:
@@ -251,12 +296,9 @@ class RowsChannel(NumberChannel):
             changes.append((by, d.r))
         e, de = np.empty((len(x), 4)), np.empty((len(x), 4, self.unknowns))
 
-        def into(out: Array, values: Array, more: Array) -> None:
-            """Write e1, e2, e0 and e3 = E[νh]/ρ + r e1, or their derivatives."""
-            out[:, [E1, E2, E0]] = (values @ plain).T
-            out[:, E3] = values[2] @ along + r * out[:, E1] + more
-
-        into(e, rows.value, np.zeros(len(x)))
+        e[:, [E1, E2, E0]] = (rows.value @ plain).T
+        e[:, E3] = self.correlation(rows.value[2] @ along, e) + r * e[:, E1]
         for k, (by, dr) in enumerate(changes):
-            into(de[..., k], by, dr * e[:, E1])
+            de[:, [E1, E2, E0], k] = (by @ plain).T
+            de[:, E3, k] = by[2] @ along + r * de[:, E1, k] + dr * e[:, E1]
         return ChannelAverages(e, de, rows.data_loss @ plain, rows.norm @ plain)

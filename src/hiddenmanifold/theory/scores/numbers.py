@@ -66,8 +66,9 @@ def residual_rows(scores: Scores, halvings: int) -> Rows:
     b = scores.centre[:, None]
     if scores.residual:
         assert isinstance(scores.teacher, Linear)
-        mixture = scores.teacher.law.components(min(ROUGHEST + halvings, FINEST))
-        variances = mixture.variances - mixture.variances.min()
+        law = scores.teacher.law
+        mixture = law.components(min(ROUGHEST + halvings, FINEST))
+        variances = mixture.variances - law.components(0).variances.min()  # as in LinearChannel
         return Rows(mixture.weights, mixture.means - b, scores.spread[:, None] ** 2 + variances)
     nu, w, mixture = _field_law(scores, halvings)
     r, S2 = _given_field(scores)
