@@ -1,9 +1,11 @@
-"""Features for tests, of given coefficients and one of each kind; and models to compare."""
+"""Features and losses for tests, of given coefficients and one of each kind; models to compare."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from hiddenmanifold import losses
+from hiddenmanifold.checks import Task
 from hiddenmanifold.features import (
     Covariance,
     Deep,
@@ -47,6 +49,22 @@ EXAMPLES = {
     "projected": Projected(power_law(60), "tanh"),
 }
 """One of each kind in `features.REGISTRY`, all for a field of variance 1."""
+
+OF_SHORTFALL = {
+    name: kind() for name, kind in losses.REGISTRY.items() if issubclass(kind, losses.Loss)
+}
+"""The registered losses of a residual or a margin, by their names."""
+OF_MARGIN = {name: loss for name, loss in OF_SHORTFALL.items() if Task.CLASSIFICATION in loss.tasks}
+"""Those of labels ±1: quantiles, expectiles and an insensitive width are of numbers alone."""
+OF_RESIDUAL = {name: loss for name, loss in OF_SHORTFALL.items() if Task.REGRESSION in loss.tasks}
+"""Those of labels that are any numbers."""
+OF_LABEL = {
+    name: kind() for name, kind in losses.REGISTRY.items() if issubclass(kind, losses.LabelLoss)
+}
+"""The registered losses of label and score that are no function of a difference or a product."""
+RULE_OF = dict.fromkeys(OF_RESIDUAL, "linear") | dict.fromkeys(OF_MARGIN, "sign")
+RULE_OF |= {name: name for name in OF_LABEL}
+"""A label rule that each registered loss fits, by name: deviances, the law that they belong to."""
 
 
 def plain_model(

@@ -5,15 +5,26 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import (
+    GammaRegressor,
+    HuberRegressor,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+)
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import Task
-from hiddenmanifold.losses import Logistic, Square
+from hiddenmanifold.data.sklearn_conventions import from_glm_alpha, objective, to_glm_alpha
+from hiddenmanifold.losses import Gamma, Logistic, Poisson, Square
 from hiddenmanifold.simulation.fit import fit_path
 
 N, P, LAM = 120, 64, 0.3
-CONVERSIONS = (hm.to_sklearn_C, hm.from_sklearn_C, hm.to_ridge_alpha, hm.from_ridge_alpha)
+CONVERSIONS = (
+    *(hm.to_sklearn_C, hm.from_sklearn_C, hm.to_ridge_alpha, hm.from_ridge_alpha),
+    *(to_glm_alpha, from_glm_alpha),
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +55,39 @@ def test_fits_agree_whatever_the_scale_of_the_features(inputs, kind):
     ours = fit_path(Square(), Task.REGRESSION, x, y, np.array([LAM]))[0]
     theirs = Ridge(alpha=hm.to_ridge_alpha(LAM, features=X), fit_intercept=False).fit(X, y)
     assert_allclose(X @ theirs.coef_, x @ ours.w / np.sqrt(P), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["raw", "RBFSampler", "Nystroem"])
+@pytest.mark.parametrize(
+    ("loss", "theirs"), [(Poisson(), PoissonRegressor), (Gamma(), GammaRegressor)], ids=repr
+)
+def test_regressions_of_counts_and_amounts_agree_whatever_the_scale(inputs, loss, theirs, kind):
+    data, y = inputs
+    X, x = mapped(kind, data)
+    y = y + 1.5
+    ours = fit_path(loss, Task.REGRESSION, x, y, np.array([LAM]), intercept=True)[0]
+    alpha = to_glm_alpha(LAM, features=X)
+    other = theirs(alpha=alpha, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y)
+    scores = x @ ours.w / np.sqrt(P) + ours.b
+    assert_allclose(np.log(other.predict(X)), scores, rtol=1e-6, atol=1e-6)
+    assert objective(other, P, N) == (type(loss).__name__.lower(), from_glm_alpha(alpha, P, n=N))
+    assert objective(other, P) == (type(loss).__name__.lower(), None)
+
+
+@pytest.mark.parametrize("model", [HuberRegressor(), QuantileRegressor()], ids=repr)
+def test_models_with_another_penalty_or_scale_have_no_counterpart(model):
+    assert objective(model, P, N) == (None, None)
+
+
+def test_averaged_losses_need_the_number_of_samples():
+    X = np.random.default_rng(5).standard_normal((20, P))
+    assert to_glm_alpha(LAM, P, n=20) == to_glm_alpha(LAM, features=X) == LAM * P / 20
+    assert to_glm_alpha(LAM, features=X, n=40) == LAM * P / 40
+    assert from_glm_alpha(to_glm_alpha([0.3, 4.0], P, n=20), P, n=20) == pytest.approx([0.3, 4.0])
+    with pytest.raises(hm.InvalidArgumentError, match="^n is missing: give n or `features`"):
+        to_glm_alpha(LAM, P)
+    with pytest.raises(hm.InvalidArgumentError, match="^n = 2.5 .*whole"):
+        to_glm_alpha(LAM, P, n=2.5)
 
 
 def test_a_scale_can_be_stated():

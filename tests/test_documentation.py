@@ -230,13 +230,19 @@ def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity
 
 
+LOSS_OF = {name: "logistic" for name in ("sign", "logistic", "mixture")}
+LOSS_OF |= {name: "square" for name in ("linear", "real", "ordered")}
+LOSS_OF |= {"poisson": "poisson", "negative_binomial": "poisson", "binomial": "binomial"}
+LOSS_OF |= {"gamma": "gamma", "log_normal": "gamma"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("teacher", hm.teachers.REGISTRY)
 def test_features_of_the_contributing_guide_work_with_every_kind_of_labels(teacher):
     (block,) = (block for block in python_blocks("CONTRIBUTING.md") if "class Blurred(" in block)
     namespace = dict(vars(hm.features))
     exec(block, namespace)
-    loss = "square" if teacher == "linear" else "logistic"
+    loss = LOSS_OF[teacher]
     model = hm.Model(features=namespace["Blurred"](), teacher=teacher, loss=loss)
     at = {"n_over_p": 1.5, "regularisation": [0.01, 1.0]}
     ds = hm.compare(model, **at, d=120, seeds=10, workers=1)

@@ -10,15 +10,19 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 import hiddenmanifold as hm
+from given import OF_SHORTFALL
 from hiddenmanifold import InvalidArgumentError, losses
 from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import (
-    REGISTRY,
     Absolute,
     Custom,
+    Expectile,
     Hinge,
     Huber,
+    Insensitive,
+    LogCosh,
     Logistic,
+    Quantile,
     SmoothedHinge,
     Square,
     SquaredHinge,
@@ -56,11 +60,14 @@ BENT = Custom(
 )
 
 LOSSES = {
-    **{name: cls() for name, cls in REGISTRY.items()},
+    **OF_SHORTFALL,
     "smoothed hinge, short": SmoothedHinge(0.01),
     "smoothed hinge, long": SmoothedHinge(30.0),
     "huber, narrow": Huber(0.05),
     "huber, wide": Huber(20.0),
+    "quantile, high": Quantile(0.9),
+    "expectile, low": Expectile(0.15),
+    "insensitive, wide": Insensitive(2.5),
     "custom logistic": LOGISTIC,
     "custom pseudo-Huber": PSEUDO_HUBER,
     "custom pinball": PINBALL,
@@ -297,6 +304,49 @@ def test_huber_proximal_point(delta):
     assert Huber(delta).proximal(u, V) == pytest.approx(expected, rel=1e-13, abs=1e-50)
 
 
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.8])
+def test_quantile_and_expectile_proximal_points(level):
+    u = U[:, None]
+    pull = np.clip(u / V, level - 1.0, level)
+    found = Quantile(level).proximal(u, V)
+    assert (u - found) / V == pytest.approx(pull, rel=1e-12, abs=1e-14 * np.abs(u / V).max())
+    weight = np.where(u > 0, level, 1.0 - level)
+    expected = u / (1.0 + weight * V)
+    assert Expectile(level).proximal(u, V) == pytest.approx(expected, rel=1e-13, abs=1e-50)
+
+
+@pytest.mark.parametrize("width", [0.1, 2.5])
+def test_insensitive_proximal_point(width):
+    u = U[:, None]
+    beyond = np.maximum(np.abs(u) - width, 0.0)
+    expected = u - np.sign(u) * np.minimum(beyond, V)
+    assert Insensitive(width).proximal(u, V) == pytest.approx(expected, rel=1e-13, abs=1e-50)
+
+
+def test_a_quantile_of_one_half_is_half_the_absolute_loss():
+    s = np.linspace(-3.0, 3.0, 61)
+    np.testing.assert_array_equal(2.0 * Quantile(0.5).value(s), Absolute().value(s))
+    np.testing.assert_array_equal(2.0 * Expectile(0.5).value(s), Square().value(s))
+    np.testing.assert_allclose(Insensitive(1e-9).value(s), Absolute().value(s), atol=1.1e-9)
+
+
+def test_log_cosh_keeps_its_digits_and_never_overflows():
+    s = np.array([-700.0, -40.5, -1.0, -1e-9, 0.0, 1e-150, 1e-6, 0.7, 1.3, 20.0, 1e5])
+    with np.errstate(over="raise", invalid="raise"):
+        found = LogCosh().value(s)
+    with mp.workdps(330):
+        expected = [float(mp.log(mp.cosh(mp.mpf(x)))) for x in s]
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [Quantile, Expectile])
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.2, 1.5, float("nan"), "half"])
+def test_level_must_lie_between_zero_and_one(kind, level):
+    with pytest.raises(InvalidArgumentError) as caught:
+        kind(level)
+    assert caught.value.argument == "level"
+
+
 @pytest.mark.parametrize("delta", [0.01, 1.0, 30.0])
 def test_smoothed_hinge_is_the_hinge_of_a_wider_proximal_map(delta):
     u = U[:, None]
@@ -345,12 +395,16 @@ def test_kinks_of_a_margin_loss_are_turned_into_shortfalls():
 
 
 def test_tasks_follow_from_what_the_loss_is_a_function_of():
-    both, labels = frozenset(Task), {Task.CLASSIFICATION}
+    both, labels, numbers = frozenset(Task), {Task.CLASSIFICATION}, {Task.REGRESSION}
     found = {name: loss.tasks for name, loss in LOSSES.items() if "," not in name}
     known = {
         "square": both,
         "huber": both,
         "absolute": both,
+        "log_cosh": both,
+        "quantile": numbers,
+        "expectile": numbers,
+        "insensitive": numbers,
         "custom pseudo-Huber": both,
         "custom pinball": both,
         "logistic": labels,

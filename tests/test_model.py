@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import hiddenmanifold as hm
+from given import RULE_OF
 from hiddenmanifold import (
     IncompatibleIngredientsError,
     InvalidArgumentError,
@@ -46,7 +47,8 @@ def model(**ingredients):
     ("kind", "name"), [(kind, name) for kind, room in ROOMS.items() for name in room.REGISTRY]
 )
 def test_registered_name_stands_for_its_class(kind, name):
-    built = model(**{kind: name})
+    fitting = {"teacher": RULE_OF[name]} if kind == "loss" else {}
+    built = model(**fitting, **{kind: name})
     assert getattr(built, kind) == ROOMS[kind].REGISTRY[name]()
 
 

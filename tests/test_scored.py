@@ -6,9 +6,11 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, ndtr
 
 import hiddenmanifold as hm
+from hiddenmanifold.checks import Task
 from hiddenmanifold.results.observables import REGISTRY
 
-ALL = tuple(REGISTRY)
+ALL = tuple(name for name, of in REGISTRY.items() if Task.CLASSIFICATION in of.tasks)
+OF_NUMBERS = tuple(name for name, of in REGISTRY.items() if Task.REGRESSION in of.tasks)
 RATIOS = {"n_over_d": 2.0, "p_over_n": [0.4, 2.0]}
 
 
@@ -71,6 +73,19 @@ def test_real_labels_have_a_loss_and_nothing_of_two_classes():
         assert caught.value.argument == "observables"
     with pytest.raises(hm.InvalidArgumentError, match="real labels"):
         hm.predict(linear, **RATIOS, regularisation=hm.Optimal("calibration_error"))
+
+
+@pytest.mark.parametrize("name", sorted(set(OF_NUMBERS) - {"test_loss"}))
+def test_two_classes_have_no_observable_of_numbers(name):
+    with pytest.raises(hm.InvalidArgumentError, match="needs labels that are numbers") as caught:
+        hm.predict(model(), **RATIOS, regularisation=0.1, observables=name)
+    assert caught.value.argument == "observables"
+
+
+@pytest.mark.parametrize("name", ["deviance", "mean_absolute_error"])
+def test_two_classes_have_no_best_regularisation_of_numbers(name):
+    with pytest.raises(hm.InvalidArgumentError, match="needs labels that are numbers"):
+        hm.predict(model(), **RATIOS, regularisation=hm.Optimal(name))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,14 @@ from .data.learning_curve import learning_curve
 from .data.planning import plan
 from .data.read_table import read_table
 from .data.sample import Data
-from .data.sklearn_conventions import from_ridge_alpha, from_sklearn_C, to_ridge_alpha, to_sklearn_C
+from .data.sklearn_conventions import (
+    from_glm_alpha,
+    from_ridge_alpha,
+    from_sklearn_C,
+    to_glm_alpha,
+    to_ridge_alpha,
+    to_sklearn_C,
+)
 from .errors import (
     BlindFeaturesWarning,
     ConvergenceError,
@@ -57,6 +64,7 @@ __all__ = [
     "existence_threshold",
     "features",
     "features_needed",
+    "from_glm_alpha",
     "from_ridge_alpha",
     "from_sklearn_C",
     "interpolation_peak",
@@ -77,6 +85,7 @@ __all__ = [
     "simulate",
     "summary",
     "teachers",
+    "to_glm_alpha",
     "to_ridge_alpha",
     "to_sklearn_C",
 ]

@@ -18,8 +18,8 @@ from hiddenmanifold.features.activations import resolved as resolved_activation
 from hiddenmanifold.features.projections import REGISTRY as PROJECTIONS
 from hiddenmanifold.features.projections import Projection
 from hiddenmanifold.losses import REGISTRY as LOSSES
-from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.fit import fit_path
+from hiddenmanifold.losses import ConvexLoss, LabelLoss
+from hiddenmanifold.simulation.fit import check_labels, fit_path
 
 try:
     from sklearn import base
@@ -103,15 +103,17 @@ class _Linear(base.BaseEstimator):
     """What classifier and regressor share: an exact fit, at a given λ or the one it chooses."""
 
     def __init__(
-        self, loss: str | Loss = "square", regularisation: float | Literal["loo"] = "loo"
+        self, loss: str | ConvexLoss = "square", regularisation: float | Literal["loo"] = "loo"
     ) -> None:
         self.loss = loss
         self.regularisation = regularisation
 
     def _fit(self, X: Array, y: Array, task: Task) -> None:
-        loss = resolve("loss", self.loss, Loss, LOSSES)
+        loss = resolve("loss", self.loss, ConvexLoss, LOSSES)
         if task not in loss.tasks:
             raise InvalidArgumentError("loss", self.loss, f"a loss for {task}")
+        if isinstance(loss, LabelLoss):
+            check_labels(loss, y)
         lam = self.regularisation
         if isinstance(lam, str):
             if lam != "loo":
@@ -121,6 +123,7 @@ class _Linear(base.BaseEstimator):
         (fit,) = fit_path(loss, task, X, y, np.array([lam], dtype=float), intercept=True)
         self.regularisation_ = float(lam)
         self.optimality_ = fit.optimality
+        self._predictor = loss.predictor
         self._weights, self._intercept = fit.w / np.sqrt(X.shape[1]), fit.b
 
     def _scores(self, X: Any) -> Array:
@@ -131,6 +134,9 @@ class _Linear(base.BaseEstimator):
 
 class GLMRegressor(base.RegressorMixin, _Linear):
     r"""A linear model :math:`f = x\cdot w/\sqrt p + b`, fitted exactly with a convex loss.
+
+    Labels are predicted by f itself; with Poisson and Gamma losses by its exponential, and with the
+    binomial loss by the number of trials times its logistic function.
 
     Parameters
     ----------
@@ -160,7 +166,15 @@ class GLMRegressor(base.RegressorMixin, _Linear):
 
     def predict(self, X: Any) -> Array:
         """Predicted labels."""
-        return self._scores(X)
+        scores = self._scores(X)
+        return self._predictor(scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        loss = LOSSES.get(self.loss, ConvexLoss)() if isinstance(self.loss, str) else self.loss
+        if isinstance(loss, LabelLoss):
+            tags.target_tags.positive_only = not loss.allows(np.array([-1.0])).any()
+        return tags
 
 
 def _is_logistic(estimator: Any) -> bool:
@@ -208,8 +222,8 @@ class GLMClassifier(base.ClassifierMixin, _Linear):
         return tags
 
 
-def _best(loss: Loss, task: Task, X: Array, y: Array) -> float:
+def _best(loss: ConvexLoss, task: Task, X: Array, y: Array) -> float:
     """The regularisation of least leave-one-out loss; 1 if the sample is too small or constant."""
     if len(y) < 3 or not np.ptp(X, axis=0).any():
         return 1.0
-    return best(loss, task, Ridge.of(X, y))
+    return best(loss, task, Ridge.of(X, y), y)

@@ -104,7 +104,8 @@ class Model:
     teacher: teachers.Teacher
     loss: losses.ConvexLoss
     intercept: bool
-    prediction: Predictor
+    _prediction: Predictor | None = None
+    """The prediction, if it is another than the one that suits labels and loss."""
 
     def __init__(
         self,
@@ -127,7 +128,8 @@ class Model:
         if not isinstance(intercept, bool | np.bool_):
             raise InvalidArgumentError("intercept", intercept, "True or False")
         object.__setattr__(self, "intercept", bool(intercept))
-        object.__setattr__(self, "prediction", self._predictor(prediction))
+        if (given := self._predictor(prediction)) != self.prediction:
+            object.__setattr__(self, "_prediction", given)
         self._check()
         if self.features.blind:
             warnings.warn(
@@ -141,10 +143,17 @@ class Model:
     def _predictor(self, given: str | Predictor | Callable[[Array], Array] | None) -> Predictor:
         """The prediction that is given, or the one that suits labels and loss."""
         if given is None:
-            return predictors.Sign() if self.task is Task.CLASSIFICATION else self.loss.predictor
+            return self.prediction
         if callable(given) and not isinstance(given, Predictor | type):
             return predictors.Custom(given)
         return resolve("prediction", given, Predictor, predictors.REGISTRY)
+
+    @property
+    def prediction(self) -> Predictor:
+        """The function of the score by which labels are predicted."""
+        if self._prediction is not None:
+            return self._prediction
+        return predictors.Sign() if self.task is Task.CLASSIFICATION else self.loss.predictor
 
     @property
     def counts_errors(self) -> bool:
@@ -199,17 +208,20 @@ class Model:
     @property
     def _unusual(self) -> dict[str, object]:
         """The prediction, if it is another than the one that suits labels and loss."""
-        usual = self.prediction == self._predictor(None)
-        return {} if usual else {"prediction": self.prediction}
+        return {} if self._prediction is None else {"prediction": self._prediction}
 
     def __repr__(self) -> str:
         parts = {**self.ingredients, "intercept": self.intercept, **self._unusual}
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
-    def with_loss(self, loss: str | losses.ConvexLoss) -> Model:
-        """The same problem and prediction with another loss."""
+    def with_loss(
+        self, loss: str | losses.ConvexLoss, prediction: Predictor | None = None
+    ) -> Model:
+        """The same problem with another loss, and perhaps another prediction."""
         other = copy(self)  # the user was warned of blind features when the original was built
         object.__setattr__(other, "loss", resolve("loss", loss, losses.ConvexLoss, losses.REGISTRY))
+        if prediction is not None and prediction != other.prediction:
+            object.__setattr__(other, "_prediction", prediction)
         other._check()
         return other
 

@@ -42,6 +42,8 @@ def matrix():
 
 Sign, Logistic, Linear = hm.teachers.Sign, hm.teachers.Logistic, hm.teachers.Linear
 Mixture = hm.teachers.Mixture
+Real, Poisson, Gamma = hm.teachers.Real, hm.teachers.Poisson, hm.teachers.Gamma
+NegativeBinomial, Binomial = hm.teachers.NegativeBinomial, hm.teachers.Binomial
 
 # activation, projection, teacher, loss, intercept; n/d, p/n (None: fixed), λ
 CONFIGURATIONS = {
@@ -83,6 +85,39 @@ CONFIGURATIONS = {
     ),
     "erf orthogonal classes logistic": (
         ("erf", "orthogonal", Mixture(0.3, 2.0), "logistic", True, 2.0, 0.75, 0.05)
+    ),
+    "erf gaussian sign log_cosh": (
+        ("erf", "gaussian", Sign(noise=0.3), "log_cosh", False, 2.0, 0.75, 0.1)
+    ),
+    "tanh gaussian laplace log_cosh": (
+        ("tanh", "gaussian", Linear("laplace(0.5)"), "log_cosh", False, 2.0, 0.6, 0.1)
+    ),
+    "erf orthogonal relu quantile": (
+        ("erf", "orthogonal", Real("relu", 0.2), hm.losses.Quantile(0.8), True, 2.0, 0.6, 0.2)
+    ),
+    "tanh gaussian student expectile": (
+        ("tanh", "gaussian", Real("tanh", "student(5,0.5)"), hm.losses.Expectile(0.3))
+        + (True, 2.0, 0.7, 0.2)
+    ),
+    "erf gaussian ordered insensitive": (
+        ("erf", "gaussian", hm.teachers.Ordered(noise=0.3), hm.losses.Insensitive(0.3))
+        + (True, 2.0, 0.6, 0.2)
+    ),
+    "tanh gaussian counts poisson": (
+        ("tanh", "gaussian", Poisson(intercept=0.3, slope=0.5), "poisson", True, 2.0, 0.6, 0.5)
+    ),
+    "erf gaussian wide counts poisson": (
+        ("erf", "gaussian", NegativeBinomial("softplus"), "poisson", True, 2.0, 0.6, 0.5)
+    ),
+    "relu gaussian successes binomial": (
+        ("relu", "gaussian", Binomial(3, slope=1.5), hm.losses.Binomial(3), False, 2.0, 0.6, 0.2)
+    ),
+    "erf orthogonal positive gamma": (
+        ("erf", "orthogonal", Gamma(shape=3.0, slope=0.5), "gamma", True, 2.0, 0.6, 0.3)
+    ),
+    "tanh gaussian log_normal square": (
+        ("tanh", "gaussian", hm.teachers.LogNormal(variance=0.2, slope=0.4), "square")
+        + (True, 2.0, 0.6, 0.2)
     ),
     "custom everything": (
         (lambda x: np.sin(x) + 0.3 * x**2, "gaussian", custom_teacher(), custom_loss())

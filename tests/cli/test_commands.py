@@ -288,6 +288,64 @@ def test_all_options_of_the_model_arrive():
     assert_same_numbers(read_csv(result.stdout), ds)
 
 
+def test_labels_that_are_numbers_arrive_with_their_prediction():
+    ratios = ("--n-over-d", "3", "--p-over-n", "0.5,1", "--lam", "0.5")
+    counts = ("--teacher", "poisson:rate=softplus,slope=0.6", "--loss", "poisson")
+    seen = ("--observables", "deviance,r2", "--prediction", "identity")
+    table = read_csv(run("predict", *ratios, *counts, *seen, "--csv", "-").stdout)
+    model = hm.Model(
+        activation="sign",
+        projection="gaussian",
+        teacher=hm.teachers.Poisson("softplus", slope=0.6),
+        loss="poisson",
+        prediction="identity",
+    )
+    given = {"n_over_d": 3.0, "p_over_n": [0.5, 1.0], "regularisation": 0.5}
+    ds = hm.predict(model, **given, observables=["deviance", "r2"])
+    assert_same_numbers(table, ds)
+    usual = read_csv(run("predict", *ratios, *counts, "--csv", "-").stdout)
+    assert usual["generalisation_error"] != table["generalisation_error"]
+    assert usual["training_loss"] == table["training_loss"]
+    assert "prediction=Identity()" in run("predict", *ratios, *counts, *seen).stdout
+
+
+@pytest.mark.slow
+def test_an_observable_of_numbers_can_be_minimised():
+    labels = ("--teacher", "real:function=tanh,noise=laplace(0.5)", "--loss", "absolute")
+    search = ("--lam", "optimal", "--minimise", "mean_absolute_error", "--csv", "-")
+    grid = ("--n-over-d", "3", "--p-over-n", "1")
+    table = read_csv(run("predict", *grid, *labels, *search).stdout)
+    model = hm.Model(
+        activation="sign",
+        projection="gaussian",
+        teacher=hm.teachers.Real("tanh", noise="laplace(0.5)"),
+        loss="absolute",
+    )
+    lam = hm.Optimal("mean_absolute_error")
+    ds = hm.predict(model, n_over_d=3.0, p_over_n=1.0, regularisation=lam)
+    assert float(table["optimal_regularisation"][0]) == float(ds.optimal_regularisation)
+
+
+def test_the_estimator_ceases_to_exist_where_the_library_says():
+    labels = ("--teacher", "poisson:slope=0.5", "--loss", "poisson")
+    found = read_csv(run("existence", "--n-over-d", "1,3", *labels, "--csv", "-").stdout)
+    teacher = hm.teachers.Poisson(slope=0.5)
+    model = hm.Model(activation="sign", projection="gaussian", teacher=teacher, loss="poisson")
+    expected = hm.existence_threshold(model, n_over_d=[1.0, 3.0]).p_over_n
+    np.testing.assert_array_equal([float(v) for v in found["p_over_n"]], expected.values)
+    refused = run("existence", "--n-over-d", 3, "--loss", "hinge", code=Code.BAD_INPUT)
+    assert "decay" in complaint(refused)
+
+
+def test_long_work_on_labels_that_are_numbers_is_cut_into_smaller_pieces():
+    counts = hm.teachers.Poisson(slope=0.5)
+    model = hm.Model(activation="sign", projection="gaussian", teacher=counts, loss="poisson")
+    ridge = hm.Model(activation="sign", projection="gaussian", teacher=counts, loss="square")
+    usual = theory_commands.pieces("predict", MODEL)
+    assert theory_commands.pieces("predict", ridge) == usual
+    assert 1 <= theory_commands.pieces("predict", model) <= usual / 20
+
+
 def test_limits_are_numbers_too():
     args = ("--n-over-d", 3, "--p-over-n", "1,inf", "--lam", "0,inf", "--json", "-")
     points = json.loads(run("predict", *args).stdout)["points"]
@@ -515,6 +573,9 @@ REFUSED = [
     ((*GRID, "--lam", "1", "--loss", "logistik"), "did you mean 'logistic'"),
     ((*GRID, "--lam", "1", "--teacher", "sign:nose=1"), "did you mean 'noise'"),
     ((*GRID, "--lam", "1", "--teacher", "linear"), "do not fit together"),
+    ((*GRID, "--lam", "1", "--loss", "poisson"), "do not fit together"),
+    ((*GRID, "--lam", "1", "--prediction", "expp"), "did you mean 'exp'"),
+    ((*GRID, "--lam", "1", "--teacher", "real:scale=exp"), "cannot be typed"),
     (("--n-over-d", "3", "--lam", "1"), "exactly two independent ratios"),
     ((*GRID, "--lam", "optimal", "--bounds", "1"), "--bounds"),
     ((*GRID, "--lam", "optimal", "--minimise", "loss"), "'generalisation_error' or"),
@@ -622,8 +683,8 @@ def test_help_names_every_command_option_and_exit_code():
         assert re.search(rf"\b{code.value}\b", text)
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     assert names == [
-        *("predict", "sensitivity", "threshold", "peak", "features-needed", "samples-needed"),
-        *("bayes", "simulate", "compare", "data", "explore", "figure", "claims"),
+        *("predict", "sensitivity", "threshold", "existence", "peak", "features-needed"),
+        *("samples-needed", "bayes", "simulate", "compare", "data", "explore", "figure", "claims"),
     ]
     for name in names:
         assert name in text

@@ -4,10 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
+    PoissonRegressor,
     Ridge,
     RidgeClassifier,
     RidgeCV,
@@ -23,6 +25,7 @@ from hiddenmanifold import InvalidArgumentError, estimators
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data import leave_one_out
 from hiddenmanifold.data.ridge import Ridge as Decomposition
+from hiddenmanifold.data.sklearn_conventions import to_glm_alpha
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 6)) * np.arange(1, 7) + 2.0
@@ -40,6 +43,9 @@ LABELS = np.where(np.median(Y) < Y, "up", "down")
         estimators.GLMRegressor(),
         estimators.GLMClassifier(),
         estimators.GLMRegressor("huber", 1.0),
+        estimators.GLMRegressor("poisson", 1.0),
+        estimators.GLMRegressor("gamma"),
+        estimators.GLMRegressor("quantile", 1.0),
         pytest.param(estimators.GLMClassifier("logistic", 1.0), marks=pytest.mark.slow),
         estimators.GLMClassifier("hinge", 1.0),
     ],
@@ -76,6 +82,50 @@ def test_logistic_regression_is_scikit_learn_s():
     assert not hasattr(estimators.GLMClassifier("hinge"), "predict_proba")
 
 
+COUNTS = RNG.poisson(np.exp(0.3 * (Y - Y.mean()))).astype(float)
+
+
+def test_poisson_regression_is_scikit_learn_s():
+    ours = estimators.GLMRegressor("poisson", 0.3).fit(X, COUNTS)
+    theirs = PoissonRegressor(
+        alpha=to_glm_alpha(0.3, 6, n=80), solver="newton-cholesky", tol=1e-10
+    ).fit(X, COUNTS)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+
+
+def test_labels_are_predicted_by_the_mean_that_the_loss_estimates():
+    for loss, mean in (
+        ("poisson", np.exp),
+        (hm.losses.Binomial(9), lambda f: 9 * expit(f)),
+        (hm.losses.Expectile(0.8), lambda f: f),
+        (hm.losses.Insensitive(0.2), lambda f: f),
+    ):
+        made = estimators.GLMRegressor(loss, 0.5).fit(X, np.minimum(COUNTS, 9.0))
+        score = X @ made.coef_ + made.intercept_
+        np.testing.assert_allclose(made.predict(X), mean(score), rtol=1e-12)
+        assert made.optimality_ < 1e-10
+
+
+@pytest.mark.parametrize("regularisation", ["loo", 1.0])
+def test_labels_that_the_loss_does_not_allow_are_refused(regularisation):
+    with pytest.raises(InvalidArgumentError, match="^y has .* does not allow, .*at least 0"):
+        estimators.GLMRegressor("poisson", regularisation).fit(X, COUNTS - 1.0)
+    with pytest.raises(InvalidArgumentError, match="^y has only labels, such as 0"):
+        estimators.GLMRegressor("poisson", regularisation).fit(X, 0.0 * COUNTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "loss", [hm.losses.Quantile(0.8), hm.losses.Insensitive(0.5)], ids=["quantile", "insensitive"]
+)
+def test_quantiles_and_tubes_choose_by_folds(loss):
+    made = estimators.GLMRegressor(loss).fit(X, Y)
+    candidates = X.var(0).mean() * leave_one_out.CANDIDATES
+    assert np.isclose(made.regularisation_, candidates, rtol=1e-12).any()
+    assert made.optimality_ < 1e-10
+
+
 @pytest.mark.slow
 def test_ridge_chooses_by_leave_one_out():
     chosen = estimators.GLMRegressor().fit(X, Y).regularisation_
@@ -89,15 +139,20 @@ def test_ridge_chooses_by_leave_one_out():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["logistic", "huber"])
+@pytest.mark.parametrize("loss", ["logistic", "huber", "log_cosh", "expectile", "poisson", "gamma"])
 def test_left_out_losses_are_those_of_refits(loss):
     """One Newton step against fits without the sample."""
     kind = hm.losses.REGISTRY[loss]()
     task = Task.CLASSIFICATION if loss == "logistic" else Task.REGRESSION
-    y = np.where(LABELS == "up", 1.0, -1.0) if loss == "logistic" else Y
+    y = {
+        "logistic": np.where(LABELS == "up", 1.0, -1.0),
+        "poisson": COUNTS,
+        "gamma": COUNTS + 0.5,
+    }.get(loss, Y)
     lams = np.array([0.5, 5.0])
-    left = leave_one_out.left_out(kind, task, Decomposition.of(X, y), lams)
-    found = kind.value(left.shortfall).mean(0)
+    left = leave_one_out.left_out(kind, task, Decomposition.of(X, y), lams, labels=y)
+    own = kind.of_labels(y)
+    found = np.array([own.value(s).mean() for s in left.shortfall.T])
     exact = np.zeros(2)
     for i in range(80):
         k = np.arange(80) != i
@@ -105,7 +160,10 @@ def test_left_out_losses_are_those_of_refits(loss):
             leave_one_out.fit_path(kind, task, X[k], y[k], lams, intercept=True)
         ):
             score = X[i] @ fit.w / np.sqrt(6) + fit.b
-            exact[j] += kind.value(y[i] - score if loss == "huber" else -y[i] * score) / 80
+            s = {"logistic": -y[i] * score, "poisson": -score, "gamma": -score}.get(
+                loss, y[i] - score
+            )
+            exact[j] += kind.of_labels(y[[i]]).value(np.array([s]))[0] / 80
     np.testing.assert_allclose(found, exact, rtol=5e-3)
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hiddenmanifold as hm
-from hiddenmanifold import losses
+from hiddenmanifold import losses, teachers
 from hiddenmanifold.cli import app
 from hiddenmanifold.explorer import (
     compute,
@@ -27,7 +27,7 @@ from hiddenmanifold.explorer import (
 from hiddenmanifold.explorer.layout import layout
 from hiddenmanifold.explorer.parse import read
 from hiddenmanifold.explorer.presets import PRESETS
-from hiddenmanifold.explorer.view import holds, texts_of
+from hiddenmanifold.explorer.view import holds, relevant, texts_of
 from hiddenmanifold.parallel.processes import DeadlineError
 
 
@@ -80,6 +80,72 @@ def _plain(component):
     return component.to_plotly_json()
 
 
+NUMBERS = [name for name, kind in teachers.REGISTRY.items() if kind.task == "regression"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("teacher", NUMBERS)
+def test_labels_that_are_numbers_are_drawn_with_every_loss_that_fits(teacher):
+    milder = {"gamma": {"shape": 20, "slope": 0.3}, "log_normal": {"variance": 0.1, "slope": 0.3}}
+    milder |= {name: {"slope": 0.5} for name in ("poisson", "negative_binomial")}
+    chosen = [f"&teacher.{teacher}.{key}={value}" for key, value in milder.get(teacher, {}).items()]
+    drawn = []
+    for loss in losses.REGISTRY:
+        query = f"points=2&low=0.3&high=2&regularisation=1&teacher={teacher}&loss={loss}"
+        reading = read(texts_of(query + "".join(chosen))[0])
+        if reading.view is None:
+            assert list(reading.complaints) == ["loss"]
+            assert ". These fit: " in reading.complaints["loss"]
+            continue
+        figure = plots.figure(reading.view)
+        assert np.isfinite(figure["data"][0]["y"]).all(), loss
+        assert figure["layout"]["yaxis"]["title"]["text"].startswith("mean square error")
+        assert plots.references(reading.view) == {"data": [], "shapes": [], "annotations": []}
+        drawn.append(loss)
+    assert {"square", "huber", "quantile", "expectile", "insensitive", "log_cosh"} <= {*drawn}
+    assert (teacher in drawn) == (teacher in losses.REGISTRY)
+
+
+def test_every_function_that_is_offered_makes_labels():
+    for name in NUMBERS:
+        for field in controls.parameters("teacher", name):
+            for choice in field.options or ():
+                reading = read(texts_of(f"teacher={name}&loss=square&{field.name}={choice}")[0])
+                assert reading.view is not None, reading.complaints
+
+
+def test_noise_is_a_variance_or_a_law():
+    assert view("teacher=linear&loss=square&teacher.linear.noise=0.5").model.teacher.noise == 0.5
+    law = view("teacher=linear&loss=absolute&teacher.linear.noise=student(3,2)").model.teacher.law
+    assert law == hm.noises.Student(3.0, 2.0)
+
+
+def test_an_axis_says_what_the_error_is():
+    def title(query):
+        return plots.figure(view(query))["layout"]["yaxis"]["title"]["text"]
+
+    assert title("points=2").startswith("misclassification rate")
+    assert title("points=2&prediction=identity").startswith("mean square error")
+    assert title("points=2&teacher=linear&loss=square").startswith("mean square error")
+    assert title("points=2&quantity=training_loss").startswith("training loss")
+
+
+def test_lines_that_numbers_do_not_have_are_not_offered():
+    classes, numbers = (relevant(texts_of(query)[0]) for query in ("", "teacher=poisson"))
+    assert classes - numbers >= {"threshold", "bayes"}
+    assert "bayes" in relevant(texts_of("teacher=linear")[0])
+    assert not view("teacher=poisson&loss=poisson&threshold=yes&bayes=yes").lines
+
+
+@pytest.mark.slow
+def test_a_curve_that_takes_long_has_few_points_and_says_so():
+    slow = view("teacher=poisson&loss=poisson&teacher.poisson.slope=0.5&regularisation=1")
+    assert slow.slow
+    assert slow.x.count < view("teacher=poisson&loss=square").x.count
+    assert not view("teacher=poisson&loss=square").slow
+    assert "32 points, because each takes long" in sentence.sentence(slow)
+
+
 @pytest.mark.parametrize(
     ("query", "field", "allowed"),
     [
@@ -99,7 +165,27 @@ def _plain(component):
         ("teacher=linear", "loss", "do not fit together"),
         ("teacher.sign.noise=-1", "teacher.sign.noise", "at least 0"),
         ("teacher.sign.noise=x", "teacher.sign.noise", "a number"),
-        ("teacher=linear&loss=square&quantity=training_error", "quantity", "real labels"),
+        ("teacher=linear&loss=square&quantity=training_error", "quantity", "that are numbers"),
+        ("loss=poisson", "loss", "These fit: square, logistic, hinge"),
+        ("teacher=poisson&loss=gamma", "loss", "does not allow the label 0"),
+        ("teacher=poisson&loss=logistic", "loss", "These fit: square, huber"),
+        ("teacher=binomial&teacher.binomial.trials=4&loss=binomial", "loss", "allow the label 2"),
+        (
+            "teacher=binomial&teacher.binomial.trials=1.5&loss=square",
+            "teacher.binomial.trials",
+            "a whole number from 1",
+        ),
+        ("teacher=real&loss=square&teacher.real.function=exp2", "teacher.real.function", "one of"),
+        (
+            "teacher=real&loss=square&teacher.real.noise=laplase(1)",
+            "teacher.real.noise",
+            "did you mean 'laplace'",
+        ),
+        ("teacher=ordered&loss=square&teacher.ordered.cuts=0;1", "teacher.ordered.cuts", "commas"),
+        ("teacher=ordered&loss=square&teacher.ordered.cuts=1,0", "teacher.ordered.cuts", "incr"),
+        ("teacher=poisson&loss=poisson&points=101", "points", "from 2 to 100"),
+        ("teacher=poisson&loss=poisson&points=31&regularisation=optimal", "points", "2 to 30"),
+        ("prediction=sine", "prediction", "one of usual"),
         ("mode=map&x=p_over_n&y=n_over_p", "y", "does not follow from p/n"),
         ("quantity=peak", "quantity", "unless curves over n/d or d/p are shown"),
         ("quantity=peak&mode=map&x=n_over_d&y=p_over_n", "quantity", "unless curves"),
@@ -198,6 +284,13 @@ VIEWS = (
     "points=4&mode=map&x=n_over_d&y=p_over_n&y_low=0.2&y_high=2",
     "points=4&x=d_over_p&hold=p_over_n&regularisation=0&quantity=overlaps&loss=hinge",
     "points=2&x=n_over_d&quantity=peak&loss=square&high=2",
+    "points=3&teacher=poisson&teacher.poisson.rate=softplus&teacher.poisson.slope=0.5&loss=poisson&"
+    "prediction=identity&regularisation=0.5&kernel=yes&pin=teacher%3Dreal%26loss%3Dhuber%26"
+    "teacher.real.function%3Drelu%26teacher.real.noise%3Dstudent(3%2C1)%26points%3D3",
+    "points=3&teacher=ordered&teacher.ordered.values=0,1,3&teacher.ordered.cuts=-1,1&loss=expectile&"
+    "loss.expectile.level=0.7&regularisation=0.5",
+    "points=3&teacher=binomial&teacher.binomial.trials=3&loss=binomial&loss.binomial.trials=3&"
+    "regularisation=0.5",
 )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 from scipy.special import expit
+from sklearn import metrics
 from sklearn.metrics import log_loss, roc_auc_score
 
 import hiddenmanifold as hm
@@ -54,6 +55,64 @@ def test_loss_is_that_of_sklearn():
     assert test_scores.test_loss(linear) == pytest.approx(expected, rel=1e-13)
 
 
+def of_amounts(loss, counts=False):
+    """Scores of positive labels, or of counts, of which the exponential is the mean."""
+    rng = np.random.default_rng(2)
+    f = 0.5 * rng.standard_normal(500) + 0.3
+    y = rng.poisson(np.exp(f)).astype(float) if counts else np.exp(f) * rng.exponential(size=500)
+    teacher = hm.teachers.Poisson() if counts else hm.teachers.Gamma()
+    return Scored(model(loss, teacher), f, y, f, y, intercept=0.3, Q=0.25, M=0.2)
+
+
+def test_deviances_are_those_of_sklearn():
+    counts, amounts = of_amounts("poisson", counts=True), of_amounts("gamma")
+    for scored, theirs in (
+        (counts, metrics.mean_poisson_deviance),
+        (amounts, metrics.mean_gamma_deviance),
+    ):
+        expected = theirs(scored.y, np.exp(scored.f))
+        assert test_scores.deviance(scored) == pytest.approx(expected, rel=1e-12)
+    expected = np.mean(np.exp(counts.f) - counts.y * counts.f)
+    assert test_scores.test_loss(counts) == pytest.approx(expected, rel=1e-12)
+    square = of_amounts("square")
+    expected = metrics.mean_squared_error(square.y, square.f)
+    assert test_scores.deviance(square) == pytest.approx(expected, rel=1e-12)
+    logistic = drawn()  # its loss is only approached
+    assert test_scores.deviance(logistic) == 2 * test_scores.test_loss(logistic)
+    shifted = hm.losses.Custom(
+        lambda r: r**2 + 7.0, lambda r: 2 * r, lambda r: 2 + 0 * r, of="residual"
+    )
+    scored = of_amounts(shifted)
+    assert test_scores.deviance(scored) == pytest.approx(2 * np.mean((scored.y - scored.f) ** 2))
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "absolute", hm.losses.Quantile(0.8)])
+def test_errors_of_predictions_are_those_of_sklearn(loss):
+    scored = of_amounts(loss)
+    predicted = np.exp(scored.f) if loss in ("poisson", "gamma") else scored.f
+    np.testing.assert_array_equal(scored.predicted, predicted)
+    expected = metrics.mean_absolute_error(scored.y, predicted)
+    assert test_scores.mean_absolute_error(scored) == pytest.approx(expected, rel=1e-13)
+    expected = metrics.r2_score(scored.y, predicted)
+    assert test_scores.r2(scored) == pytest.approx(expected, rel=1e-12)
+    assert test_scores.coverage(scored) == np.mean(scored.y <= predicted)
+    assert np.isnan(test_scores.r2(replace(scored, y=np.ones_like(scored.y))))
+
+
+def test_the_loss_of_quantiles_is_that_of_sklearn():
+    scored = of_amounts(hm.losses.Quantile(0.8))
+    expected = metrics.mean_pinball_loss(scored.y, scored.f, alpha=0.8)
+    assert test_scores.test_loss(scored) == pytest.approx(expected, rel=1e-12)
+
+
+def test_scores_whose_exponential_overflows_are_infinitely_wrong_without_a_warning():
+    scored = replace(of_amounts("poisson"), f=np.full(500, 1e3))
+    for measure in (test_scores.test_loss, test_scores.deviance, test_scores.mean_absolute_error):
+        assert measure(scored) == np.inf
+    assert test_scores.r2(scored) == -np.inf
+    assert test_scores.coverage(scored) == 1.0
+
+
 def test_temperature_minimises_the_log_loss():
     scored = drawn()
 
@@ -91,18 +150,30 @@ def test_calibration_error_of_a_constant():
     )
 
 
-def test_simulations_measure_observables_and_draw_the_same_samples():
+SCORES = {
+    "classes": model(),
+    "numbers": model("square", hm.teachers.Linear(noise=0.3)),
+    "counts": model("poisson", hm.teachers.Poisson(slope=0.4)),
+    "quantiles": model(hm.losses.Quantile(0.8), hm.teachers.Linear(noise=0.3)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCORES)
+def test_simulations_measure_observables_and_draw_the_same_samples(name):
+    some = SCORES[name]
+    names = tuple(n for n, observable in REGISTRY.items() if some.task in observable.tasks)
     where = {"n_over_d": 2.0, "p_over_n": 1.0, "regularisation": [0.1, 1.0]}
     how = {"d": 40, "seeds": 3, "n_test": 300, "workers": 1}
-    bare = hm.simulate(model(), **where, **how)
-    full = hm.simulate(model(), **where, **how, observables=tuple(REGISTRY))
-    assert set(full.data_vars) - set(bare.data_vars) == set(REGISTRY)
-    dropped = full.drop_vars([*REGISTRY, "seconds"])
+    bare = hm.simulate(some, **where, **how)
+    full = hm.simulate(some, **where, **how, observables=names)
+    assert set(full.data_vars) - set(bare.data_vars) == set(names)
+    dropped = full.drop_vars([*names, "seconds"])
     assert dropped.identical(bare.drop_vars("seconds"))
-    assert full.auc.dims == ("regularisation", "seed")
-    assert np.isfinite([full[name] for name in REGISTRY]).all()
+    assert full.test_loss.dims == ("regularisation", "seed")
+    assert np.isfinite([full[name] for name in names]).all()
     mean = hm.summary(full)
-    assert {"auc", "auc_stderr"} <= set(mean.data_vars)
+    assert {"test_loss", "test_loss_stderr"} <= set(mean.data_vars)
 
 
 def test_real_labels_are_refused_what_only_two_classes_have():

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import erf, erfc, expit, ndtr, owens_t
 
 import oracle
+from given import OF_RESIDUAL, OF_SHORTFALL
 from hiddenmanifold import losses, teachers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.theory.labels_side.kinds import kind_of
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("each_engine")
 
 FINE = len(RULES) - 3
 LOSSES = {
-    **{name: loss() for name, loss in losses.REGISTRY.items()},
+    **OF_SHORTFALL,
     "huber 0.6": losses.Huber(0.6),
     "smoothed hinge 0.3": losses.SmoothedHinge(0.3),
 }
@@ -42,13 +43,12 @@ RULES_OF_LABELS = {
     "noisy sign": (teachers.Sign(noise=0.3, flip=0.07, threshold=0.4, rho=1.7), True),
     "logistic": (teachers.Logistic(slope=2.0), False),
 }
-every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+OF_LABELS = {name: loss for name, loss in LOSSES.items() if Task.CLASSIFICATION in loss.tasks}
+every_loss = pytest.mark.parametrize("loss", OF_LABELS.values(), ids=OF_LABELS)
 every_rule = pytest.mark.parametrize(
     ("teacher", "free"), RULES_OF_LABELS.values(), ids=RULES_OF_LABELS
 )
-regression_losses = pytest.mark.parametrize(
-    "loss", [LOSSES[name] for name in REGRESSION], ids=REGRESSION
-)
+regression_losses = pytest.mark.parametrize("loss", OF_RESIDUAL.values(), ids=OF_RESIDUAL)
 known_losses = pytest.mark.parametrize("name", [*SHAPES, "logistic"])
 
 

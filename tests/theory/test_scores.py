@@ -12,10 +12,11 @@ from scipy import integrate, optimize
 from scipy.special import expit, ndtr
 
 from hiddenmanifold import losses, teachers
+from hiddenmanifold.theory.labels_side.kinds import kind_of
 from hiddenmanifold.theory.scores.calibration import best_temperature, calibration_error
 from hiddenmanifold.theory.scores.distribution import MarginLaw, Scores, auc, observe
 from hiddenmanifold.theory.scores.distribution import test_loss as mean_loss
-from hiddenmanifold.theory.scores.errors_of_labels import Predictions
+from hiddenmanifold.theory.scores.numbers import test_loss as mean_loss_of_numbers
 
 TEACHERS = {
     "sign": teachers.Sign(),
@@ -46,7 +47,7 @@ def scores_of(teacher, loss, points=POINTS, V=1.0):
     correlation, deviation, mean = np.array(points, dtype=float).T
     k, V0 = np.sqrt(teacher.rho) * correlation, teacher.rho * (1 - correlation**2)
     V = np.full(len(points), V)
-    return Scores.of(teacher, loss, Predictions(V, deviation, mean, k, V0))
+    return Scores(teacher, loss, loss, 1.0, V, deviation, mean, k, V0)
 
 
 class Joint:
@@ -134,8 +135,9 @@ def test_loss_of_real_labels_is_the_mean_over_residuals():
             tau * np.sqrt(2 / np.pi) * np.exp(-0.5 * (b / tau) ** 2) + b * (1 - 2 * ndtr(-b / tau)),
         ),
     ):
-        law = Predictions(V=zero, deviation=tau, intercept=b, slope=zero, V0=zero)
-        found = observe(mean_loss, Scores.of(teachers.Linear(), loss, law))
+        law = {"V": zero, "deviation": tau, "intercept": b, "slope": zero, "V0": zero}
+        scores = Scores(teachers.Linear(), loss, loss, 1.0, **law, residual=True)
+        found = observe(mean_loss_of_numbers, scores)
         np.testing.assert_allclose(found, value, rtol=1e-12)
 
 
@@ -217,8 +219,9 @@ def test_temperature_of_an_almost_learned_rule_is_the_width_of_its_doubt():
     c = optimize.brentq(slope, 1.0, 3.0, xtol=1e-13)
     width = np.array([1e-3, 1e-6, 1e-9, 1e-12])
     one = np.ones_like(width)
-    law = Predictions(one, 2.0 * one, 0.0 * one, slope=one, V0=width**2)
-    found = observe(best_temperature, Scores.of(teachers.Sign(), losses.Logistic(), law))
+    law = {"V": one, "deviation": 2.0 * one, "intercept": 0.0 * one, "slope": one, "V0": width**2}
+    loss = losses.Logistic()
+    found = observe(best_temperature, Scores(teachers.Sign(), loss, loss, 1.0, **law))
     np.testing.assert_allclose(found[1:], 2.0 * width[1:] / c, rtol=1e-8)
     assert found[0] == pytest.approx(2.0 * width[0] / c, rel=1e-4)
 
@@ -265,7 +268,10 @@ def test_a_label_that_loses_almost_nothing_is_no_obstacle():
 
 def test_a_constant_prediction_tells_nothing_of_the_label():
     teacher = TEACHERS["biased logistic"]
-    scores = scores_of(teacher, losses.Hinge(), [(0.7, 1e-50, 1.0)])
+    channel = kind_of(teacher, losses.Hinge())(teacher, losses.Hinge(), True)
+    beta = (1.0 - channel.best_constant) / 1e-50
+    x = np.array([[0.0, 2.0 * np.log(1e-50), np.arctanh(0.7), beta]])
+    scores = Scores.of(channel, x)
     plus = Joint(teacher, 0.0, 1.0, 0.0)
     plus = plus.weight @ plus.law[1]
     assert observe(auc, scores)[0] == pytest.approx(0.5, rel=1e-12)

@@ -135,15 +135,21 @@ class Optimal:
 
     Parameters
     ----------
-    minimise : {"generalisation_error", "clean_error", "test_loss", "calibration_error"}
+    minimise : {"generalisation_error", "clean_error", "test_loss", "calibration_error", \
+"deviance", "mean_absolute_error"}
         The error, or the observable, to make least.
     bounds : pair of float
         The λ among which to choose; 0 and inf include the limits.
     """
 
-    minimise: Literal["generalisation_error", "clean_error", "test_loss", "calibration_error"] = (
-        "generalisation_error"
-    )
+    minimise: Literal[
+        "generalisation_error",
+        "clean_error",
+        "test_loss",
+        "calibration_error",
+        "deviance",
+        "mean_absolute_error",
+    ] = "generalisation_error"
     bounds: tuple[float, float] = (0.0, math.inf)
 
     def __post_init__(self) -> None:

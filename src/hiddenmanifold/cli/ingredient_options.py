@@ -1,23 +1,31 @@
-"""Ingredients as they are typed: ``sign``, ``huber:delta=0.5``, ``steps:changes=-1,0,1``."""
+"""Ingredients as they are typed: ``sign``, ``huber:delta=0.5``, ``steps:changes=-1,0,1``.
+
+Values are numbers, lists of numbers, names of functions, and noise such as ``laplace(0.5)``.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
 from hiddenmanifold.checks import did_you_mean, number, resolve
 from hiddenmanifold.errors import InvalidArgumentError
 
+PIECES = re.compile(r",(?![^()]*\))")
+"""The commas between parameters, and not those within the parentheses of a value."""
+
 
 def families() -> dict[str, tuple[type, dict[str, type]]]:
     """Base class and classes by name of each kind of ingredient.
 
     These are the registered ones, and those with required parameters, which have no name in the
-    library.
+    library. Predictions are offered like ingredients.
     """
     from hiddenmanifold.features import projections
+    from hiddenmanifold.losses import predictors
     from hiddenmanifold.model import BASES, REGISTRIES
     from hiddenmanifold.teachers import Steps
 
@@ -25,23 +33,30 @@ def families() -> dict[str, tuple[type, dict[str, type]]]:
         "projection": {"spectrum": projections.Spectrum, "matrix": projections.Matrix},
         "teacher": {"steps": Steps},
     }
-    return {kind: (BASES[kind], {**REGISTRIES[kind], **named.get(kind, {})}) for kind in BASES}
+    found = {kind: (BASES[kind], {**REGISTRIES[kind], **named.get(kind, {})}) for kind in BASES}
+    return {**found, "prediction": (predictors.Predictor, {**predictors.REGISTRY})}
 
 
 def described(kind: str) -> str:
     """The names of a kind of ingredient, each with the keys of its parameters."""
     keys = {
-        name: ", ".join(field.name for field in fields(cls) if field.init)
+        name: ", ".join(field.name for field in fields(cls) if field.init and typeable(field))
         for name, cls in families()[kind][1].items()
     }
     return ", ".join(f"{name} ({text})" if text else name for name, text in keys.items())
 
 
+def typeable(field: Field[Any]) -> bool:
+    """Whether a parameter has values that can be typed, and is not a function only."""
+    return not str(field.type).startswith("Callable")
+
+
 def ingredient(kind: str, text: str) -> Any:
     """The ingredient that a text ``name:key=value,key=value`` stands for.
 
-    Values are numbers; several, separated by commas, make a tuple. A projection ``matrix:F=file``
-    reads the matrix from a file of `numpy.save`.
+    Values are numbers; several, separated by commas, make a tuple. A function is given by its name,
+    and noise by a variance or as ``student(3,1)``, whose commas belong to the value. A projection
+    ``matrix:F=file`` reads the matrix from a file of `numpy.save`.
 
     Raises
     ------
@@ -60,7 +75,7 @@ def _parameters(owner: str, cls: type, text: str) -> dict[str, Any]:
     known = {field.name: field for field in fields(cls) if field.init}
     found: dict[str, list[str]] = {}
     key = ""
-    for piece in text.split(",") if text else []:
+    for piece in PIECES.split(text) if text else []:
         head, equals, tail = piece.partition("=")
         key = head.strip() if equals else key
         if key not in known:
@@ -74,6 +89,11 @@ def _parameters(owner: str, cls: type, text: str) -> dict[str, Any]:
         raise InvalidArgumentError.because(
             owner, f"lacks its parameter {missing[0]}", f"give it as {missing[0]}=…"
         )
+    for key in found:
+        if not typeable(known[key]):
+            raise InvalidArgumentError.because(
+                f"{key} of {owner}", "is a function, which cannot be typed", "use it from Python"
+            )
     return {key: _value(owner, key, str(known[key].type), text) for key, text in found.items()}
 
 
@@ -87,6 +107,8 @@ def _value(owner: str, key: str, annotation: str, texts: list[str]) -> Any:
     """The value of a parameter, in the shape that its annotation asks for."""
     if annotation == "Array":
         return _matrix(owner, ",".join(texts))
+    if "str" in annotation.split(" | ") and len(texts) == 1:
+        return _number_or_text(texts[0], annotation)
     try:
         numbers = tuple(number(text) for text in texts)
     except ValueError:
@@ -97,6 +119,16 @@ def _value(owner: str, key: str, annotation: str, texts: list[str]) -> Any:
         raise InvalidArgumentError(f"{key} of {owner}", ",".join(texts), "one number")
     (value,) = numbers
     return int(value) if annotation == "int" and value.is_integer() else value
+
+
+def _number_or_text(text: str, annotation: str) -> float | str:
+    """A number where the annotation allows one and the text is one; otherwise the text."""
+    if "float" in annotation.split(" | "):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
 
 
 def _matrix(owner: str, file: str) -> Any:

@@ -82,10 +82,25 @@ class ModelOptions:
         _ingredient("projection", "matrix:F=file.npy or spectrum:eigenvalues=0.5,1.5,d_over_p=1"),
     ] = INGREDIENT_KINDS["projection"].default
     teacher: Annotated[
-        str, _ingredient("teacher", "sign:noise=0.1,flip=0.05 or logistic:slope=2")
+        str,
+        _ingredient(
+            "teacher",
+            "sign:noise=0.1,flip=0.05 or poisson:rate=softplus,slope=2 or "
+            "real:function=tanh,noise=laplace(0.5)",
+        ),
     ] = INGREDIENT_KINDS["teacher"].default
     loss: Loss = INGREDIENT_KINDS["loss"].default
     intercept: Annotated[bool, of_model("--intercept", help="Fit an intercept.")] = False
+    prediction: Annotated[
+        str | None,
+        of_model(
+            metavar="NAME",
+            help="Function of the score by which labels are predicted. By default sign for labels "
+            "±1; for numbers exp with the losses poisson and gamma, logistic with binomial, "
+            "identity with all others.",
+            autocompletion=_names("prediction"),
+        ),
+    ] = None
 
     def model(self) -> Model:
         """The model that is meant."""
@@ -93,7 +108,9 @@ class ModelOptions:
         from hiddenmanifold.model import Model
 
         chosen = {kind: ingredient(kind, getattr(self, kind)) for kind in INGREDIENT_KINDS}
-        return Model(**chosen, intercept=self.intercept)
+        given = self.prediction
+        prediction = None if given is None else ingredient("prediction", given)
+        return Model(**chosen, intercept=self.intercept, prediction=prediction)
 
 
 @dataclass(frozen=True)
@@ -135,8 +152,8 @@ class SearchOptions:
         str,
         of_search(
             metavar="ERROR",
-            help="What the optimal λ makes least: generalisation_error, clean_error, test_loss or "
-            "calibration_error.",
+            help="What the optimal λ makes least: generalisation_error, clean_error, test_loss; "
+            "for labels ±1 calibration_error; for numbers deviance or mean_absolute_error.",
         ),
     ] = "generalisation_error"
     bounds: Annotated[

@@ -31,6 +31,7 @@ from hiddenmanifold.cli.values import values
 if TYPE_CHECKING:
     import xarray as xr
 
+    from hiddenmanifold.model import Model
 
 PIECES = {
     "predict": 2000,
@@ -42,27 +43,39 @@ PIECES = {
     "bayes": 500,
 }
 """Points between two steps of the progress bar: about half a second's work, if possible."""
+LABOUR = 50
+"""About how many times longer a point takes if labels are numbers and sums run over these."""
+
+
+def pieces(step: str, model: Model) -> int:
+    """Points between two steps of the progress bar, for a model."""
+    from hiddenmanifold.theory.labels_side.kinds import channel_of
+    from hiddenmanifold.theory.labels_side.number_channel import NumberChannel
+
+    laborious = isinstance(channel_of(model), NumberChannel) and not model.loss.quadratic
+    return max(1, PIECES[step] // LABOUR) if laborious else PIECES[step]
 
 
 def compute(
     step: str,
-    call: Callable[..., xr.Dataset],
+    question: Callable[..., xr.Dataset],
+    model: Model,
     ratios: RatioOptions,
     output: OutputOptions,
-    workers: WorkerOptions,
     *,
+    workers: WorkerOptions,
     names: Callable[[], Iterable[Hashable]] | None = None,
     **regularisation: Any,
 ) -> None:
-    """Compute and deliver what a call gives at some ratios; `names` finds its quantities."""
+    """Compute and deliver the answer for a model at some ratios; `names` finds its quantities."""
     from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.work import in_pieces
 
-    call = partial(call, on_failure="keep", **workers.given())
+    call = partial(question, model, on_failure="keep", **workers.given())
     given = ratios.given()
     grid = {**given, **regularisation}
     check(output, grid, names or (lambda: call(**first_point(grid))))
-    points = max(1, PIECES[step] // np.size(regularisation.get("regularisation", 0.0)))
+    points = max(1, pieces(step, model) // np.size(regularisation.get("regularisation", 0.0)))
     deliver(in_pieces(partial(call, **regularisation, progress=False), given, points), output)
 
 
@@ -87,8 +100,8 @@ def predict(
 
     lam = search.regularisation(regularisation)
     step = "optimal" if isinstance(regularisation, str) else "predict"
-    call = partial(predict, model.model(), observables=observables or ())
-    compute(step, call, ratios, output, workers, regularisation=lam)
+    question = partial(predict, observables=observables or ())
+    compute(step, question, model.model(), ratios, output, workers=workers, regularisation=lam)
 
 
 @command()
@@ -109,8 +122,9 @@ def sensitivity(
     """
     from hiddenmanifold.api.predict import sensitivity
 
-    call = partial(sensitivity, model.model(), observables=observables or ())
-    compute("sensitivity", call, ratios, output, workers, regularisation=regularisation)
+    question = partial(sensitivity, observables=observables or ())
+    lam = {"regularisation": regularisation}
+    compute("sensitivity", question, model.model(), ratios, output, workers=workers, **lam)
 
 
 @command()
@@ -124,7 +138,22 @@ def threshold(
     """
     from hiddenmanifold.api.thresholds import separability_threshold
 
-    compute("threshold", partial(separability_threshold, model.model()), ratios, output, workers)
+    compute("threshold", separability_threshold, model.model(), ratios, output, workers=workers)
+
+
+@command()
+@spread
+def existence(
+    model: ModelOptions, ratios: RatioOptions, output: OutputOptions, workers: WorkerOptions
+) -> None:
+    """Find where the estimator without a penalty ceases to exist.
+
+    For losses of label and score, as poisson, or ones that decay, as logistic. Give one ratio,
+    e.g.: hiddenmanifold existence --n-over-d 3 --teacher poisson --loss poisson
+    """
+    from hiddenmanifold.api.thresholds import existence_threshold
+
+    compute("threshold", existence_threshold, model.model(), ratios, output, workers=workers)
 
 
 @command()
@@ -143,8 +172,8 @@ def peak(
     """
     from hiddenmanifold.api.thresholds import interpolation_peak
 
-    call = partial(interpolation_peak, model.model())
-    compute("peak", call, ratios, output, workers, regularisation=regularisation)
+    lam = {"regularisation": regularisation}
+    compute("peak", interpolation_peak, model.model(), ratios, output, workers=workers, **lam)
 
 
 @command("features-needed")
@@ -170,10 +199,10 @@ def features_needed_command(
     from hiddenmanifold.api.needed import features_needed
     from hiddenmanifold.results.schema import OF_KIND, Kind
 
-    call = partial(features_needed, model.model(), within=within)
+    question = partial(features_needed, within=within)
     # a single point takes seconds, and its quantities are known
     names = (*OF_KIND[Kind.FEATURES_NEEDED], "status")
-    compute("needed", call, ratios, output, workers, names=lambda: names)
+    compute("needed", question, model.model(), ratios, output, workers=workers, names=lambda: names)
 
 
 @command("samples-needed")
@@ -201,10 +230,10 @@ def samples_needed_command(
     from hiddenmanifold.api.needed import samples_needed
     from hiddenmanifold.results.schema import OF_KIND, Kind
 
-    call = partial(samples_needed, model.model())
     goal = {"target_error": target, "regularisation": search.regularisation(regularisation)}
     names = (*OF_KIND[Kind.SAMPLES_NEEDED], "status")
-    compute("needed", call, ratios, output, workers, names=lambda: names, **goal)
+    found = {"names": lambda: names, **goal}
+    compute("needed", samples_needed, model.model(), ratios, output, workers=workers, **found)
 
 
 @command()
@@ -218,4 +247,4 @@ def bayes(
     """
     from hiddenmanifold.api.bayes_optimal import bayes_optimal
 
-    compute("bayes", partial(bayes_optimal, model.model()), ratios, output, workers)
+    compute("bayes", bayes_optimal, model.model(), ratios, output, workers=workers)

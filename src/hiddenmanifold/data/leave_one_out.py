@@ -9,9 +9,10 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data.ridge import Ridge
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path
+from hiddenmanifold.simulation.problem import shortfall as shortfalls
 
 FOLDS = 10
 """Number of folds, where no Newton step leads to the fit without a sample."""
@@ -42,15 +43,29 @@ class LeftOut:
 
 
 @one_thread
-def left_out(loss: Loss, task: Task, ridge: Ridge, lams: Array, folds: int = FOLDS) -> LeftOut:
-    """Fit at some regularisations, with and without each sample."""
-    y, C = ridge.y + ridge.mean, ridge.U * np.sqrt(ridge.k)
+def left_out(
+    loss: ConvexLoss,
+    task: Task,
+    ridge: Ridge,
+    lams: Array,
+    folds: int = FOLDS,
+    *,
+    labels: Array | None = None,
+) -> LeftOut:
+    """Fit at some regularisations, with and without each sample.
+
+    Without `labels` they are computed from the centred ones, and a count of zero may be off by
+    rounding.
+    """
+    y = ridge.y + ridge.mean if labels is None else labels
+    C = ridge.U * np.sqrt(ridge.k)
     features = C * np.sqrt(C.shape[1])  # the kernel of the sample's own, in fewer columns
     fits = fit_path(loss, task, features, y, lams, intercept=True)
-    fitted = np.array([_shortfall(loss, task, y, C @ fit.w + fit.b) for fit in fits]).T
+    fitted = np.array([shortfalls(loss, task, y, C @ fit.w + fit.b) for fit in fits]).T
     objective = np.array([fit.objective for fit in fits])
     if not loss.has_jumps:
-        steps = [_one_by_one(loss, C, s, lam) for s, lam in zip(fitted.T, lams, strict=True)]
+        own_loss = loss.of_labels(y)
+        steps = [_one_by_one(own_loss, C, s, lam) for s, lam in zip(fitted.T, lams, strict=True)]
         return LeftOut(np.array(steps).T, fitted, objective)
     shortfall = fitted.copy()
     fold = np.random.default_rng(0).permutation(len(y)) % min(folds, len(y))
@@ -59,17 +74,19 @@ def left_out(loss: Loss, task: Task, ridge: Ridge, lams: Array, folds: int = FOL
             continue
         others = fit_path(loss, task, features[own], y[own], lams, intercept=True)
         scores = [C[test] @ fit.w + fit.b for fit in others]
-        shortfall[test] = np.array([_shortfall(loss, task, y[test], f) for f in scores]).T
+        shortfall[test] = np.array([shortfalls(loss, task, y[test], f) for f in scores]).T
     return LeftOut(shortfall, fitted, objective)
 
 
-def best(loss: Loss, task: Task, ridge: Ridge) -> float:
-    """The regularisation of least leave-one-out loss."""
+def best(loss: ConvexLoss, task: Task, ridge: Ridge, labels: Array | None = None) -> float:
+    """The regularisation of least leave-one-out loss; `labels` as in `left_out`."""
     if loss.quadratic:
         return ridge.best
     lams = float(ridge.k.sum()) / ridge.n * CANDIDATES
-    losses = loss.value(left_out(loss, task, ridge, lams, FEWER_FOLDS).shortfall).mean(0)
-    return float(lams[losses.argmin()])
+    found = left_out(loss, task, ridge, lams, FEWER_FOLDS, labels=labels).shortfall
+    own_loss = loss.of_labels(ridge.y + ridge.mean if labels is None else labels)
+    losses = [own_loss.value(s).mean() for s in found.T]
+    return float(lams[np.argmin(losses)])
 
 
 def _one_by_one(loss: Loss, C: Array, s: Array, lam: float) -> Array:
@@ -83,7 +100,3 @@ def _one_by_one(loss: Loss, C: Array, s: Array, lam: float) -> Array:
     free = np.maximum(1.0 - bend * response, 1e-6)
     short: Array = s + loss.derivative(s) * response / free
     return short
-
-
-def _shortfall(loss: Loss, task: Task, y: Array, scores: Array) -> Array:
-    return y - scores if task is Task.REGRESSION else loss.anchor - y * scores

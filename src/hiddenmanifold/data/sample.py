@@ -132,7 +132,7 @@ class Data(Analysis):
                 raise InvalidArgumentError("pipeline", pipeline, "a scikit-learn Pipeline")
         seen = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
         data = cls(seen, y, **{"task": task_of(pipeline[-1], y), **options})
-        data.loss, data.regularisation = objective(pipeline[-1], data.p)
+        data.loss, data.regularisation = objective(pipeline[-1], data.p, data.N)
         return data
 
     @property

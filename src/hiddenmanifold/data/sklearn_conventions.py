@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_number, check_unmasked
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss
 
 SCALE_FACTOR = 4.0
 """Largest factor between the root mean square of features and the 1 or 1/√p it is taken for."""
@@ -30,6 +30,10 @@ SUPPORTED_OPTIONS = {
     "l1_ratio": ((None, 0, 0.0), "weights are penalised by their squares"),
 }
 """Options of scikit-learn: the values that have a counterpart here, and what these mean."""
+AVERAGED_LOSSES = {"PoissonRegressor": "poisson", "GammaRegressor": "gamma"}
+"""Models of scikit-learn that minimise the mean loss, not the sum, and their losses here."""
+RECOGNISED = ("Ridge", "RidgeClassifier", "LogisticRegression", "LinearSVC", *AVERAGED_LOSSES)
+"""Models of scikit-learn whose objective is one of ours, beside the linear SVC."""
 
 
 def to_sklearn_C(
@@ -106,6 +110,76 @@ def from_ridge_alpha(
     return _numbers("alpha", alpha, zero=True) / _weight(p, features, scale)
 
 
+def to_glm_alpha(
+    regularisation: Any,
+    p: Any = None,
+    *,
+    n: Any = None,
+    features: ArrayLike | None = None,
+    scale: float | None = None,
+) -> Any:
+    """The `alpha` of scikit-learn's `PoissonRegressor` and `GammaRegressor` for the same model.
+
+    scikit-learn minimises `Σ deviance(y, exp(X·v))/(2n) + ½ alpha |v|²`, whose half deviances are
+    our losses up to a constant; that is ours for alpha = λ s² p/n with X = s x.
+
+    Its `HuberRegressor` and `QuantileRegressor` have no counterpart here: the former also fits the
+    scale of the residuals, the latter penalises |v| instead of |v|².
+
+    Parameters
+    ----------
+    regularisation, p, features, scale
+        As in `to_sklearn_C`; λ may be zero.
+    n : whole number, array or DataArray, optional
+        Number of samples that are fitted; by default that of `features`.
+
+    Returns
+    -------
+    float, array or DataArray
+        Like λ, p and n.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense, or the features are too few to tell their scale.
+    """
+    weight = _weight(p, features, scale) / _samples(n, features)
+    return _numbers("regularisation", regularisation, zero=True) * weight
+
+
+def from_glm_alpha(
+    alpha: Any,
+    p: Any = None,
+    *,
+    n: Any = None,
+    features: ArrayLike | None = None,
+    scale: float | None = None,
+) -> Any:
+    """Our λ that fits the same model as `PoissonRegressor` or `GammaRegressor` with their `alpha`.
+
+    The inverse of `to_glm_alpha`, with its parameters.
+    """
+    weight = _weight(p, features, scale) / _samples(n, features)
+    return _numbers("alpha", alpha, zero=True) / weight
+
+
+def _samples(n: Any, features: ArrayLike | None) -> Any:
+    """The number of samples, from the features unless it is given."""
+    if n is None:
+        if features is None:
+            raise InvalidArgumentError.because("n", "is missing", "give n or `features`")
+        n = len(_matrix(features))
+    return _whole("n", n)
+
+
+def _whole(name: str, values: Any) -> Any:
+    """Positive whole numbers."""
+    size = _numbers(name, values)
+    if (np.asarray(size) % 1).any():
+        raise InvalidArgumentError(name, values, "whole numbers")
+    return size
+
+
 def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
     """The s²p that turns our λ into that of scikit-learn's weights."""
     if features is not None:
@@ -116,9 +190,7 @@ def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
         scale = _scale_of(X) if scale is None else scale
     elif p is None:
         raise InvalidArgumentError.because("p", "is missing", "give p or `features`")
-    size = _numbers("p", p)
-    if (np.asarray(size) % 1).any():
-        raise InvalidArgumentError("p", p, "whole numbers")
+    size = _whole("p", p)
     if scale is None:
         return size
     check_number("scale", scale, 0.0, open_low=True)
@@ -172,12 +244,15 @@ def _numbers(name: str, values: Any, *, zero: bool = False) -> Any:
 class Objective(NamedTuple):
     """The loss and the λ that a model minimises; both None if it minimises something else."""
 
-    loss: str | Loss | None
+    loss: str | ConvexLoss | None
     regularisation: float | None
 
 
-def objective(model: Any, p: int) -> Objective:
-    """The objective of a model on p features.
+def objective(model: Any, p: int, n: int | None = None) -> Objective:
+    """The objective of a model on p features of n samples.
+
+    n matters only to scikit-learn's models of counts and of positive labels, which average losses;
+    without it they have a loss and no λ.
 
     Raises
     ------
@@ -188,7 +263,7 @@ def objective(model: Any, p: int) -> Objective:
     if hasattr(model, "regularisation_"):
         return Objective(model.loss, float(model.regularisation_))
     linear = name == "SVC" and model.kernel == "linear"
-    if name not in ("Ridge", "RidgeClassifier", "LogisticRegression", "LinearSVC") and not linear:
+    if name not in RECOGNISED and not linear:
         return Objective(None, None)
     for option, (allowed, meaning) in SUPPORTED_OPTIONS.items():
         if (given := getattr(model, option, allowed[0])) not in allowed:
@@ -196,12 +271,20 @@ def objective(model: Any, p: int) -> Objective:
     if name.startswith("Ridge"):
         alpha = _single("alpha", getattr(model, "alpha_", getattr(model, "alpha", None)))
         return Objective("square", float(from_ridge_alpha(alpha, p)))
-    lam = float(from_sklearn_C(_single("C", getattr(model, "C_", model.C)), p))
+    if name in AVERAGED_LOSSES:
+        averaged = None if n is None else float(from_glm_alpha(model.alpha, p, n=n))
+        return Objective(AVERAGED_LOSSES[name], averaged)
+    C = _single("C", getattr(model, "C_", model.C))
+    return _of_classifier(model, name, float(from_sklearn_C(C, p)))
+
+
+def _of_classifier(model: Any, name: str, lam: float) -> Objective:
+    """The objective of a classifier whose C is that of our λ."""
     if name == "LogisticRegression":
         if model.solver == "liblinear":
             _warn_of_intercept(model)
         return Objective("logistic", lam)
-    if linear:
+    if name == "SVC":
         return Objective("hinge", lam)
     _warn_of_intercept(model)
     # its squared hinge lacks our ½
@@ -231,5 +314,5 @@ def _warn_of_intercept(model: Any) -> None:
             f"{type(model).__name__} with intercept_scaling={model.intercept_scaling:g} penalises "
             "its intercept, which is free here: predictions differ a little, and are the same with "
             f"intercept_scaling={FREE_INTERCEPT_SCALING:g} or more",
-            stacklevel=4,
+            stacklevel=5,
         )

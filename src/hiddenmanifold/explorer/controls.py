@@ -7,8 +7,10 @@ from dataclasses import dataclass, fields
 from functools import cache
 
 from hiddenmanifold.checks import INGREDIENT_KINDS
+from hiddenmanifold.losses import predictors
 from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import label
+from hiddenmanifold.teachers.functions_of_field import NAMED
 from hiddenmanifold.theory.points import RATIOS
 
 AXES = ("p_over_n", "n_over_d", "n_over_p", "d_over_p", "regularisation")
@@ -25,6 +27,15 @@ PEAK_AXES = ("n_over_d", "d_over_p")
 """What may vary while a peak is sought along p/n."""
 VANISHING = ("0", "0+", "0⁺")
 """Ways to type the limit λ → 0⁺."""
+USUAL = "usual"
+"""The choice of the prediction that suits labels and loss."""
+FUNCTIONS = {
+    "function": tuple(NAMED),
+    "rate": ("exp", "softplus", "logistic", "relu", "absolute", "square"),
+    "mean": ("exp", "softplus"),
+    "probability": ("logistic",),
+}
+"""Functions of the field to choose from, by the parameter of a label rule that takes them."""
 OVERLAPS = ("alignment", "m_s", "q_s", "q_w")
 SYMBOLS = {
     r"\varepsilon_g": "ε<sub>g</sub>",
@@ -55,6 +66,8 @@ class Field:
         Values to choose from, with what is written for each; none where a text is typed.
     decades : pair of float, optional
         Powers of ten at the ends of a slider.
+    annotation : str
+        The type of the parameter of an ingredient that the text stands for.
     """
 
     name: str
@@ -62,6 +75,7 @@ class Field:
     default: str
     options: Mapping[str, str] | None = None
     decades: tuple[float, float] | None = None
+    annotation: str = "float"
 
 
 def short(name: str) -> str:
@@ -82,12 +96,25 @@ def _flag(name: str, label: str, default: str = "no") -> Field:
 
 
 def parameters(kind: str, name: str) -> list[Field]:
-    """The parameters of a registered ingredient that can be typed."""
-    return [
-        Field(f"{kind}.{name}.{field.name}", field.name, f"{field.default:g}")
-        for field in fields(REGISTRIES[kind][name])
-        if field.init and isinstance(field.default, int | float)
-    ]
+    """The parameters of a registered ingredient that can be typed or chosen.
+
+    These are numbers, lists of numbers, noise, and functions of the field by name. Fields at which
+    a function has kinks are left out: named functions declare their own.
+    """
+    found = []
+    for field in fields(REGISTRIES[kind][name]):
+        own, shown, default = f"{kind}.{name}.{field.name}", field.name, field.default
+        if not field.init or field.name == "kinks":
+            continue
+        if isinstance(default, int | float):
+            found.append(Field(own, shown, f"{default:g}", annotation=str(field.type)))
+        elif isinstance(default, tuple):
+            text = ", ".join(f"{part:g}" for part in default)
+            found.append(Field(own, shown, text, annotation=str(field.type)))
+        elif isinstance(default, str) and len(choices := FUNCTIONS.get(field.name, ())) > 1:
+            options = {choice: choice for choice in choices}
+            found.append(Field(own, shown, default, options, annotation="str"))
+    return found
 
 
 @cache
@@ -106,6 +133,7 @@ def page_fields() -> dict[str, Field]:
     }
     found += [
         _flag("intercept", "fit an intercept"),
+        Field("prediction", "prediction", USUAL, {n: n for n in (USUAL, *predictors.REGISTRY)}),
         Field("quantity", "quantity", "generalisation_error", QUANTITIES),
         Field("mode", "view", "curve", {"curve": "curves", "map": "heat map"}),
         Field("x", "axis", "p_over_n", axes),

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiddenmanifold.explorer import compute
+from hiddenmanifold.explorer.controls import USUAL
 from hiddenmanifold.explorer.plots import names, quantities, shown
 from hiddenmanifold.explorer.view import Axis, View
 from hiddenmanifold.model import name_of
@@ -97,7 +98,14 @@ def _python(value: Any) -> str:
 
 def _model(view: View) -> str:
     parts = [f"{kind}={_ingredient(kind, part)}" for kind, part in view.model.ingredients.items()]
-    return f"hm.Model({', '.join([*parts, *['intercept=True'] * view.model.intercept])})"
+    parts += ["intercept=True"] * view.model.intercept
+    parts += [f'prediction="{name}"' for name in _prediction(view)]
+    return f"hm.Model({', '.join(parts)})"
+
+
+def _prediction(view: View) -> list[str]:
+    """The name of the prediction, if it is not the usual one."""
+    return [text for name, text in view.texts if name == "prediction" and text != USUAL]
 
 
 def _changed(part: Any) -> dict[str, Any]:
@@ -141,14 +149,23 @@ def _words(call: Call) -> Iterator[str]:
     yield from ("hiddenmanifold", COMMANDS[call.function])
     model = call.view.model
     for kind, part in model.ingredients.items():
-        given = ",".join(f"{key}={value!r}" for key, value in _changed(part).items())
+        given = ",".join(f"{key}={_listed(value)}" for key, value in _changed(part).items())
         yield from (f"--{kind}", f"{name_of(kind, part)}{':' if given else ''}{given}")
     yield from ["--intercept"] * model.intercept
+    for name in _prediction(call.view):
+        yield from ("--prediction", name)
     for argument, value in call.arguments:
         # a value that starts with a minus sign would be taken for an option: there is none
         yield from (f"--{argument.replace('_', '-')}", _typed(value))
     for option, text in call.options.items():
         yield from (f"--{option}", text)
+
+
+def _listed(value: Any) -> str:
+    """The value of a parameter as a command takes it."""
+    if isinstance(value, tuple):
+        return ",".join(map(repr, value))
+    return value if isinstance(value, str) else repr(value)
 
 
 def _typed(value: Any) -> str:

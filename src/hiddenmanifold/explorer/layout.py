@@ -57,7 +57,7 @@ def layout() -> Any:
         _group("Regularisation and ratios", "regularisation", "hold", *HELD),
         _group("Axes", "mode", "x", "low", "high", "y", "y_low", "y_high", "log_x", "log_y"),
         _group("Features", "activation", "projection"),
-        _group("Labels and loss", "teacher", "loss", "intercept"),
+        _group("Labels and loss", "teacher", "loss", "intercept", "prediction"),
         _group("Reference lines", "threshold", "kernel", "bayes", "points"),
     ]
     return html.Div(
@@ -145,7 +145,7 @@ def _component(field: Field) -> Any:
             **{"data-field": field.name},
         )
     options = [{"label": label, "value": value} for value, label in field.options.items()]
-    if field.name not in REGISTRIES:
+    if field.name not in (*REGISTRIES, "prediction") and "." not in field.name:
         few = dcc.RadioItems(options, field.default, id=name, className="radio")
         return html.Div(few, id=_flat(field), **{"data-field": field.name})
     chosen = dcc.Dropdown(options, field.default, id=name, clearable=False, searchable=False)

@@ -5,25 +5,55 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import number
-from hiddenmanifold.explorer.controls import PEAK_AXES, VANISHING, page_fields, parameters, short
-from hiddenmanifold.explorer.view import Axis, View, held_names, holds, relevant, texts_of
+from hiddenmanifold.explorer.controls import (
+    PEAK_AXES,
+    USUAL,
+    VANISHING,
+    Field,
+    page_fields,
+    parameters,
+    short,
+)
+from hiddenmanifold.explorer.view import (
+    Axis,
+    View,
+    held_names,
+    holds,
+    is_laborious,
+    relevant,
+    texts_of,
+)
 from hiddenmanifold.model import REGISTRIES
 
 SMALLEST, LARGEST = 1e-4, 1e4
 """Ratios that the page takes."""
 LEAST_LAM, MOST_LAM = 1e-12, 1e6
-MOST = {"curve": 400, "map": 60}
-"""Most points along an axis."""
-MOST_SOUGHT = {"curve": 100, "map": 20}
-"""The same where each is a search for the best λ by quadrature."""
-USUAL = {"curve": 200, "map": 40}
-MOST_PEAKS, USUAL_PEAKS = 60, 24
-"""The same where each is a search for a peak."""
+MOST_COUNT = 1000
+"""Largest whole number among the parameters of ingredients, as of trials."""
+LINES = ("threshold", "kernel", "bayes")
 MOST_D, MOST_SEEDS, MOST_DOTS = 400, 50, 20
+
+
+class Points(NamedTuple):
+    """Points along an axis: as many as are allowed, and as many as are drawn unless asked for."""
+
+    most: int
+    usual: int
+
+
+POINTS = {"curve": Points(400, 200), "map": Points(60, 40)}
+SOUGHT = {"curve": Points(100, 100), "map": Points(20, 20)}
+"""The same where each point is a search for the best λ by quadrature."""
+LABORIOUS = {"curve": Points(100, 32), "map": Points(20, 8)}
+"""The same where each point is a sum over many labels, which takes 5 to 500 ms."""
+LABORIOUS_SOUGHT = {"curve": Points(30, 12), "map": Points(6, 4)}
+"""The same where it is a search of many such sums."""
+PEAKS, LABORIOUS_PEAKS = Points(60, 24), Points(10, 4)
+"""The same where each point is a search for a peak."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +103,10 @@ class _Reader:
         if model is None:
             return None
         if quantity == "training_error" and model.task == "regression":
-            self.complaints["quantity"] = "another for real labels, which are never just right"
+            self.complaints["quantity"] = "another for labels that are numbers, not classes"
         if quantity == "peak":
             self._check_peak(y, lam)
-        lines = frozenset(n for n in ("threshold", "kernel", "bayes") if self._is(n))
+        lines = frozenset(relevant(self.texts) & {n for n in LINES if self._is(n)})
         shown = tuple(self._unusual())
         log_y = self._is("log_y")
         return View(
@@ -103,12 +133,16 @@ class _Reader:
         parts = {kind: self._ingredient(kind) for kind in REGISTRIES}
         if None in parts.values():
             return None
+        if self.texts["prediction"] != USUAL:
+            parts["prediction"] = self.texts["prediction"]
         try:
             return hm.Model(**parts, intercept=self._is("intercept"))
         except hm.IncompatibleIngredientsError as error:
-            self.complaints["loss"] = str(error)
-        except hm.HiddenManifoldError as error:
-            self.complaints["activation"] = str(error)
+            self.complaints["loss"] = f"another; {error}{_fitting(parts)}"
+        except hm.InvalidArgumentError as error:
+            of_loss = error.argument == "loss"
+            words = f"another; {error}{_fitting(parts) if of_loss else ''}"
+            self.complaints["loss" if of_loss else "activation"] = words
         return None
 
     def _ingredient(self, kind: str) -> Any:
@@ -116,7 +150,7 @@ class _Reader:
         given = {
             field.name: value
             for field in parameters(kind, name)
-            if (value := self._number(field.name)) is not None
+            if (value := self._parameter(field)) is not None
         }
         if any(field.name in self.complaints for field in parameters(kind, name)):
             return None
@@ -125,6 +159,30 @@ class _Reader:
         except hm.InvalidArgumentError as error:
             field = f"{kind}.{name}.{error.argument}"
             self.complaints[field if field in self.texts else kind] = error.remedy
+        return None
+
+    def _parameter(self, field: Field) -> Any:
+        """The value of a parameter of an ingredient, as its annotation asks for."""
+        text = self.texts[field.name]
+        if "tuple" in field.annotation:
+            return self._numbers(field.name)
+        if "str" in field.annotation.split(" | "):
+            try:
+                return number(text)
+            except ValueError:
+                return text
+        if field.annotation == "int":
+            return self._count(field.name, 1, MOST_COUNT)
+        return self._number(field.name)
+
+    def _numbers(self, name: str) -> tuple[float, ...] | None:
+        try:
+            found = tuple(number(part) for part in self.texts[name].split(","))
+            if all(map(math.isfinite, found)):
+                return found
+        except ValueError:
+            pass
+        self.complaints[name] = "numbers, separated by commas"
         return None
 
     def _regularisation(self) -> float | str | None:
@@ -140,11 +198,7 @@ class _Reader:
 
     def _axes(self, model: hm.Model | None, lam: Any) -> tuple[Any, Axis | None]:
         mode = self.texts["mode"]
-        sought = lam == "optimal" and model is not None and not model.loss.quadratic
-        most = (MOST_SOUGHT if sought else MOST)[mode]
-        count = min(most, USUAL[mode])
-        if self.texts["quantity"] == "peak":
-            most, count = MOST_PEAKS, USUAL_PEAKS
+        most, count = _points(model, mode, lam, peak=self.texts["quantity"] == "peak")
         if self.texts["points"] not in ("", "automatic"):
             count = self._count("points", 2, most, " or automatic")
         x = self._axis("x", "low", "high", count, self._is("log_x"))
@@ -182,6 +236,28 @@ class _Reader:
             pass
         self.complaints[name] = words
         return None
+
+
+def _points(model: hm.Model | None, mode: str, lam: Any, *, peak: bool) -> Points:
+    """How many points an axis may have, by the time that each takes."""
+    laborious = model is not None and is_laborious(model)
+    if peak:
+        return LABORIOUS_PEAKS if laborious else PEAKS
+    if lam == "optimal" and model is not None and not model.loss.quadratic:
+        return (LABORIOUS_SOUGHT if laborious else SOUGHT)[mode]
+    return (LABORIOUS if laborious else POINTS)[mode]
+
+
+def _fitting(parts: Mapping[str, Any]) -> str:
+    """The end of a message that names the losses that fit the labels."""
+    fitting = []
+    for name, loss in REGISTRIES["loss"].items():
+        try:
+            hm.Model(**{**parts, "loss": loss()})
+            fitting.append(name)
+        except hm.HiddenManifoldError:
+            pass
+    return f". These fit: {', '.join(fitting)}"
 
 
 def _allowed(what: str, low: float, high: float) -> str:

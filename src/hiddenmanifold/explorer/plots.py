@@ -11,10 +11,12 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
 from hiddenmanifold.explorer import compute
 from hiddenmanifold.explorer.controls import OVERLAPS, VANISHING, page_fields, short, title_of
 from hiddenmanifold.explorer.view import Axis, View
 from hiddenmanifold.plotting.style import COLOURS
+from hiddenmanifold.results.schema import ERROR_MEASURES
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ def _reasons(kinds: Sequence[str], texts: dict[str, str]) -> str:
                 said.append(f"{parameter} = {text}")
         elif name in RATIOS or name in NAMES:
             said.append(f"{short(name)} {equals(text)}")
+        elif name == "prediction":
+            said.append(f"{text} prediction")
         elif name == "intercept":
             said.append("intercept" if text == "yes" else "no intercept")
         else:
@@ -165,7 +169,7 @@ def _wrapped(text: str, width: int = 48) -> str:
 
 def _heat_map(view: View) -> dict[str, Any]:
     assert view.y is not None
-    ds = compute.predicted(view.model, view.arguments())
+    ds = compute.result(view)
     quantity = quantities(view)[0]
     table = ds[quantity].transpose(view.y.name, view.x.name).values
     status = ds.status.transpose(view.y.name, view.x.name).values
@@ -180,7 +184,7 @@ def _heat_map(view: View) -> dict[str, Any]:
         "zsmooth": False,
         "hoverongaps": True,
         "colorbar": {
-            "title": {"text": title_of(quantity), "side": "right"},
+            "title": {"text": _title(view, quantity), "side": "right"},
             "thickness": 14,
             "outlinewidth": 0,
         },
@@ -192,7 +196,16 @@ def _heat_map(view: View) -> dict[str, Any]:
 
 
 def _title(view: View, name: str) -> str:
-    return "position of the peak, p/n" if view.quantity == "peak" else title_of(name)
+    if view.quantity == "peak":
+        return "position of the peak, p/n"
+    if name == "generalisation_error":
+        return f"{measure(view.model)}, ε<sub>g</sub>"
+    return title_of(name)
+
+
+def measure(model: hm.Model) -> str:
+    """What the generalisation error of a model is."""
+    return ERROR_MEASURES[Task.CLASSIFICATION if model.counts_errors else Task.REGRESSION]
 
 
 def _layout(view: View) -> dict[str, Any]:

@@ -61,7 +61,9 @@ def _of_error(view: View, values: Array) -> str:
     name = short(view.x.name)
     top = peak(values)
     if top is None:
-        return _course(view, values, "error") + _hidden_peak(view)
+        return _course(view, values, "error") + (_few(view) or _hidden_peak(view))
+    if view.laborious:  # a finer grid and a search would take minutes
+        return f"The error peaks near {name} = {view.x.values[top]:.2g}.{_few(view)}"
     place = _refined(view, top)
     said = f"The error peaks at {name} = {place:.3g}{_where(view, place)}"
     if view.lam == "optimal":
@@ -72,6 +74,13 @@ def _of_error(view: View, values: Array) -> str:
     others = _values(view, view.x.of(ROUGH), regularisation="optimal")
     gone = "removes the peak" if peak(others) is None else "leaves a smaller peak"
     return f"{said}; the optimal λ ({_digits(lam)} there) {gone}."
+
+
+def _few(view: View) -> str:
+    """Why a curve of labels that are numbers has few points."""
+    if not view.laborious:
+        return ""
+    return f" The curve has {view.x.count} points, because each takes long."
 
 
 def _refined(view: View, top: int, **others: object) -> float:
@@ -157,7 +166,7 @@ def _lam(lam: float) -> str:
 
 def _of_map(view: View) -> str:
     assert view.y is not None
-    ds = compute.predicted(view.model, view.arguments())
+    ds = compute.result(view)
     name = quantities(view)[0]
     table = ds[name].transpose(view.y.name, view.x.name).values
     if not np.isfinite(table).any():

@@ -14,6 +14,8 @@ import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer.controls import HELD, page_fields, parameters
 from hiddenmanifold.model import REGISTRIES
+from hiddenmanifold.theory.labels_side.kinds import channel_of
+from hiddenmanifold.theory.labels_side.number_channel import NumberChannel
 from hiddenmanifold.theory.points import RATIOS, exponents
 
 MOST_PINS = 8
@@ -98,9 +100,14 @@ class View:
 
     @property
     def slow(self) -> bool:
-        """Whether each point is a search of its own."""
+        """Whether each point is a search of its own, or sums over many labels."""
         sought = self.lam == "optimal" and not self.model.loss.quadratic
-        return sought or self.quantity == "peak"
+        return sought or self.quantity == "peak" or self.laborious
+
+    @property
+    def laborious(self) -> bool:
+        """Whether the averages of a point are sums over many labels and fields."""
+        return is_laborious(self.model)
 
     def arguments(self, **others: Any) -> tuple[tuple[str, Any], ...]:
         """The arguments of `predict`, an `Axis` for the values along it; `others` replace some."""
@@ -112,6 +119,11 @@ class View:
         """The view along the axis of another, for both to be drawn in one plot."""
         x = other.x.of(min(self.x.count, other.x.count))
         return replace(self, x=x, quantity=other.quantity)
+
+
+def is_laborious(model: hm.Model) -> bool:
+    """Whether a point takes milliseconds: labels are numbers, and the loss is not the square."""
+    return isinstance(channel_of(model), NumberChannel) and not model.loss.quadratic
 
 
 def texts_of(query: str) -> tuple[dict[str, str], list[str]]:
@@ -163,6 +175,9 @@ def relevant(texts: Mapping[str, str]) -> set[str]:
     x, y = texts["x"], texts["y"] if texts["mode"] == "map" else None
     off |= set() if y else {"y", "y_low", "y_high"}
     off |= {"log_y", "kernel", "bayes", "d", "seeds", "dots"} if y else set()
+    rule = REGISTRIES["teacher"].get(texts["teacher"])
+    if rule is not None and rule.task == "regression":  # type: ignore[attr-defined]
+        off |= {"threshold"} if texts["teacher"] == "linear" else {"threshold", "bayes"}
     peak = texts["quantity"] == "peak"
     off |= {"hold", "kernel", "bayes", "d", "seeds", "dots"} if peak else set()
     held = held_names(texts)

@@ -10,7 +10,6 @@ from operator import attrgetter
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
@@ -111,7 +110,7 @@ def measured(model: Model) -> tuple[str, ...]:
     return (
         *model.features.measured_overlaps,
         *("q_w", "alignment", "intercept", "optimality"),
-        *(training if model.task is Task.CLASSIFICATION else training[:1]),
+        *(training if model.counts_errors else training[:1]),
         *(name for error in errors for name in (error, f"{error}_test_stderr")),
         "seconds",
     )
@@ -155,23 +154,33 @@ def _wrong(f: Array, y: Array) -> Array:
     return wrong
 
 
-def _predictions(sample: Sample, fit: Fit) -> Array:
+def _cost(model: Model, f: Array, y: Array) -> Array:
+    """Errors of the predictions that follow from scores f, sample by sample."""
+    if model.counts_errors:
+        return _wrong(f, y)
+    square: Array = (model.prediction(f) - y) ** 2
+    return square
+
+
+def _scores(sample: Sample, fit: Fit) -> Array:
     f: Array = sample.X @ fit.w / np.sqrt(sample.X.shape[1]) + fit.b
     return f
 
 
 def _on_training(model: Model, train: Sample, fit: Fit) -> dict[str, float]:
     out = {"training_loss": fit.objective / len(train.y)}
-    if model.task is Task.CLASSIFICATION:
-        out["training_error"] = float(_wrong(_predictions(train, fit), train.y).mean())
+    if model.counts_errors:
+        out["training_error"] = float(_wrong(_scores(train, fit), train.y).mean())
     return out
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of predictions that are exponentials
 def _on_test(
     trial: Trial, world: World, train: Sample, fits: list[Fit], rng: np.random.Generator
 ) -> dict[str, Array]:
     """Errors on fresh samples, with the standard error that their finite number leaves.
 
+    They are rates of wrong labels, or mean squares of the distance from the prediction.
     Observables are those of all scores together, which are kept for them alone.
     """
     n_test, observables = trial.n_test, trial.observables
@@ -179,12 +188,11 @@ def _on_test(
     b = np.array([fit.b for fit in fits])
     sums = {name: np.zeros((2, len(fits))) for name in ("generalisation_error", "clean_error")}
     kept: list[tuple[Array, Array]] = []
-    classes = world.model.task is Task.CLASSIFICATION
     for block in world.blocks(n_test, rng):
         f = block.X @ W + b
         kept += [(f, block.y)] if observables else []
         for name, y in (("generalisation_error", block.y), ("clean_error", block.clean)):
-            cost = _wrong(f, y[:, None]) if classes else (f - y[:, None]) ** 2
+            cost = _cost(world.model, f, y[:, None])
             sums[name] += np.array([cost.sum(0), (cost * cost).sum(0)])
     found = {}
     for name, (first, second) in sums.items():
@@ -203,4 +211,4 @@ def _on_test(
 def _scored(world: World, train: Sample, fit: Fit, f: Array, y: Array) -> Scored:
     """The scores of one fit, with its overlaps."""
     known = {name: _overlaps(world, fit)[name] for name in ("intercept", "Q", "M")}
-    return Scored(world.model, f, y, _predictions(train, fit), train.y, **known)
+    return Scored(world.model, f, y, _scores(train, fit), train.y, **known)

@@ -13,8 +13,9 @@ from scipy import linalg
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import InvalidArgumentError, plural
-from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path
+from hiddenmanifold.losses import ConvexLoss, LabelLoss, Loss, of_shortfall
+from hiddenmanifold.losses.of_label import LossOfLabels
+from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path, jumps
 from hiddenmanifold.simulation.newton_fit import newton_path
 from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, scaled, solver
 
@@ -31,7 +32,7 @@ ONLY_SQUARE = (
 
 
 def fit_path(
-    loss: Loss, task: Task, X: Array, y: Array, lams: Array, *, intercept: bool = False
+    loss: ConvexLoss, task: Task, X: Array, y: Array, lams: Array, *, intercept: bool = False
 ) -> list[Fit]:
     """Fit labels y to features X (n, p) at every λ, in any order, sharing what can be shared.
 
@@ -41,19 +42,9 @@ def fit_path(
     Raises
     ------
     InvalidArgumentError
-        If features or labels are not finite, or no minimum exists.
+        If features or labels are not finite, the loss does not allow a label, or no minimum exists.
     """
-    for name, values in (("X", X), ("y", y)):
-        if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
-            raise InvalidArgumentError.because(
-                name,
-                f"has {plural(int(wrong), 'non-finite entry', 'non-finite entries')}",
-                "give finite numbers",
-            )
-    if not has_minimum(loss, task, y, intercept=intercept):
-        raise InvalidArgumentError.because(
-            "y", f"has one class only ({y[0]:+g})", "give both classes where an intercept is fitted"
-        )
+    _check(loss, task, X, y, intercept=intercept)
     lams = np.asarray(lams, dtype=float)
     if not loss.quadratic and not (lams > 0).all():
         raise InvalidArgumentError("lams", lams.min(), ONLY_SQUARE)
@@ -65,12 +56,62 @@ def fit_path(
         path = interior_point_path
     if intercept and np.ptp(y) == 0:
         path = _intercept_alone
-    fits = dict(zip(order, path(loss, data, inner[order]), strict=True))
-    return [replace(fits[i], w=fits[i].w / scale) for i in range(len(order))]
+    fits = dict(zip(order, path(loss.of_labels(y), data, inner[order]), strict=True))
+    least = float(loss.least(y).sum()) if isinstance(loss, LabelLoss) else 0.0
+    return [
+        replace(fits[i], w=fits[i].w / scale, objective=fits[i].objective + least)
+        for i in range(len(order))
+    ]
 
 
-def numbers_needed(loss: Loss, n: int, p: int) -> float:
+def _check(loss: ConvexLoss, task: Task, X: Array, y: Array, *, intercept: bool) -> None:
+    """Refuse data that cannot be fitted."""
+    for name, values in (("X", X), ("y", y)):
+        if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
+            raise InvalidArgumentError.because(
+                name,
+                f"has {plural(int(wrong), 'non-finite entry', 'non-finite entries')}",
+                "give finite numbers",
+            )
+    if isinstance(loss, LabelLoss):
+        check_labels(loss, y)
+    if has_minimum(loss, task, y, intercept=intercept):
+        return
+    if isinstance(loss, LabelLoss):
+        end = "-∞" if not (loss.slopes_at_infinity(y)[0] < 0).any() else "∞"
+        raise InvalidArgumentError.because(
+            "y",
+            f"has only labels, such as {y[0]:g}, whose loss falls all the way to f = {end}, so "
+            "that no intercept minimises it",
+            "give other labels as well, or fit without an intercept",
+        )
+    raise InvalidArgumentError.because(
+        "y", f"has one class only ({y[0]:+g})", "give both classes where an intercept is fitted"
+    )
+
+
+def check_labels(loss: LabelLoss, y: Array) -> None:
+    """Refuse labels that a loss does not allow.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming one of them, and the labels that are allowed.
+    """
+    wrong = y[~np.asarray(loss.allows(y), dtype=bool)]
+    if wrong.size:
+        raise InvalidArgumentError.because(
+            "y",
+            f"has {plural(wrong.size, 'label', 'labels')} that the loss {loss} does not allow, "
+            f"such as {wrong[0]:g}",
+            f"give {loss.labels}, or choose another loss",
+        )
+
+
+def numbers_needed(loss: ConvexLoss, n: int, p: int) -> float:
     """Numbers that a fit holds at its peak, roughly."""
+    if loss.has_jumps:
+        n *= len(jumps(of_shortfall(loss))[0])
     size = min(n, p)
     if loss.quadratic:
         return 3 * n * p + 2 * size**2 + size * (n + p)  # a decomposition, beside its factors
@@ -80,20 +121,29 @@ def numbers_needed(loss: Loss, n: int, p: int) -> float:
     return 2.5 * n * p + 4 * size**2 + 2 * n * p * (p > n)
 
 
-def has_minimum(loss: Loss, task: Task, y: Array, *, intercept: bool) -> bool:
+def has_minimum(loss: ConvexLoss, task: Task, y: Array, *, intercept: bool) -> bool:
     """Whether the objective has a minimum.
 
-    Not if there is one class only, and the intercept can push all margins to where the loss still
-    falls.
+    Not if the intercept can push all samples to where the loss still falls: there is one class
+    only, or only labels such as counts of zero.
     """
-    alone = intercept and task is Task.CLASSIFICATION and np.ptp(y) == 0
-    return not alone or bool(np.isfinite(loss.minimisers).any())
+    if not intercept:
+        return True
+    if isinstance(loss, LabelLoss):
+        left, right = loss.slopes_at_infinity(y)
+        return bool((left < 0).any() and (right > 0).any())
+    alone = task is Task.CLASSIFICATION and np.ptp(y) == 0
+    return not alone or bool(np.isfinite(of_shortfall(loss).minimisers).any())
 
 
 def _intercept_alone(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     """Fit labels that are all equal: with zero weights, the intercept minimises every loss."""
-    low, high = loss.minimisers
-    s = high if np.isfinite(high) else low
+    if isinstance(loss, LossOfLabels):
+        s = -float(loss.minimum[0][0])
+    else:
+        low, high = loss.minimisers
+        s = 0.5 * (low + high) if np.isfinite(low) else high
+        s = s if np.isfinite(s) else low
     b = float((data.t[0] - s) * data.v[0])
     objective = float(loss.value(np.full(len(data.t), s)).sum())
     return [Fit(np.zeros(data.B.shape[1]), b, objective, 0.0) for _ in lams]

@@ -106,18 +106,18 @@ def _newton(
     """
     loss, state = space.loss, space.state(lam, x, b, space.fields(x))
     search = _line_minimum if careful else _line_search
-    last, accuracy, iterative, precise, idle = np.inf, 0.5, True, False, 0
+    last, least, accuracy, iterative, precise, idle = np.inf, np.inf, 0.5, True, False, 0
     for _ in range(MAX_ITERATIONS):
         best = space.at_best_intercept(lam, state)
         slopes = space.gradient(lam, best.x, loss.derivative(best.s)), 0.0
         size = space.dot(slopes[0], slopes[0])  # below zero by rounding if BBᵀ is singular
         gap, aim = size / (2 * lam), max(TARGET * best.objective, 0.0)
-        poor = gap > 0.5 * last
-        if gap <= aim or (poor and precise and gap <= GOOD * best.objective):
+        poor, stuck = gap > 0.5 * last, gap > 0.5 * least
+        if gap <= aim or (stuck and precise and gap <= GOOD * best.objective):
             return best.x, best.b
         if np.isfinite(last):  # a step gains no more than its accuracy: as Newton's own gain grows
             accuracy = 0.1 * accuracy if poor else min(accuracy, (gap / last) ** 0.75)
-        last, step = gap, None
+        last, least, step = gap, min(gap, least), None
         if careful and loss.second_derivative(state.s).any():  # else b has no Newton step
             slopes = space.slopes(lam, state)
         else:
@@ -137,7 +137,7 @@ def _newton(
             break
         lower = lower or state
         gained = lower.objective < (1 - GOOD) * state.objective
-        idle = 0 if gained or not (poor and precise) else idle + 1
+        idle = 0 if gained or not (stuck and precise) else idle + 1
         if idle == PATIENCE:
             break
         state = lower

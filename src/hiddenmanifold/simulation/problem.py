@@ -2,8 +2,10 @@ r"""Exact minimisers of :math:`\sum_i \rho(s_i) + \tfrac\lambda2|w|^2` with a ce
 
 Classification and regression share one form: the shortfalls are :math:`s = t - Bw - bv`, with
 :math:`B = \mathrm{diag}(y)A, t = a, v = y` or :math:`B = A, t = y, v = 1`, where
-:math:`A = X/\sqrt p`. The optimum obeys :math:`\lambda w = B^\top h` with
-:math:`h_i \in \partial\rho(s_i)`, and :math:`v\cdot h = 0` if the intercept is free.
+:math:`A = X/\sqrt p`. Losses of label and prediction have :math:`B = A, t = 0, v = 1` and a
+:math:`\rho` of each label, the loss of :math:`f = -s` in excess of its least value. The optimum
+obeys :math:`\lambda w = B^\top h` with :math:`h_i \in \partial\rho(s_i)`, and
+:math:`v\cdot h = 0` if the intercept is free.
 
 The certificate bounds the relative distance of the objective from its minimum, up to rounding. For
 smooth losses :math:`\min_b` of the objective is :math:`\lambda`-strongly convex in w, which leaves
@@ -21,7 +23,7 @@ from scipy import linalg
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss, LabelLoss, Loss, of_shortfall
 
 GOOD = 1e-10
 """Relative distance from the minimum that every fit aims for, and most stay far below."""
@@ -38,7 +40,11 @@ EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Fit:
-    """A minimiser: weights, intercept, objective and how far it may be above the minimum."""
+    """A minimiser: weights, intercept, objective and how far it may be above the minimum.
+
+    That distance is relative to the objective, for losses of label and prediction to its part above
+    the least loss of the labels.
+    """
 
     w: Array
     b: float
@@ -58,13 +64,23 @@ class Shortfalls:
 
     @classmethod
     def of(
-        cls, loss: Loss, task: Task, X: Array, y: Array, *, intercept: bool, scale: float = 1.0
+        cls,
+        loss: ConvexLoss,
+        task: Task,
+        X: Array,
+        y: Array,
+        *,
+        intercept: bool,
+        scale: float = 1.0,
     ) -> Shortfalls:
         """Bring features, in units of `scale`, and labels into the common form."""
         root = scale * np.sqrt(X.shape[1])
+        if isinstance(loss, LabelLoss):
+            unit = float((1.0 + np.abs(loss.least(y))).sum())
+            return cls(X / root, np.zeros(len(y)), np.ones(len(y)), intercept, unit)
         if task is Task.REGRESSION:
             return cls(X / root, y, np.ones(len(y)), intercept, float(np.abs(y).sum()))
-        t = np.full(len(y), loss.anchor)
+        t = np.full(len(y), of_shortfall(loss).anchor)
         return cls(X * (y / root)[:, None], t, y, intercept, 1.0 + float(np.abs(t).sum()))
 
     def __call__(self, w: Array, b: float) -> Array:
@@ -118,6 +134,13 @@ class Shortfalls:
         return convex_minimum(slope, b, reach=size)
 
 
+def shortfall(loss: ConvexLoss, task: Task, y: Array, f: Array) -> Array:
+    """The shortfalls of predictions f, of which ``loss.of_labels(y)`` is a function."""
+    if isinstance(loss, LabelLoss):
+        return -f
+    return y - f if task is Task.REGRESSION else of_shortfall(loss).anchor - y * f
+
+
 def convex_minimum(
     slope: Callable[[float], tuple[float, float, float]], x: float, *, reach: float
 ) -> float:
@@ -130,7 +153,7 @@ def convex_minimum(
     low, high = -np.inf, np.inf
     for turn in range(100):
         here, bend, terms = slope(x)
-        if abs(here) <= EPS * terms:
+        if abs(here) <= EPS * terms < np.inf:
             break
         low, high = (low, x) if here > 0 else (x, high)
         guess = x - here / bend if bend > 0 and turn < 20 else np.nan

@@ -47,7 +47,10 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Sample:
-    """Features X (rows, p), labels y and noiseless labels."""
+    """Features X (rows, p), labels y, and the labels without noise against which errors are clean.
+
+    These are noiseless labels where errors are counted, otherwise mean labels.
+    """
 
     X: Array
     y: Array
@@ -79,7 +82,8 @@ class World:
             X, _ = self.features.sample(rows, rng, equivalent=self.equivalent, displaced=y)
             return Sample(X, y, y)
         X, nu = self.features.sample(rows, rng, equivalent=self.equivalent)
-        return Sample(X, teacher.sample(nu, rng), teacher.noiseless(nu))
+        clean = teacher.noiseless if self.model.counts_errors else teacher.label_mean
+        return Sample(X, teacher.sample(nu, rng), clean(nu))
 
     def blocks(self, rows: int, rng: np.random.Generator) -> Iterator[Sample]:
         """Draw many fresh samples in blocks of bounded memory."""

@@ -9,8 +9,9 @@ import numpy as np
 import scipy
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task
+from hiddenmanifold.losses import LabelLoss, of_shortfall
 from hiddenmanifold.model import Model
+from hiddenmanifold.simulation.problem import shortfall
 from hiddenmanifold.teachers import binary
 
 
@@ -31,6 +32,12 @@ class Scored:
     Q: float
     M: float
 
+    @property
+    def predicted(self) -> Array:
+        """The predictions of the fresh labels."""
+        with np.errstate(over="ignore"):
+            return self.model.prediction(self.f)
+
 
 Measure = Callable[[Scored], float | Array]
 """From the scores of a fit to the value of an observable, a number or a vector."""
@@ -38,10 +45,41 @@ Measure = Callable[[Scored], float | Array]
 
 def test_loss(scored: Scored) -> float:
     """Mean loss."""
+    loss, y, f = scored.model.loss, scored.y, scored.f
+    if isinstance(loss, LabelLoss):
+        with np.errstate(over="ignore"):
+            return float(loss.value(y, f).mean())
+    return float(of_shortfall(loss).value(shortfall(loss, scored.model.task, y, f)).mean())
+
+
+def deviance(scored: Scored) -> float:
+    """Twice the mean of the loss above the least loss of each label."""
     loss = scored.model.loss
-    if scored.model.task is Task.REGRESSION:
-        return float(loss.value(scored.y - scored.f).mean())
-    return float(loss.value(loss.anchor - scored.y * scored.f).mean())
+    if isinstance(loss, LabelLoss):
+        above = loss.of_labels(scored.y).value(-scored.f)
+        return 2.0 * float(above.mean())
+    return 2.0 * (test_loss(scored) - of_shortfall(loss).least)
+
+
+def mean_absolute_error(scored: Scored) -> float:
+    """Mean distance of the prediction from the label."""
+    return float(np.abs(scored.y - scored.predicted).mean())
+
+
+def r2(scored: Scored) -> float:
+    """One minus the mean square error of the prediction over the variance of the labels.
+
+    NaN if all labels are equal.
+    """
+    variance = float(scored.y.var())
+    with np.errstate(over="ignore"):
+        error = float(np.square(scored.y - scored.predicted).mean())
+    return 1.0 - error / variance if variance > 0 else np.nan
+
+
+def coverage(scored: Scored) -> float:
+    """Fraction of the labels that are at most the prediction."""
+    return float((scored.y <= scored.predicted).mean())
 
 
 def auc(scored: Scored) -> float:

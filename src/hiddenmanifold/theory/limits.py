@@ -151,7 +151,8 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
             if loss := STAND_INS.get(phase):
                 if isinstance(model.loss, LabelLoss):
                     loss = Interpolation(model.loss)
-                some, stand_in = some.standing_in(TINY, Limit.FITTED), model.with_loss(loss)
+                some = some.standing_in(TINY, Limit.FITTED)
+                stand_in = model.with_loss(loss, model.prediction)
                 yield Part(index, stand_in, some, model.loss, phase, scale, least_loss(model))
             else:  # what is refused is not worth a search
                 some = some.standing_in(1.0 if phase in REFUSED else TINY)
