@@ -64,11 +64,12 @@ class LabelLoss(ConvexLoss):
         known = np.isfinite(low) & np.isfinite(high)
         found = np.where(np.isinf(low), low, high)
         some = y[known]
-        found[known] = increasing_root(
-            lambda f, i: (self.derivative(some[i], f), self.second_derivative(some[i], f)),
-            (low[known] * self.scale, high[known] * self.scale),
-            start=np.zeros_like(some),
-        )
+        with np.errstate(over="ignore"):
+            found[known] = increasing_root(
+                lambda f, i: (self.derivative(some[i], f), self.second_derivative(some[i], f)),
+                (low[known] * self.scale, high[known] * self.scale),
+                start=np.zeros_like(some),
+            )
         return found
 
     def least(self, y: Array) -> Array:

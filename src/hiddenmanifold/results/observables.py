@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.arrays import Array
@@ -12,6 +13,7 @@ from hiddenmanifold.checks import Task, did_you_mean, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.simulation import test_scores
+from hiddenmanifold.teachers import real
 from hiddenmanifold.theory.scores import calibration, distribution, numbers
 
 TWO_CLASSES = frozenset({Task.CLASSIFICATION})
@@ -174,5 +176,11 @@ def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:
                 "observables",
                 f"= {name!r} needs {'labels that are numbers' if numbers_asked else 'two classes'}",
                 f"{model.teacher} gives {'labels ±1' if numbers_asked else 'real labels'}",
+            )
+        if name == "r2" and not np.isfinite(real(model.teacher).moments.second):
+            raise InvalidArgumentError.because(
+                "observables",
+                "= 'r2' needs labels of finite variance",
+                f"{model.teacher} has none; clean_error and mean_absolute_error may exist",
             )
     return tuple(REGISTRY[name] for name in found)

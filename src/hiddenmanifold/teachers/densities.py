@@ -13,14 +13,22 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_kinks, check_number, check_scale
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.numerics.panels import gauss_legendre
+from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.teachers.functions_of_field import OfField
+from hiddenmanifold.teachers.noises import NormalMixture
 from hiddenmanifold.teachers.points import PointTeacher
 from hiddenmanifold.teachers.real import FIELD_RULES, check_function
 
-STEPS = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.14, 0.1, 0.07)
-"""Steps in log y, in units of the deviation of log y, on each level of quadrature.
+STEPS = (0.65, 0.55, 0.45, 0.36, 0.27, 0.2, 0.14, 0.1, 0.07)
+"""Steps in log y, in units of the deviation of log y or of `WIDEST`, on each level of quadrature.
 
-The trapezoidal rule converges exponentially: 0.7 leaves 1e-9, 0.5 is exact to rounding."""
+The trapezoidal rule converges exponentially: 0.65 leaves 1e-10, 0.45 is exact to rounding."""
+EVEN = 6.0
+"""Up to so many deviations of a label, points for losses of the residual are about equally far
+apart in y; farther out such a loss is straight, and they are equally far apart in log y."""
+WIDEST = 0.55
+"""The unit of steps where log y varies more: Gamma's density is analytic in log y within π/2 of the
+real line, so that a step h leaves exp(-π²/h)."""
 DEVIATIONS = 9.0
 """Deviations of log y beyond which a law is cut."""
 BLOCK = 2**20
@@ -53,15 +61,37 @@ class _Positive(PointTeacher):
         """Where the law of log(y/mean) begins and ends, and its deviation."""
         raise NotImplementedError
 
-    def points(self, level: int) -> tuple[Array, Array]:
+    def _range(self, level: int) -> tuple[float, float, float]:
+        """Where log y begins and ends, and the step between points."""
         nu, _ = self.panels(20, 0)
         means = np.log(self._mean(nu))
         low, high, deviation = self._log_range()
-        step = STEPS[level] * min(deviation, 1.0)
-        t = step * np.arange(
-            np.floor((means.min() + low) / step), np.ceil((means.max() + high) / step) + 1
-        )
+        return means.min() + low, means.max() + high, STEPS[level] * min(deviation, WIDEST)
+
+    def points(self, level: int) -> tuple[Array, Array]:
+        low, high, step = self._range(level)
+        t = step * np.arange(np.floor(low / step), np.ceil(high / step) + 1)
         return np.exp(t), step * np.exp(t)
+
+    def components(self, nu: Array, level: int) -> NormalMixture:
+        """Point masses that resolve a loss of the residual, which the usual points need not."""
+        low, high, step = self._range(level)
+        m = self.moments
+        reach = EVEN * np.sqrt(m.second - m.mean**2)
+
+        def curve(log_y: Array) -> tuple[Array, Array]:
+            """A variable in which points are equally far apart, and its derivative by log y."""
+            share = np.exp(log_y) / (np.exp(log_y) + reach)
+            return log_y + EVEN * share, 1.0 + EVEN * share * (1.0 - share)
+
+        ends = curve(np.array([low, high]))[0]
+        x = step * np.arange(np.floor(ends[0] / step), np.ceil(ends[1] / step) + 1)
+        log_y = increasing_root(
+            lambda t, i: (curve(t)[0] - x[i], curve(t)[1]), (x - EVEN, x), start=x
+        )
+        y = np.exp(log_y)
+        law = (step * y / curve(log_y)[1])[:, None] * self.law(y[:, None], nu)
+        return NormalMixture(law, np.broadcast_to(y[:, None], law.shape), np.zeros(law.shape))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.losses.predictors import Identity
 from hiddenmanifold.model import Model
-from hiddenmanifold.teachers import Linear, PointTeacher, Teacher
+from hiddenmanifold.teachers import Linear, Teacher
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.labels_side.label_table import TableChannel
 from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
@@ -18,7 +18,8 @@ from hiddenmanifold.theory.labels_side.two_labels import BinaryChannel, ClassCha
 
 def channel_of(model: Model) -> Channel:
     """The channel of a model's labels and loss, in closed form if there is one."""
-    usual = model.counts_errors or model.prediction == Identity()
+    classes = model.task is Task.CLASSIFICATION
+    usual = model.counts_errors if classes else model.prediction == Identity()
     prediction = None if usual else model.prediction
     kind = kind_of(model.teacher, model.loss, linear=usual)
     free, closed = model.free_intercept, model.loss.quadratic
@@ -35,8 +36,4 @@ def kind_of(teacher: Teacher, loss: ConvexLoss, *, linear: bool = True) -> type[
         return ClassChannel if teacher.displaces else BinaryChannel
     if isinstance(teacher, Linear) and linear:
         return LinearChannel
-    if not isinstance(loss, Loss):
-        return TableChannel
-    # corners of a loss are resolved along the proximal curve alone
-    smooth = isinstance(teacher, PointTeacher) and not loss.kinks and not loss.quadratic
-    return TableChannel if smooth else RowsChannel
+    return RowsChannel if isinstance(loss, Loss) else TableChannel

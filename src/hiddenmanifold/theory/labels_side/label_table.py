@@ -1,4 +1,4 @@
-r"""Labels at points and smooth losses: sums over a table of labels and scores.
+r"""Labels at points and losses of label and score: sums over a table of labels and scores.
 
 With the joint probabilities :math:`T_{ji}` of labels :math:`y_j` and fields :math:`\nu_i`
 (`teachers.PointTeacher.table`) and the normal density :math:`G_{il}` of scores :math:`x_l` given
@@ -18,7 +18,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.compiled import E0, E1, E2, E3
-from hiddenmanifold.losses import LabelLoss, Loss
+from hiddenmanifold.losses import LabelLoss
 from hiddenmanifold.losses.of_label import Interpolation
 from hiddenmanifold.numerics.panels import gauss_legendre
 from hiddenmanifold.numerics.special import normal_density
@@ -41,29 +41,11 @@ MOST_HALVINGS = 4
 
 
 @dataclass(frozen=True)
-class ResidualOfLabel(LabelLoss):
-    """A smooth loss of the residual, as a loss of label and score."""
-
-    loss: Loss
-
-    def value(self, y: Array, f: Array) -> Array:
-        return self.loss.value(y - f)
-
-    def derivative(self, y: Array, f: Array) -> Array:
-        return -self.loss.derivative(y - f)
-
-    def second_derivative(self, y: Array, f: Array) -> Array:
-        return self.loss.second_derivative(y - f)
-
-    def proximal(self, y: Array, omega: Array, V: Array) -> Array:
-        return y - self.loss.proximal(y - omega, np.broadcast_to(V, np.shape(y - omega)))
-
-
-@dataclass(frozen=True)
 class TableChannel(NumberChannel):
-    """Labels at points, and a loss that is smooth in the score."""
+    """Labels at points, and a loss of label and score."""
 
     teacher: PointTeacher
+    loss: LabelLoss
 
     @property
     def batch(self) -> int:
@@ -73,13 +55,8 @@ class TableChannel(NumberChannel):
     def skipped_levels(self) -> int:
         return 3  # which shortens the search for a hard solution, too
 
-    @cached_property
-    def label_loss(self) -> LabelLoss:
-        """The loss as a function of label and score."""
-        return ResidualOfLabel(self.loss) if isinstance(self.loss, Loss) else self.loss
-
     def slope_of(self, y: Array, b: float, side: int) -> Array:
-        return self.label_loss.derivative(y, np.full_like(y, b))
+        return self.loss.derivative(y, np.full_like(y, b))
 
     @property
     def label_moments(self) -> tuple[float, float, float, float]:
@@ -135,7 +112,7 @@ class TableChannel(NumberChannel):
         G *= (np.sqrt(Q)[:, None] * lengths)[:, None, :]
         A = np.moveaxis((table.reshape(-1, len(nu)) @ G).reshape(len(x), 4, len(y), -1), 1, 0)
         labels, scores = y[:, None], (b[:, None] + away)[:, None, :]
-        loss = self.label_loss
+        loss = self.loss
         eta = loss.proximal(labels, scores, V)
         h, bend = -loss.derivative(labels, eta), loss.second_derivative(labels, eta)
         g = bend / (1.0 + V * bend)

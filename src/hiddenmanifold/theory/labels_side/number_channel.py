@@ -35,7 +35,7 @@ FINE = 5
 ROUNDING = 5e-16
 """Relative correlation of h and the field that counts as none: the rounding of a sum whose terms
 cancel, as they do for even functions of the field."""
-LIGHTEST = 1e-24
+LIGHTEST = 1e-20
 """Rows of less weight, in units of the mean square of a label, are left out."""
 MOST_HALVINGS = 5
 """How often panels of the field are halved for the sake of one point, at most."""
