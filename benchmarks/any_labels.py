@@ -92,7 +92,10 @@ def random_counts(rng, rho):
     """Counts, and their own loss or one of the residual."""
     a, b = float(rng.uniform(-0.5, 0.7)), float(rng.uniform(0.3, 0.8) * rng.choice([-1, 1]))
     link = str(rng.choice(["exp", "softplus"]))
-    rate = {"exp": lambda nu: np.exp(a + b * nu), "softplus": lambda nu: np.logaddexp(0, a + b * nu)}
+    rate = {
+        "exp": lambda nu: np.exp(a + b * nu),
+        "softplus": lambda nu: np.logaddexp(0, a + b * nu),
+    }
     kind = rng.choice(["poisson", "negative_binomial", "binomial", "ordered", "discrete"])
     if kind == "poisson":
         teacher = teachers.Poisson(link, a, b, rho=rho)
@@ -112,7 +115,9 @@ def random_counts(rng, rho):
         teacher = teachers.Ordered((0.0, 1.0, 2.5), cuts, noise, rho)
         labels = oracle.Ordered((0.0, 1.0, 2.5), cuts, noise)
     else:
-        shares = lambda nu: np.stack([0.7 * expit(-b * nu - a), 0.3 + 0 * nu, 0.7 * expit(a + b * nu)])  # noqa: E731
+        shares = lambda nu: np.stack(
+            [0.7 * expit(-b * nu - a), 0.3 + 0 * nu, 0.7 * expit(a + b * nu)]
+        )  # noqa: E731
         teacher = teachers.Discrete((-1.0, 0.0, 2.0), shares, rho=rho)
         labels = oracle.Discrete((-1.0, 0.0, 2.0), shares)
     if kind in ("poisson", "negative_binomial") and rng.random() < 0.7:
@@ -185,7 +190,12 @@ def residual(labels, loss, ds, twin):
     e = oracle.averages(labels, loss, twin["rho"], x, LEVEL)
     orthogonal = twin["projection"] == "orthogonal"
     V, Q, M, _ = oracle.features(
-        twin["alpha"] * e, twin["gamma"], twin["lam"], twin["rho"], twin["kappas"], orthogonal=orthogonal
+        twin["alpha"] * e,
+        twin["gamma"],
+        twin["lam"],
+        twin["rho"],
+        twin["kappas"],
+        orthogonal=orthogonal,
     )
     new = np.array([np.log(V), np.log(Q), np.arctanh(M / np.sqrt(twin["rho"] * Q))])
     moved = np.abs(new - x[:3]).max()
@@ -203,7 +213,10 @@ def compared(seed, *, solve):
         return status, 0.0, model, point
     if not solve:
         return status, residual(labels, loss, ds, twin), model, point
-    found = oracle.solve(labels, loss, **twin)
+    try:
+        found = oracle.solve(labels, loss, **twin)
+    except RuntimeError:  # the reference does not converge: its equations judge the solution
+        return status, residual(labels, loss, ds, twin), model, point
     scale = max(1.0, abs(found["Q"]))
     pairs = {"V": "V", "Q": "Q", "M": "M", "b": "intercept", "q_w": "q_w"}
     worst = max(abs(found[a] - float(ds[b])) / scale for a, b in pairs.items())
@@ -226,7 +239,10 @@ def main(solved=300, checked=2000, first=0):
                 worst.append(error)
             if not error <= TOLERANCE or status:
                 wrong += status == 0
-                print(f"seed {seed}: {hm.Status(status).name}, off by {error:.1e}: {model} {point}", flush=True)
+                print(
+                    f"seed {seed}: {hm.Status(status).name}, off by {error:.1e}: {model} {point}",
+                    flush=True,
+                )
         name = "solved anew" if solve else "evaluated at the solution"
         print(
             f"{count} models, {name}: {dict(statuses)}; converged and off by more than {TOLERANCE:g}: "

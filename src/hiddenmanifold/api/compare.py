@@ -76,7 +76,7 @@ def compare(
         whole numbers actually used) and `q_z` = (q - q_theory)/q_stderr; `theory_status` says how
         the theory's solve ended. The standard error of a loss, or of a squared error, is at least
         the value that rounding of the predictions gives to an exact zero. `q_z` is NaN where all
-        seeds agree and where q is not defined. The z-score of `train_cdf` is also NaN at the kinks
+        seeds agree and where q is not defined or infinite. The z-score of `train_cdf` is also NaN at the kinks
         of the loss, which training margins reach only up to rounding. The attributes are those of
         `simulate`.
 
@@ -119,7 +119,7 @@ def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
             if name in rounding:
                 error = error.clip(min=rounding[name], keep_attrs=True)
             spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
-            z = (out[name] - expected) / error.where(spread)
+            z = ((out[name] - expected) / error.where(spread)).where(np.isfinite(expected))
             out[f"{name}_stderr"], out[f"{name}_theory"] = error, expected
             if name == "train_cdf":  # it jumps where fits stand up to rounding
                 loss = of_shortfall(model.loss)

@@ -25,7 +25,7 @@ from hiddenmanifold.teachers.base import Teacher
 from hiddenmanifold.teachers.functions_of_field import OfField
 from hiddenmanifold.teachers.noises import Noise, NormalMixture, noise_of
 
-FIELD_RULES = ((8, 0), (10, 0), (14, 0), (20, 0), (20, 1), (20, 2), (20, 3), (20, 4), (20, 5))
+FIELD_RULES = ((8, 0), (10, 0), (14, 0), (18, 0), (24, 0), (20, 1), (20, 2), (20, 3), (20, 4))
 """Gauss–Legendre order and halvings of panels of the field, on each level of quadrature.
 
 There are as many as levels of the proximal curve, and each resolves the field as well as that."""

@@ -229,7 +229,10 @@ class RowsChannel(NumberChannel):
         return fields[kept], weights[kept], mixture.means[kept], mixture.variances[kept]
 
     def affordable(self, level: int, extra: int) -> bool:
-        return bool(self._usual_rows(level) * 2**extra <= MOST_ROWS)
+        if self._usual_rows(level) * 2**extra > 5 * MOST_ROWS:
+            return False
+        self.together(level, extra)
+        return len(self._rows[level, extra][0]) <= MOST_ROWS
 
     def _usual_rows(self, level: int) -> int:
         """Number of rows of a point on a level, without those that it asks for itself."""
