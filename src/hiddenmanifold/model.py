@@ -188,13 +188,16 @@ class Model:
         """Raise if labels have no variance and the loss needs one."""
         if self.task is not Task.REGRESSION or isinstance(self.loss, losses.LabelLoss):
             return
-        if teachers.real(self.teacher).moments.second == np.inf and not (
-            losses.of_shortfall(self.loss).bounded_slope
-        ):
+        if losses.of_shortfall(self.loss).bounded_slope:
+            return
+        teacher = teachers.real(self.teacher)
+        problem = "the labels have an infinite variance" * (teacher.moments.second == np.inf)
+        if not problem and not self.loss.quadratic and not teacher.resolves_variance:
+            problem = "the tails of the noise are too heavy to resolve its variance"
+        if problem:
             raise IncompatibleIngredientsError(
-                f"teacher {self.teacher} and loss {self.loss} do not fit together: the labels have "
-                "an infinite variance, which this loss needs to be finite; a loss of bounded "
-                "slope, as huber or absolute, does not"
+                f"teacher {self.teacher} and loss {self.loss} do not fit together: {problem}, "
+                "which this loss needs; a loss of bounded slope, as huber or absolute, does not"
             )
 
     @property

@@ -76,9 +76,9 @@ def compare(
         whole numbers actually used) and `q_z` = (q - q_theory)/q_stderr; `theory_status` says how
         the theory's solve ended. The standard error of a loss, or of a squared error, is at least
         the value that rounding of the predictions gives to an exact zero. `q_z` is NaN where all
-        seeds agree and where q is not defined or infinite. The z-score of `train_cdf` is also NaN at the kinks
-        of the loss, which training margins reach only up to rounding. The attributes are those of
-        `simulate`.
+        seeds agree and where q is not defined or infinite. The z-score of `train_cdf` is also NaN
+        at the kinks of the loss, which training margins reach only up to rounding. The attributes
+        are those of `simulate`.
 
     Raises
     ------

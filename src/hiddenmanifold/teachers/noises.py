@@ -37,6 +37,8 @@ It resolves averages on the scale of the noise to 1e-13, but those on scales 100
 tails of Student's law, if V is large) or smaller (the peak of Laplace's) only to 1e-5."""
 NEGLIGIBLE = 1e-30
 """Components of less weight are left out: where V is 1e6, tails of 1e-19 change Q by 1e-7."""
+LONGEST = 400.0
+"""Logarithm of the largest variance of a component: its square is still a number."""
 POINTS = 24
 """Gauss–Legendre nodes of a panel of points."""
 
@@ -164,8 +166,10 @@ class Student(Noise):
         half = 0.5 * self.degrees
         width = np.sqrt(1.0 / half)  # of the precision, which is distributed like Gamma(half)/half
         step = min(STEP, 0.4 * width) * 2.0 ** (-0.5 * level)
-        low, high = -np.log(max(60.0 / half, 2.0)), np.log(1.0 + 12.0 * width + 45.0 / half) + 1.0
-        x = np.arange(low, high, step)
+        # the far end of the tail counts for the variance, if there is one
+        tail = min(40.0 / (half - 1.0), LONGEST) if half > 1.0 else 0.0
+        low = -np.log(max(60.0 / half, tail, 2.0))
+        x = np.arange(low, np.log(1.0 + 12.0 * width + 45.0 / half) + 1.0, step)
         log_G = x - np.exp(-x)
         G = np.exp(log_G)
         log_weight = half * (np.log(half) + log_G - G) - scipy.special.gammaln(half)
@@ -174,7 +178,7 @@ class Student(Noise):
 
 def _over_variance(weights: Array, variances: Array) -> NormalMixture:
     """A centred mixture, its weights made to sum to one, without components of no weight."""
-    kept = weights > NEGLIGIBLE
+    kept = weights * (1.0 + variances / np.median(variances)) > NEGLIGIBLE
     weights, variances = weights[kept], variances[kept]
     return NormalMixture(weights / weights.sum(), np.zeros(len(weights)), variances)
 

@@ -111,6 +111,15 @@ class RealTeacher(Teacher):
         return True
 
     @property
+    def resolves_variance(self) -> bool:
+        """Whether the components of labels have the variance of the labels themselves."""
+        nu = np.zeros(1)
+        weights, means, variances = (part[:, 0] for part in self.components(nu, 2))
+        found = weights @ (variances + (means - self.label_mean(nu)) ** 2)
+        exact = self.label_variance(nu)[0]
+        return bool(abs(found - exact) <= 1e-9 * exact)
+
+    @property
     def typical_labels(self) -> Array:
         nu = np.sqrt(self.rho) * np.linspace(-3.0, 3.0, 7)
         spread = np.minimum(np.sqrt(self.label_variance(nu)), 1e3)
