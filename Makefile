@@ -50,10 +50,11 @@ test-lowest: browser ## The same and those of the extras, with the lowest versio
 	$(LOWEST)/bin/python -m pytest -n auto $(AGED) tests/cli tests/data tests/explorer tests/storage \
 	    tests/test_chunked.py tests/parallel/test_cluster.py
 
-verify: export PYTHONPATH := tests
-verify: $(STAMP) ## Large searches: corners of double precision, linear programmes
+verify bench bench-page: export PYTHONPATH := tests
+verify: $(STAMP) ## Large searches: corners of double precision, linear programmes, any labels
 	$(BIN)/python benchmarks/corners.py
 	$(BIN)/python benchmarks/linear_programmes.py
+	$(BIN)/python benchmarks/any_labels.py
 
 mutants: $(STAMP) ## Change a hundred tokens of the sources, one by one: do the tests notice?
 	$(BIN)/python benchmarks/mutants.py

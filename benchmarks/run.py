@@ -12,6 +12,7 @@ import as_it_was
 import explore
 import numpy as np
 import optimal
+import other_labels
 import real_data
 import sweeps
 import textbook
@@ -36,6 +37,7 @@ def main() -> None:
     rate = figure_3()
     ratio_to_textbook(rate)
     other_losses(rate)
+    other_labels.main()
     growth()
     robustness()
     optimal.main()

@@ -12,6 +12,7 @@ from hiddenmanifold.api.arguments import Optimal
 from hiddenmanifold.api.grid import BYTES, Grid
 from hiddenmanifold.api.lazy import Chunks, chunked
 from hiddenmanifold.api.signatures import Theory, with_options
+from hiddenmanifold.checks import Task
 from hiddenmanifold.compiled import engine
 from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError
 from hiddenmanifold.model import Model
@@ -23,6 +24,7 @@ from hiddenmanifold.results.observables import (
     margin_laws,
 )
 from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.teachers import Linear
 from hiddenmanifold.theory.best_lambda.search import Search, best_regularisation
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import Observed
@@ -45,6 +47,8 @@ SECONDS = {"compiled": 1e-5, "numpy": 7e-5}
 """Time of one point on one core, within a factor of two, by engine."""
 CLOSED_FORM = 3e-6
 """The same for the square loss."""
+OTHER_LABELS = 1e-2
+"""The same for labels that are neither ±1 nor linear in the field."""
 SEARCH = 15
 """Points solved in search of the optimal regularisation of one, roughly."""
 
@@ -154,7 +158,15 @@ def predicted(grid: Grid, observables: Sequence[Observable] = ()) -> xr.Dataset:
 def _announce(grid: Grid, times: int) -> None:
     """Announce the estimated time of a large grid whose points are each solved so many times."""
     size = grid.template.size
-    work = size * times * (CLOSED_FORM if grid.model.loss.quadratic else SECONDS[engine()])
+    model = grid.model
+    each = CLOSED_FORM if model.loss.quadratic else SECONDS[engine()]
+    if (
+        model.task is Task.REGRESSION
+        and not model.loss.quadratic
+        and type(model.teacher) is not Linear
+    ):
+        each = OTHER_LABELS
+    work = size * times * each
     told = f"{size} points, about {BYTES * size / 1e9:.1g} GB"
     grid.workers.progress.announce(told, work / grid.workers.at_once(size))
 

@@ -34,6 +34,8 @@ LABELS = {
     "training_loss": r"training loss, $\varepsilon_t$",
     "training_error": "training error",
     "auc": "area under the ROC curve",
+    "coverage": r"coverage, $P(y \leq \hat f)$",
+    "r2": "$R^2$",
     "test_cdf": "cdf of new samples",
     "train_cdf": "cdf of training samples",
     "y_f": "margin, $y f$",

@@ -29,7 +29,7 @@ def caption(attributes: Mapping[str, Any]) -> str:
     if kind in REAL_DATA:
         return textwrap.fill(str(attributes.get("data", "")), WIDTH)
     of_inputs = ("features", "activation", "projection", "teacher")
-    of_fit = () if kind in UNFITTED else ("loss",)
+    of_fit = () if kind in UNFITTED else ("loss", "prediction")
     words = [
         _in_words(ingredient, attributes)
         for ingredient in (*of_inputs, *of_fit)
@@ -63,7 +63,8 @@ def _in_words(kind: str, attributes: Mapping[str, Any]) -> str:
         for attribute, value in attributes.items()
         if attribute.startswith(f"{kind}_") and usual.get(attribute) != value
     }
-    parameters = ", ".join(f"{parameter}={value}" for parameter, value in given.items())
+    plain = {parameter: str(value).strip("'") for parameter, value in given.items()}
+    parameters = ", ".join(f"{parameter}={value}" for parameter, value in plain.items())
     if parameters:
         name += f"({parameters if len(parameters) <= LONGEST else '…'})"
     return f"{name} {kind}"
