@@ -160,14 +160,11 @@ def random_problem(seed):
         activation = str(rng.choice(["tanh", "erf", "relu", "sign"]))
         projection = str(rng.choice(["gaussian", "orthogonal"]))
         intercept = bool(rng.random() < 0.4)
-        model = hm.Model(
-            activation=activation,
-            projection=projection,
-            teacher=teacher,
-            loss=loss,
-            intercept=intercept,
-            prediction="identity",
-        )
+        parts = {"activation": activation, "projection": projection, "teacher": teacher}
+        try:
+            model = hm.Model(**parts, loss=loss, intercept=intercept, prediction="identity")
+        except hm.IncompatibleIngredientsError:  # all labels in the insensitive zone
+            continue
         ratios = np.exp(rng.uniform(np.log(0.3), np.log(5), 2))
         lam = float(10 ** rng.uniform(-3, 1))
         point = {"n_over_p": ratios[0], "d_over_p": ratios[1], "regularisation": lam}

@@ -182,7 +182,24 @@ class Model:
             losses.check_label_loss(self.loss, self.teacher.typical_labels)
         elif self.loss not in (named() for named in losses.REGISTRY.values()):  # tested as they are
             losses.check_loss(losses.of_shortfall(self.loss))
+        self._check_zone()
         self._check_tails()
+
+    def _check_zone(self) -> None:
+        """Raise if all labels lie where the loss is least, so that no weights are fitted."""
+        if self.task is not Task.REGRESSION or isinstance(self.loss, losses.LabelLoss):
+            return
+        low, high = losses.of_shortfall(self.loss).minimisers
+        least, largest = teachers.real(self.teacher).label_range
+        inside = low < least <= largest < high
+        if self.free_intercept:
+            inside = largest - least < high - low
+        if low < high and inside:
+            raise IncompatibleIngredientsError(
+                f"loss {self.loss} and teacher {self.teacher} do not fit together: all labels, from "
+                f"{least:.4g} to {largest:.4g}, lie where the loss of a constant prediction is "
+                "least, and nothing is fitted; choose a smaller width"
+            )
 
     def _check_tails(self) -> None:
         """Raise if labels have no variance and the loss needs one."""
@@ -269,6 +286,8 @@ def model_attributes(model: Model) -> dict[str, str | int | float]:
     out: dict[str, str | int | float] = {"model": repr(model), "task": str(model.task)}
     for kind, ingredient in {**model.ingredients, **model._unusual}.items():
         out |= ingredient_attributes(kind, ingredient)
+    if model.task is Task.REGRESSION and teachers.real(model.teacher).moments.second == np.inf:
+        out["note"] = "labels of infinite variance: generalisation_error is infinite, too"
     return {**out, "intercept": int(model.intercept)}
 
 

@@ -182,6 +182,10 @@ class Binomial(PointTeacher):
         p = self._share(nu)
         return self.trials * p * (1.0 - p)
 
+    @property
+    def label_range(self) -> tuple[float, float]:
+        return 0.0, float(self.trials)
+
     def points(self, level: int) -> tuple[Array, Array]:
         return np.arange(self.trials + 1.0), np.ones(self.trials + 1)
 
@@ -204,6 +208,10 @@ class _Values(PointTeacher):
     def _shares(self, nu: Array) -> Array:
         """Probabilities (K, *shape) of the values."""
         raise NotImplementedError
+
+    @property
+    def label_range(self) -> tuple[float, float]:
+        return min(self.values), max(self.values)
 
     def points(self, level: int) -> tuple[Array, Array]:
         return np.array(self.values), np.ones(len(self.values))

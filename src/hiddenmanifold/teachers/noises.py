@@ -70,6 +70,11 @@ class Noise:
     symmetric: bool = True
     has_mean: bool = True
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest value, infinite if there is none."""
+        return (0.0, 0.0) if self.variance == 0.0 else (-math.inf, math.inf)
+
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Independent draws."""
         raise NotImplementedError
@@ -237,6 +242,11 @@ class _Points(Noise):
 
     def _density(self, x: Array) -> Array:
         raise NotImplementedError
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        edges = self._edges()
+        return float(edges[0]), float(edges[-1])
 
     def components(self, level: int) -> NormalMixture:
         t, w = gauss_legendre(POINTS, max(level - 1, 0))

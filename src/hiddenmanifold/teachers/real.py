@@ -111,6 +111,11 @@ class RealTeacher(Teacher):
         return True
 
     @property
+    def label_range(self) -> tuple[float, float]:
+        """The least and the largest label, infinite if there is none."""
+        return -math.inf, math.inf
+
+    @property
     def resolves_variance(self) -> bool:
         """Whether the components of labels have the variance of the labels themselves."""
         nu = np.zeros(1)
@@ -258,6 +263,12 @@ class Real(RealTeacher):
     @property
     def has_mean(self) -> bool:
         return self.law.has_mean
+
+    @property
+    def label_range(self) -> tuple[float, float]:
+        nu, _ = self.panels(20, 1)
+        low, high = (end * self._factor(nu) for end in self.law.bounds)
+        return float((self._phi(nu) + low).min()), float((self._phi(nu) + high).max())
 
     @cached_property
     def symmetric(self) -> bool:
