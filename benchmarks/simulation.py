@@ -31,7 +31,6 @@ import hiddenmanifold as hm
 from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import LabelLoss
 from hiddenmanifold.simulation.fit import Fit, fit_path
-from hiddenmanifold.simulation.problem import shortfall
 from hiddenmanifold.simulation.samples import Sample, Sizes, World
 
 GAP = 1e-10
@@ -74,7 +73,7 @@ def world(n: int, p: int, d: int, **ingredients: object) -> tuple[hm.Model, Samp
 def objective(some: Problem | hm.Model, train: Sample, lam: float, weights: Weights) -> float:
     """Our objective at the weights v of a predictor x·v + b, above the labels' least loss."""
     v, b = weights
-    s = shortfall(some.loss, some.task, train.y, train.X @ v + b)
+    s = some.loss.shortfall(some.task, train.y, train.X @ v + b)
     loss = some.loss.of_labels(train.y)
     return float(loss.value(s).sum() + 0.5 * lam * train.X.shape[1] * (v @ v))
 

@@ -196,9 +196,9 @@ class Model:
             inside = largest - least < high - low
         if low < high and inside:
             raise IncompatibleIngredientsError(
-                f"loss {self.loss} and teacher {self.teacher} do not fit together: all labels, from "
-                f"{least:.4g} to {largest:.4g}, lie where the loss of a constant prediction is "
-                "least, and nothing is fitted; choose a smaller width"
+                f"loss {self.loss} and teacher {self.teacher} do not fit together: all labels, "
+                f"from {least:.4g} to {largest:.4g}, lie where the loss of a constant prediction "
+                "is least, and nothing is fitted; choose a smaller width"
             )
 
     def _check_tails(self) -> None:

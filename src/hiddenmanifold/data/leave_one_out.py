@@ -12,7 +12,6 @@ from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path
-from hiddenmanifold.simulation.problem import shortfall as shortfalls
 
 FOLDS = 10
 """Number of folds, where no Newton step leads to the fit without a sample."""
@@ -61,7 +60,7 @@ def left_out(
     C = ridge.U * np.sqrt(ridge.k)
     features = C * np.sqrt(C.shape[1])  # the kernel of the sample's own, in fewer columns
     fits = fit_path(loss, task, features, y, lams, intercept=True)
-    fitted = np.array([shortfalls(loss, task, y, C @ fit.w + fit.b) for fit in fits]).T
+    fitted = np.array([loss.shortfall(task, y, C @ fit.w + fit.b) for fit in fits]).T
     objective = np.array([fit.objective for fit in fits])
     if not loss.has_jumps:
         own_loss = loss.of_labels(y)
@@ -74,7 +73,7 @@ def left_out(
             continue
         others = fit_path(loss, task, features[own], y[own], lams, intercept=True)
         scores = [C[test] @ fit.w + fit.b for fit in others]
-        shortfall[test] = np.array([shortfalls(loss, task, y[test], f) for f in scores]).T
+        shortfall[test] = np.array([loss.shortfall(task, y[test], f) for f in scores]).T
     return LeftOut(shortfall, fitted, objective)
 
 

@@ -45,6 +45,10 @@ class ConvexLoss:
         """The loss of samples with labels `y`, as functions of a shortfall of each."""
         raise NotImplementedError
 
+    def shortfall(self, task: Task, y: Array, f: Array) -> Array:
+        """The shortfalls of scores f, of which ``of_labels(y)`` is a function."""
+        raise NotImplementedError
+
 
 class Loss(ConvexLoss):
     r"""A convex :math:`\rho(s)` of the shortfall (see the docstring of ``losses``).
@@ -73,6 +77,9 @@ class Loss(ConvexLoss):
 
     def of_labels(self, y: Array) -> Loss:
         return self
+
+    def shortfall(self, task: Task, y: Array, f: Array) -> Array:
+        return y - f if task is Task.REGRESSION else self.anchor - y * f
 
     @cached_property
     def has_jumps(self) -> bool:  # type: ignore[override]

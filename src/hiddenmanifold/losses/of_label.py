@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.checks import check_count, check_scale
+from hiddenmanifold.checks import Task, check_count, check_scale
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import predictors
 from hiddenmanifold.losses.base import ROUNDING, STEP, ConvexLoss, Loss
@@ -109,6 +109,9 @@ class LabelLoss(ConvexLoss):
                 return push - (omega[i] - eta), 1.0 + V[i] * self.second_derivative(y[i], eta)
 
         return increasing_root(curve, bracket, ROUNDING * np.abs(omega), omega).reshape(shape)
+
+    def shortfall(self, task: Task, y: Array, f: Array) -> Array:
+        return -f
 
     def of_labels(self, y: Array) -> Loss:
         return LossOfLabels(self, y)

@@ -134,13 +134,6 @@ class Shortfalls:
         return convex_minimum(slope, b, reach=size)
 
 
-def shortfall(loss: ConvexLoss, task: Task, y: Array, f: Array) -> Array:
-    """The shortfalls of predictions f, of which ``loss.of_labels(y)`` is a function."""
-    if isinstance(loss, LabelLoss):
-        return -f
-    return y - f if task is Task.REGRESSION else of_shortfall(loss).anchor - y * f
-
-
 def convex_minimum(
     slope: Callable[[float], tuple[float, float, float]], x: float, *, reach: float
 ) -> float:

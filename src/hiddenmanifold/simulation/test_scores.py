@@ -11,7 +11,6 @@ import scipy
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import LabelLoss, of_shortfall
 from hiddenmanifold.model import Model
-from hiddenmanifold.simulation.problem import shortfall
 from hiddenmanifold.teachers import binary
 
 
@@ -49,7 +48,7 @@ def test_loss(scored: Scored) -> float:
     if isinstance(loss, LabelLoss):
         with np.errstate(over="ignore"):
             return float(loss.value(y, f).mean())
-    return float(of_shortfall(loss).value(shortfall(loss, scored.model.task, y, f)).mean())
+    return float(of_shortfall(loss).value(loss.shortfall(scored.model.task, y, f)).mean())
 
 
 def deviance(scored: Scored) -> float:

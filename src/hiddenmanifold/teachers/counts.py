@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import (
@@ -82,7 +82,7 @@ class Poisson(_Rate):
 
     def law(self, y: Array, nu: Array) -> Array:
         rate = self._rate(nu)
-        law: Array = np.exp(special.xlogy(y, rate) - rate - special.gammaln(y + 1.0))
+        law: Array = np.exp(scipy.special.xlogy(y, rate) - rate - scipy.special.gammaln(y + 1.0))
         return law
 
     def sample(self, nu: Array, rng: np.random.Generator) -> Array:
@@ -120,9 +120,13 @@ class NegativeBinomial(_Rate):
 
     def law(self, y: Array, nu: Array) -> Array:
         rate, k = self._rate(nu), self.size
-        ways = special.gammaln(y + k) - special.gammaln(k) - special.gammaln(y + 1.0)
+        ways = (
+            scipy.special.gammaln(y + k) - scipy.special.gammaln(k) - scipy.special.gammaln(y + 1.0)
+        )
         log_failure = -np.log1p(rate / k)
-        law: Array = np.exp(ways + k * log_failure + special.xlogy(y, rate / k) + y * log_failure)
+        law: Array = np.exp(
+            ways + k * log_failure + scipy.special.xlogy(y, rate / k) + y * log_failure
+        )
         return law
 
     def sample(self, nu: Array, rng: np.random.Generator) -> Array:
@@ -191,8 +195,12 @@ class Binomial(PointTeacher):
 
     def law(self, y: Array, nu: Array) -> Array:
         m, p = self.trials, self._share(nu)
-        ways = special.gammaln(m + 1.0) - special.gammaln(y + 1.0) - special.gammaln(m - y + 1.0)
-        law: Array = np.exp(ways + special.xlogy(y, p) + special.xlog1py(m - y, -p))
+        ways = (
+            scipy.special.gammaln(m + 1.0)
+            - scipy.special.gammaln(y + 1.0)
+            - scipy.special.gammaln(m - y + 1.0)
+        )
+        law: Array = np.exp(ways + scipy.special.xlogy(y, p) + scipy.special.xlog1py(m - y, -p))
         return law
 
     def sample(self, nu: Array, rng: np.random.Generator) -> Array:
@@ -291,7 +299,7 @@ class Ordered(_Values):
             inside = distance / np.sqrt(self.noise)
         ends = np.full((1, *np.shape(nu)), np.inf)
         low, high = np.concatenate([-ends, inside]), np.concatenate([inside, ends])
-        ndtr = special.ndtr
+        ndtr = scipy.special.ndtr
         # of two tails, the smaller one keeps its digits
         shares: Array = np.where(low > 0.0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
         return shares

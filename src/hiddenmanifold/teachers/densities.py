@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_kinks, check_number, check_scale
@@ -133,13 +133,13 @@ class Gamma(_Positive):
 
     def _log_range(self) -> tuple[float, float, float]:
         k = self.shape
-        deviation = float(np.sqrt(special.polygamma(1, k)))
+        deviation = float(np.sqrt(scipy.special.polygamma(1, k)))
         high = np.log1p(DEVIATIONS / np.sqrt(k) + REMAINDER / k)
         return -max(DEVIATIONS * deviation, REMAINDER / k), float(high), deviation
 
     def law(self, y: Array, nu: Array) -> Array:
         k, mean = self.shape, self._mean(nu)
-        log_law = k * np.log(k * y / mean) - k * y / mean - special.gammaln(k)
+        log_law = k * np.log(k * y / mean) - k * y / mean - scipy.special.gammaln(k)
         law: Array = np.exp(log_law) / y
         return law
 

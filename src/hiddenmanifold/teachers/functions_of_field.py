@@ -14,6 +14,13 @@ from hiddenmanifold.errors import InvalidArgumentError
 
 Function = Callable[[Array], Array]
 
+
+def _logistic(x: Array) -> Array:
+    """The logistic function, of which small values keep their digits."""
+    value: Array = scipy.special.expit(x)
+    return value
+
+
 NAMED: dict[str, Function] = {
     "identity": lambda x: x,
     "tanh": np.tanh,
@@ -24,7 +31,7 @@ NAMED: dict[str, Function] = {
     "sine": np.sin,
     "exp": np.exp,
     "softplus": lambda x: np.logaddexp(0.0, x),
-    "logistic": scipy.special.expit,
+    "logistic": _logistic,
 }
 """Functions by the name under which a label rule takes them."""
 KINKS = {"relu": 0.0, "absolute": 0.0}

@@ -11,7 +11,6 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy import linalg
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError
@@ -99,6 +98,8 @@ def counts_rule(count: int, nodes: int) -> tuple[Array, Array]:
     """Gauss's rule of the sum over 0, 1, …, count - 1: nodes and weights."""
     if nodes >= count:
         return np.arange(count, dtype=float), np.ones(count)
+    from scipy import linalg  # slow to import, and few models need it
+
     k = np.arange(1.0, nodes)
     beside = np.sqrt(k**2 * (count**2 - k**2) / (4.0 * (4.0 * k**2 - 1.0)))  # discrete Chebyshev
     x, vectors = linalg.eigh_tridiagonal(np.full(nodes, 0.5 * (count - 1)), beside)

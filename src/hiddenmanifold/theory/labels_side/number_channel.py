@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.compiled import E0, E1, E2, E3
@@ -113,6 +112,8 @@ class NumberChannel(FieldChannel):
     @cached_property
     def _constant(self) -> tuple[float, bool]:
         """The best constant prediction, and whether a corner of the loss holds it at a label."""
+        from scipy import optimize  # slow to import, and few models need it
+
         y, p = self.marginal
 
         def slope(b: float, side: int = 1) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses import LabelLoss
@@ -83,14 +83,14 @@ def _absolute(mean: Array, variance: Array) -> Array:
     """Mean modulus of a normal variable."""
     s = np.sqrt(variance)
     t = mean / s
-    value: Array = 2.0 * s * normal_density(t) + mean * (2.0 * special.ndtr(t) - 1.0)
+    value: Array = 2.0 * s * normal_density(t) + mean * (2.0 * scipy.special.ndtr(t) - 1.0)
     return np.where(s > 0.0, value, np.abs(mean))
 
 
 def _not_positive(mean: Array, variance: Array) -> Array:
     """Probability that a normal variable is at most zero."""
     s = np.sqrt(variance)
-    return np.where(s > 0.0, special.ndtr(-mean / s), (mean <= 0.0).astype(float))
+    return np.where(s > 0.0, scipy.special.ndtr(-mean / s), (mean <= 0.0).astype(float))
 
 
 def _settled(function: Callable[[Scores, int], tuple[Array, Array]], scores: Scores) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array, Columns, Integers, chunks
 from hiddenmanifold.losses import predictors
@@ -125,7 +125,7 @@ def moments(
     if isinstance(prediction, predictors.Exp):
         return np.exp(mean + 0.5 * S2), np.exp(2.0 * mean + 2.0 * S2)
     if isinstance(prediction, predictors.Sign):
-        return 2.0 * special.ndtr(mean / np.sqrt(S2)) - 1.0, np.ones_like(mean)
+        return 2.0 * scipy.special.ndtr(mean / np.sqrt(S2)) - 1.0, np.ones_like(mean)
     rows = mean.ravel()
     deviation = np.repeat(np.sqrt(variance), mean.shape[1])
     cuts = (np.array([prediction.kinks]) - rows[:, None]) / deviation[:, None]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import Status
@@ -59,7 +59,7 @@ class Cones:
         x = root * self.nu
         m, s2 = a + b * x, 1.0 + b**2 * hidden
         s = np.sqrt(s2)
-        below = special.ndtr(m / s)
+        below = scipy.special.ndtr(m / s)
         density = normal_density(m / s)
         # E(m + sZ)_+² and its derivatives by m, s² and both
         value = (m**2 + s2) * below + m * s * density
