@@ -17,6 +17,8 @@ import labels_oracle as oracle
 from hiddenmanifold import losses, noises, teachers
 
 TOLERANCE = 1e-8
+COLLAPSED = np.log(1e-90)
+"""Logarithm of a Q below which a corner of the loss holds predictions at a constant."""
 LEVELS = (4, 5, 6)
 """Fineness at which the reference evaluates the equations at a solution: the next, if it must."""
 
@@ -183,7 +185,9 @@ def random_problem(seed):
 
 def unknowns(ds, rho):
     V, Q, M = (float(ds[name]) for name in "VQM")
-    return np.array([np.log(V), np.log(Q), np.arctanh(M / np.sqrt(rho * Q)), float(ds.intercept)])
+    tilt = np.arctanh(M / np.sqrt(rho * Q))
+    # the package adds 1e-100 to a Q that vanishes
+    return np.array([np.log(V), np.log(Q + 1e-100), tilt, float(ds.intercept)])
 
 
 def residual(labels, loss, ds, twin):
@@ -202,6 +206,8 @@ def residual_on_level(labels, loss, ds, twin, level):
     orthogonal = twin["projection"] == "orthogonal"
     V, Q, M, _ = oracle.features(twin["alpha"] * e, *point, orthogonal=orthogonal)
     new = np.array([np.log(V), np.log(Q), np.arctanh(M / np.sqrt(rho * Q))])
+    if x[1] < COLLAPSED:  # constant predictions: any smaller Q is as good as none
+        new[1] = np.maximum(new[1], x[1])
     moved = np.abs(new - x[:3]).max()
     if twin["intercept"] or twin["kappas"][0] != 0.0:
         moved = max(moved, abs(e[3]) / np.sqrt(e[1]))

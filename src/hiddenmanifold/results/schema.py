@@ -156,9 +156,10 @@ GENERAL: Mapping[Role, Mapping[str, str]] = {
 SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
     Kind.THRESHOLD: {
         Role.ANSWER: {
-            "p_over_n": "features per sample above which the training data are linearly separable",
+            "p_over_n": "features per sample above which the training data are linearly separable, "
+            "or the estimator without a penalty does not exist",
             "n_over_d": "samples per latent dimension above which the training data are linearly "
-            "separable",
+            "separable, or the estimator without a penalty does not exist",
         },
     },
     Kind.PEAK: {

@@ -42,6 +42,8 @@ STEEP = 4.0
 """Deviations of a residual by which its mean may move over a panel of the field.
 
 Half or twice as much moves the level on which points settle by one."""
+PLATEAU = 14
+"""Fields of equal labels, as many as a panel has, that are a plateau of the rule."""
 HERMITE = np.array([1 / 6, 2 / 3, 1 / 6])
 """Weights of the three points, at 0 and ±√3 deviations, that stand for a normal law."""
 
@@ -89,9 +91,20 @@ class NumberChannel(FieldChannel):
         p = mixture.weights * w
         if self.teacher.discrete:
             return mixture.means[:, 0], p.sum(1)
+        if not mixture.variances.any():
+            return mixture.means.ravel(), p.ravel()
         away = np.sqrt(3.0 * mixture.variances)
         y = np.stack([mixture.means - away, mixture.means, mixture.means + away])
         return y.ravel(), np.multiply.outer(HERMITE, p).ravel()
+
+    @cached_property
+    def atoms(self) -> Array:
+        """Labels of positive probability: all discrete ones, and plateaus without noise."""
+        y, _ = self.marginal
+        if self.teacher.discrete:
+            return y
+        values, count = np.unique(y, return_counts=True)
+        return values[count >= PLATEAU]
 
     @cached_property
     def unit(self) -> float:
@@ -120,8 +133,8 @@ class NumberChannel(FieldChannel):
             with np.errstate(over="ignore"):
                 return float(p @ self.slope_of(y, b, side))
 
-        if self.teacher.discrete and self.loss.has_jumps:
-            for b in np.subtract.outer(y, self.loss.kinks).ravel().tolist():
+        if self.loss.has_jumps:
+            for b in np.subtract.outer(self.atoms, self.loss.kinks).ravel().tolist():
                 if slope(b, -1) <= 0.0 <= slope(b, 1):
                     return b, True
         centre = float(p @ np.clip(y, -1e6 * self.unit, 1e6 * self.unit))
