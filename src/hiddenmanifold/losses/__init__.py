@@ -1,6 +1,6 @@
-r"""Convex losses and their proximal maps.
+r"""Convex losses and their proximal maps, and what is predicted from a score (`predictors`).
 
-Every loss is a convex function :math:`\rho(s)` of one scalar, the *shortfall*
+Most losses are a convex function :math:`\rho(s)` of one scalar, the *shortfall*
 
 * regression: :math:`s = y - f`, the residual;
 * classification, :math:`y = \pm 1`: :math:`s = a - y f`, how far the margin :math:`y f` falls short
