@@ -205,12 +205,18 @@ def test_troubleshooting_has_every_status_error_and_exit_code():
 
 
 EXAMPLES = {  # of the contributing guide: where each belongs, and which part of a model it is
-    "LogCosh": ("losses.named", "loss"),
+    "PseudoHuber": ("losses.named", "loss"),
+    "Tweedie": ("losses.of_label", "loss"),
+    "Shuffled": ("teachers", "teacher"),
     "Softsign": ("features.activations", "activation"),
     "TwoNoises": ("teachers.probit", "teacher"),
     "TwoScales": ("features.projections", "projection"),
     "Blurred": ("features", "features"),
 }
+
+
+BESIDE = {"Tweedie": {"teacher": "gamma"}, "Shuffled": {"loss": "huber"}}
+"""Other parts of the model that an example fits."""
 
 
 @pytest.mark.slow
@@ -224,7 +230,7 @@ def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
     ratios = {"n_over_p": 1.5, "d_over_p": 0.8}
     if part == "features":
         del parts["activation"], parts["projection"], ratios["d_over_p"]
-    model = hm.Model(**{**parts, part: namespace[name]()})
+    model = hm.Model(**{**parts, **BESIDE.get(name, {}), part: namespace[name]()})
     ds = hm.compare(model, **ratios, regularisation=[0.01, 1.0], d=120, seeds=10, workers=1)
     for quantity in ("generalisation_error", "training_loss", "q_w", "Q", "M"):
         assert np.abs(ds[f"{quantity}_z"]).max() < 4, quantity

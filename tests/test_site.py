@@ -15,7 +15,9 @@ import hiddenmanifold as hm
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-INGREDIENTS = ("activations", "projections", "teachers", "losses", "features")
+INGREDIENTS = (
+    *("activations", "projections", "teachers", "noises", "losses", "predictors", "features"),
+)
 
 
 def build(folder):

@@ -20,7 +20,6 @@ def observables(task):
     return tuple(name for name, observable in REGISTRY.items() if task in observable.tasks)
 
 
-
 # activation, projection, teacher, loss, intercept; n/d, p/n, λ
 CONFIGURATIONS = {
     "logistic": ("sign", "gaussian", Logistic(slope=3.0), "logistic", False, 2.0, 1.0, 1e-2),

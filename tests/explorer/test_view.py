@@ -146,6 +146,14 @@ def test_a_curve_that_takes_long_has_few_points_and_says_so():
     assert "32 points, because each takes long" in sentence.sentence(slow)
 
 
+@pytest.mark.slow
+def test_a_curve_that_is_a_spike_says_how_to_see_the_rest():
+    query = "teacher=poisson&loss=poisson&low=0.5&high=2&points=4"
+    spike, rest = sentence.sentence(view(query)), "choose a larger λ or a logarithmic vertical axis"
+    assert "peaks near" in spike and rest in spike
+    assert rest not in sentence.sentence(view(f"{query}&log_y=yes"))
+
+
 @pytest.mark.parametrize(
     ("query", "field", "allowed"),
     [

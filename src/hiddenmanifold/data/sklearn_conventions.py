@@ -124,7 +124,7 @@ def to_glm_alpha(
     our losses up to a constant; that is ours for alpha = λ s² p/n with X = s x.
 
     Its `HuberRegressor` and `QuantileRegressor` have no counterpart here: the former also fits the
-    scale of the residuals, the latter penalises |v| instead of |v|².
+    scale of the residuals, the latter penalises `|v|` instead of `|v|²`.
 
     Parameters
     ----------

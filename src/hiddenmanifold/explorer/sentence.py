@@ -20,6 +20,8 @@ PROMINENCE = 1e-3
 NEAR = 0.06
 """Relative distance within which a peak counts as near a threshold."""
 FINE, ROUGH = 41, 24
+WIDE = 1e4
+"""Ratio of errors that a linear axis shows as a spike."""
 
 
 def sentence(view: View) -> str:
@@ -63,7 +65,8 @@ def _of_error(view: View, values: Array) -> str:
     if top is None:
         return _course(view, values, "error") + (_few(view) or _hidden_peak(view))
     if view.laborious:  # a finer grid and a search would take minutes
-        return f"The error peaks near {name} = {view.x.values[top]:.2g}.{_few(view)}"
+        near = f"The error peaks near {name} = {view.x.values[top]:.2g}."
+        return near + _wide(view, values) + _few(view)
     place = _refined(view, top)
     said = f"The error peaks at {name} = {place:.3g}{_where(view, place)}"
     if view.lam == "optimal":
@@ -81,6 +84,14 @@ def _few(view: View) -> str:
     if not view.laborious:
         return ""
     return f" The curve has {view.x.count} points, because each takes long."
+
+
+def _wide(view: View, values: Array) -> str:
+    """How to see a curve of which a linear axis shows a spike alone."""
+    known = values[np.isfinite(values)]
+    if view.log_y or known.max() <= WIDE * known.min():
+        return ""
+    return " To see the rest of the curve, choose a larger λ or a logarithmic vertical axis."
 
 
 def _refined(view: View, top: int, **others: object) -> float:
