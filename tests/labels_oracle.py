@@ -330,7 +330,7 @@ def grid(labels, rho, level, blur):
         return nu, 0.0 * nu, w, labels.mean(nu), labels.noise, labels.scale(nu)
     i, y, p = labels.law(nu, level)
     size = w[i] * p * (1.0 + y**2 if labels.power > 2.0 else 1.0)
-    keep = size > 1e-17 * size.sum()
+    keep = size > (1e-16 if level else 1e-11) * size.sum()
     return nu[i][keep], y[keep], (w[i] * p)[keep], 0.0, SHARP, np.ones(keep.sum())
 
 
@@ -343,7 +343,12 @@ def summed(function, points, field, ends, level):
     centre, edges = field[0] + field[1] * nu - shift, blurred_edges(noise, field[2], scale)
     cuts = np.clip((y - centre)[:, None] - ends, edges.min(1)[:, None], edges.max(1)[:, None])
     edges = np.sort(np.hstack([edges, cuts]), axis=1)
-    row, column = np.nonzero(np.diff(edges, axis=1) > 0.0)
+    used = np.diff(edges, axis=1) > 0.0
+    if noise is SHARP:
+        size, near = w * (1.0 + np.minimum(y**2, 1e8)), np.maximum(edges[:, :-1], -edges[:, 1:])
+        mass = size[:, None] * np.exp(-0.5 * (np.maximum(near, 0.0) / field[2]) ** 2)
+        used &= mass > 1e-19 * size.sum()
+    row, column = np.nonzero(used)
     ends = edges[row, column], edges[row, column + 1]
     nodes, weights = np.polynomial.legendre.leggauss(ORDERS[level])
     total = 0.0

@@ -236,8 +236,8 @@ DRAWN = {
         None,
     ),
     "shifted": (teachers.Real("tanh", SHIFTED), losses.Expectile(0.3), None),
-    "laplace logistic": (
-        teachers.Real("tanh", "laplace(0.4)"),
+    "student logistic": (  # Laplace's law takes ten seconds: its peak is a corner in two variables
+        teachers.Real("tanh", "student(5,0.4)"),
         losses.Expectile(0.3),
         predictors.Logistic(2.0),
     ),

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 
+import hiddenmanifold as hm
 from hiddenmanifold.checks import INGREDIENT_KINDS
-from hiddenmanifold.losses import predictors
 from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import label
-from hiddenmanifold.teachers.functions_of_field import NAMED
 from hiddenmanifold.theory.points import RATIOS
 
 AXES = ("p_over_n", "n_over_d", "n_over_p", "d_over_p", "regularisation")
@@ -30,7 +29,7 @@ VANISHING = ("0", "0+", "0⁺")
 USUAL = "usual"
 """The choice of the prediction that suits labels and loss."""
 FUNCTIONS = {
-    "function": tuple(NAMED),
+    "function": tuple(hm.teachers.functions_of_field.NAMED),
     "rate": ("exp", "softplus", "logistic", "relu", "absolute", "square"),
     "mean": ("exp", "softplus"),
     "probability": ("logistic",),
@@ -133,7 +132,7 @@ def page_fields() -> dict[str, Field]:
     }
     found += [
         _flag("intercept", "fit an intercept"),
-        Field("prediction", "prediction", USUAL, {n: n for n in (USUAL, *predictors.REGISTRY)}),
+        Field("prediction", "prediction", USUAL, {n: n for n in (USUAL, *hm.predictors.REGISTRY)}),
         Field("quantity", "quantity", "generalisation_error", QUANTITIES),
         Field("mode", "view", "curve", {"curve": "curves", "map": "heat map"}),
         Field("x", "axis", "p_over_n", axes),

@@ -37,10 +37,9 @@ from hiddenmanifold.losses.of_label import (
     Binomial,
     Gamma,
     LabelLoss,
-    PerLabel,
     Poisson,
-    check_label_loss,
 )
+from hiddenmanifold.losses.per_label import PerLabel, check_label_loss
 
 __all__ = [
     "Absolute",
