@@ -208,8 +208,10 @@ class Model:
         if losses.of_shortfall(self.loss).bounded_slope:
             return
         teacher = teachers.real(self.teacher)
-        problem = "the labels have an infinite variance" * (teacher.moments.second == np.inf)
-        if not problem and not self.loss.quadratic and not teacher.resolves_variance:
+        problem = ""
+        if teacher.moments.second == np.inf:
+            problem = "the labels have an infinite variance"
+        elif not self.loss.quadratic and not teacher.resolves_variance:
             problem = "the tails of the noise are too heavy to resolve its variance"
         if problem:
             raise IncompatibleIngredientsError(

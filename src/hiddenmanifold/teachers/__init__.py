@@ -7,7 +7,7 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 
 Labels that are numbers enter through their law given the field itself: a mixture of normals for a
 function plus noise (`real`, `noises`), probabilities or a density at points for all others
-(`points`, `counts`, `densities`).
+(`label_points`, `counts`, `densities`).
 """
 
 from typing import cast
@@ -25,8 +25,8 @@ from hiddenmanifold.teachers.base import (
 from hiddenmanifold.teachers.counts import Binomial, Discrete, NegativeBinomial, Ordered, Poisson
 from hiddenmanifold.teachers.custom import Custom
 from hiddenmanifold.teachers.densities import Density, Gamma, LogNormal
+from hiddenmanifold.teachers.label_points import PointTeacher
 from hiddenmanifold.teachers.mixture import Mixture
-from hiddenmanifold.teachers.points import PointTeacher
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
 from hiddenmanifold.teachers.real import LabelMoments, Linear, Real, RealTeacher
 

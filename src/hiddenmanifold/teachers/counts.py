@@ -21,7 +21,7 @@ from hiddenmanifold.checks import (
 )
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.teachers.functions_of_field import Function, OfField
-from hiddenmanifold.teachers.points import CountTeacher, PointTeacher
+from hiddenmanifold.teachers.label_points import CountTeacher, PointTeacher
 from hiddenmanifold.teachers.real import check_function
 
 MOST_TRIALS = 1000

@@ -15,8 +15,8 @@ from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.numerics.panels import gauss_legendre
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.teachers.functions_of_field import OfField
+from hiddenmanifold.teachers.label_points import PointTeacher
 from hiddenmanifold.teachers.noises import NormalMixture
-from hiddenmanifold.teachers.points import PointTeacher
 from hiddenmanifold.teachers.real import FIELD_RULES, check_function
 
 STEPS = (0.65, 0.55, 0.45, 0.36, 0.27, 0.2, 0.14, 0.1, 0.07)
