@@ -84,7 +84,8 @@ class PointTeacher(RealTeacher):
             "teacher",
             f"{self} has probabilities that sum to {found[0]:.12g}, with the mean square "
             f"{found[1]:.12g} of a label, where its mean and variance give {exact[1]:.12g}",
-            "probabilities must sum to one; declare jumps and corners by kinks=(...)",
+            "probabilities must sum to one; declare jumps and corners by kinks=(...), and choose a "
+            "rule whose labels vary less if they reach over many orders of magnitude",
         )
 
     @property

@@ -30,6 +30,8 @@ ROUGHEST, FINEST = 2, 8
 OVER_SCORES = 1e-9
 """Relative change at which an average over fields and scores is known: each halving costs four
 times as much, and changes it by a thousandth of the one before."""
+OVER_SCORES_HALVINGS = 4
+"""How often panels are tried for such an average, before it is given up as NaN."""
 NO_WIDTH = 1e-200
 """Width of a proximal map that moves nothing: the loss is that of new samples."""
 GRID = 2001
@@ -100,7 +102,8 @@ def _not_positive(mean: Array, variance: Array) -> Array:
 
 def _settled(function: Callable[[Scores, int], tuple[Array, Array]], scores: Scores) -> Array:
     """A function of the law and of halvings, as values and accepted changes, when it settles."""
-    return refine(lambda some, h: function(scores[some], h), (len(scores),), range(HALVINGS))
+    most = HALVINGS if scores.prediction is None else OVER_SCORES_HALVINGS
+    return refine(lambda some, h: function(scores[some], h), (len(scores),), range(most))
 
 
 def _average(scores: Scores, of_normal: OfNormal, size: float) -> Array:
