@@ -102,7 +102,7 @@ def hidden_turns(between: Sampler[S], scan: S) -> S:
     # slope of the cubic at the fraction f of the interval: a f² + b f + left.slope
     a = 3.0 * (left.slope + right.slope - 2.0 * mean)
     b = 6.0 * mean - 4.0 * left.slope - 2.0 * right.slope
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         f = -0.5 * b / a
         turns = (left.slope - 0.25 * b**2 / a) * (left.slope + right.slope) < 0
         cubic = left.value + width * (a * f**3 / 3 + b * f**2 / 2 + left.slope * f)
