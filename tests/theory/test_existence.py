@@ -208,3 +208,44 @@ def test_losses_of_classes_that_have_a_minimum_have_none(loss):
 def test_separability_is_of_classes():
     with pytest.raises(hm.IncompatibleIngredientsError):
         hm.separability_threshold(model(COUNTS, "poisson"), n_over_d=3.0)
+
+
+def per_label(bend):
+    """Half a square of f - y or of y (f - 1), as a loss of label and score."""
+    if bend == "y":
+        return losses.PerLabel(
+            lambda y, f: 0.5 * y**2 * (f - 1) ** 2,
+            lambda y, f: y**2 * (f - 1),
+            lambda y, f: y**2 + 0 * f,
+        )
+    return losses.PerLabel(
+        lambda y, f: 0.5 * (y - f) ** 2, lambda y, f: f - y, lambda y, f: 1 + 0 * f
+    )
+
+
+@pytest.mark.parametrize("large", [10.0, 35.0, 41.0, 1000.0])
+def test_square_losses_of_large_labels_are_coercive(large):
+    teacher = teachers.Discrete((0.0, large), lambda nu: np.stack([expit(-nu), expit(nu)]))
+    parts = {"activation": "tanh", "projection": "gaussian", "teacher": teacher}
+    model = hm.Model(**parts, loss=per_label("1"))
+    assert float(hm.existence_threshold(model, n_over_d=3.0).p_over_n) == pytest.approx(1.0)
+
+
+def test_labels_whose_loss_is_constant_bind_nothing():
+    teacher = teachers.Discrete((0.0, 1.0), lambda nu: np.stack([0.6 + 0 * nu, 0.4 + 0 * nu]))
+    parts = {"activation": "tanh", "projection": "gaussian", "teacher": teacher}
+    model = hm.Model(**parts, loss=per_label("y"))
+    assert float(hm.existence_threshold(model, n_over_d=3.0).p_over_n) == pytest.approx(0.4)
+
+
+def test_a_flat_minimum_has_no_known_limit():
+    loss = losses.PerLabel(
+        lambda y, f: 0.25 * np.maximum(np.abs(y - f) - 1, 0) ** 4,
+        lambda y, f: -np.sign(y - f) * np.maximum(np.abs(y - f) - 1, 0) ** 3,
+        lambda y, f: 3 * np.maximum(np.abs(y - f) - 1, 0) ** 2,
+    )
+    model = hm.Model(
+        activation="tanh", projection="gaussian", teacher=teachers.Binomial(3), loss=loss
+    )
+    found = hm.predict(model, n_over_d=3.0, p_over_n=2.0, regularisation=0, on_failure="keep")
+    assert int(found.status) == hm.Status.NO_LIMIT

@@ -84,12 +84,15 @@ class LabelLoss(ConvexLoss):
         """The slope as f → -∞ and as f → ∞, zero where it decays."""
         y = np.asarray(y, dtype=float)
 
-        def slope(end: float) -> Array:
-            half, there = (self.derivative(y, np.full(y.shape, end * part)) for part in (0.5, 1.0))
-            return np.where(np.abs(there) <= DECAYS * np.abs(half), 0.0, there)
+        far = FAR * self.scale + 2.0 * np.abs(y)  # beyond predictions of the size of the label
+
+        def slope(end: Array) -> Array:
+            half, there = self.derivative(y, 0.5 * end), self.derivative(y, end)
+            falls = np.abs(there) <= DECAYS * np.abs(half)
+            return np.where(falls & np.isfinite(there) & (there * half >= 0.0), 0.0, there)
 
         with np.errstate(over="ignore"):
-            return slope(-FAR * self.scale), slope(FAR * self.scale)
+            return slope(-far), slope(far)
 
     def proximal(self, y: Array, omega: Array, V: Array) -> Array:
         r"""The η with :math:`\eta + V\ell'(y, \eta) = \omega`, for arrays that broadcast."""
@@ -290,6 +293,9 @@ class Interpolation(LabelLoss):
 
     loss: LabelLoss
     quadratic = True
+
+    def slopes_at_infinity(self, y: Array) -> tuple[Array, Array]:
+        return np.full(np.shape(y), -np.inf), np.full(np.shape(y), np.inf)
 
     def minimiser(self, y: Array) -> Array:
         return self.loss.minimiser(y)

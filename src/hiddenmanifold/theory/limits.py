@@ -39,6 +39,8 @@ POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
 """Overlaps that follow the length of w, and how."""
 SHRINKING = {"Q": 2, "q_s": 2, "q_w": 2, "M": 1, "m_s": 1, "V": 1, "V_s": 1, "V_w": 1}
 """Quantities that fall like a power of 1/λ when λ is huge, and that power."""
+FLAT = 1e-12
+"""Curvature of a loss at its minimum that counts as none."""
 ON_THE_LINE = 1e-9
 """Relative distance from a threshold that cannot be distinguished from zero."""
 
@@ -178,9 +180,16 @@ def fitted_phase(model: Model) -> tuple[Phase, float]:
 
 
 def _fitted_labels(loss: LabelLoss, teacher: PointTeacher) -> Phase:
-    """The phase of labels that can all be fitted: each by its own minimiser, if that is finite."""
-    finite = np.isfinite(loss.minimiser(teacher.points(2)[0])).all()
-    return Phase.INTERPOLATING if finite else Phase.ESCAPING
+    """The phase of labels that can all be fitted: each by its own minimiser, if that is finite.
+
+    A minimum without curvature may be flat, and then no prediction is singled out.
+    """
+    y, _ = teacher.points(2)
+    best = loss.minimiser(y)
+    if not np.isfinite(best).all():
+        return Phase.ESCAPING
+    sharp = loss.second_derivative(y, best) > FLAT
+    return Phase.INTERPOLATING if sharp.all() else Phase.UNKNOWN
 
 
 def least_loss(model: Model) -> float:

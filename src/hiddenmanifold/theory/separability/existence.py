@@ -49,7 +49,8 @@ class Cones:
         nu, w = teacher.field(level)
         law = weights[:, None] * teacher.law(y[:, None], nu)
         down, up = kinds.astype(float) @ law
-        rest = np.maximum(law.sum(0) - down - up, 0.0)
+        bound = (left < 0) & (right > 0)  # a loss that is constant binds nothing
+        rest = bound.astype(float) @ law
         return cls(nu / np.sqrt(teacher.rho), w, np.array([down, up, rest]))
 
     def average(self, chi: Array, t0: Array, t: Array) -> Array:
