@@ -9,6 +9,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.features import (
     Covariance,
     Deep,
+    Kernel,
     Layer,
     Projected,
     RandomFeatures,
@@ -47,8 +48,14 @@ EXAMPLES = {
     "covariance": power_law(120, drawn_teacher=True),
     "deep": Deep([Layer("tanh", width=1.5), Layer("erf", "orthogonal")]),
     "projected": Projected(power_law(60), "tanh"),
+    "kernel": Kernel("ntk"),
 }
 """One of each kind in `features.REGISTRY`, all for a field of variance 1."""
+FINITE = {name: kind for name, kind in EXAMPLES.items() if not kind.infinite}
+"""Those that have a number p of features.
+
+A kernel fits all samples at any n/d, and has features only at its training samples: see
+`test_kernels`."""
 
 OF_SHORTFALL = {
     name: kind() for name, kind in losses.REGISTRY.items() if issubclass(kind, losses.Loss)

@@ -29,7 +29,7 @@ from .errors import (
     Status,
     UnusableDataError,
 )
-from .features import activations, projections
+from .features import activations, kernels, projections
 from .losses import predictors
 from .model import Model
 from .parallel.workers import LostWorkerError
@@ -68,6 +68,7 @@ __all__ = [
     "from_ridge_alpha",
     "from_sklearn_C",
     "interpolation_peak",
+    "kernels",
     "learning_curve",
     "losses",
     "margins",

@@ -29,7 +29,14 @@ from hiddenmanifold.errors import (
     IncompatibleIngredientsError,
     InvalidArgumentError,
 )
-from hiddenmanifold.features import Features, RandomFeatures, activations, projections
+from hiddenmanifold.features import (
+    Features,
+    Kernel,
+    RandomFeatures,
+    activations,
+    kernels,
+    projections,
+)
 from hiddenmanifold.losses import predictors
 from hiddenmanifold.losses.predictors import Predictor
 
@@ -46,6 +53,11 @@ REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "loss": losses.REGISTRY,
 }
 """Base class, and classes by name, of each of `checks.INGREDIENT_KINDS`."""
+OPTIONAL: Mapping[str, Mapping[str, type]] = {
+    "kernel": kernels.REGISTRY,
+    "prediction": predictors.REGISTRY,
+}
+"""Classes by name of what a model may also be given."""
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
     "|w|², with prediction f = x·w/√p + b; a sum, not a mean; b is not penalised"
@@ -65,13 +77,16 @@ class Model:
         The nonlinearity σ of random features.
     projection : str or Projection
         The matrix F of random features.
+    kernel : str, KernelFunction or callable
+        A kernel in place of random features: ``Model(kernel=h, ...)`` is short for
+        ``Model(features=Kernel(h), ...)``.
     teacher : str or Teacher
         The rule that makes labels.
     loss : str or Loss
         The convex loss.
     intercept : bool
-        Whether to fit an unpenalised intercept. Features of non-zero mean (κ0 ≠ 0) provide one in
-        any case.
+        Whether to fit an unpenalised intercept. Features of non-zero mean (κ0 ≠ 0), and kernels
+        with h(0) > 0, provide one in any case.
     prediction : str, Predictor or callable, optional
         The function f̂ of the score f by which labels are predicted: "identity", "sign", "exp",
         "logistic" or any other. By default it is the sign for labels ±1, and else what the loss
@@ -113,13 +128,14 @@ class Model:
         features: Features | None = None,
         activation: str | activations.Activation | Callable[[Array], Array] | None = None,
         projection: str | projections.Projection | None = None,
+        kernel: str | kernels.KernelFunction | Callable[[Array], Array] | None = None,
         teacher: str | teachers.Teacher,
         loss: str | losses.ConvexLoss,
         intercept: bool = False,
         prediction: str | Predictor | Callable[[Array], Array] | None = None,
     ) -> None:
         chosen = {
-            "features": _features(features, activation, projection),
+            "features": _features(features, activation, projection, kernel),
             "teacher": resolve("teacher", teacher, teachers.Teacher, teachers.REGISTRY),
             "loss": resolve("loss", loss, losses.ConvexLoss, losses.REGISTRY),
         }
@@ -134,8 +150,8 @@ class Model:
         if self.features.blind:
             warnings.warn(
                 f"{self.features} see nothing of the teacher's field (κ1 = E[zσ(z)] = 0 of an "
-                "activation, or features that are not correlated with the field): in the limit "
-                "no fit predicts better than a constant",
+                "activation, h'(0) = 0 of a kernel, or features that are not correlated with the "
+                "field): in the limit no fit predicts better than a constant",
                 BlindFeaturesWarning,
                 stacklevel=2,
             )
@@ -184,6 +200,7 @@ class Model:
             losses.check_loss(losses.of_shortfall(self.loss))
         self._check_zone()
         self._check_tails()
+        self._check_intercept()
 
     def _check_zone(self) -> None:
         """Raise if all labels lie where the loss is least, so that no weights are fitted."""
@@ -218,6 +235,25 @@ class Model:
                 f"teacher {self.teacher} and loss {self.loss} do not fit together: {problem}, "
                 "which this loss needs; a loss of bounded slope, as huber or absolute, does not"
             )
+
+    def _check_intercept(self) -> None:
+        """Raise if features provide an intercept that is penalised, and the labels need one."""
+        if self.intercept or not self.features.penalised_intercept or self._symmetric:
+            return
+        raise IncompatibleIngredientsError(
+            f"{self.features} and teacher {self.teacher} do not fit together: a kernel with h(0) = "
+            "0 and h''(0) > 0 provides an intercept whose penalty does not vanish, and the limit "
+            "of such a fit is not known; fit one with intercept=True, or add a constant to the "
+            "kernel"
+        )
+
+    @property
+    def _symmetric(self) -> bool:
+        """Whether the problem is the same if fields, labels and scores change their sign."""
+        if isinstance(self.loss, losses.LabelLoss):
+            return False
+        even = self.task is Task.CLASSIFICATION or losses.of_shortfall(self.loss).even
+        return even and bool(getattr(self.teacher, "symmetric", False))
 
     @property
     def ingredients(self) -> dict[str, object]:
@@ -275,7 +311,7 @@ class Model:
 
 def name_of(kind: str, ingredient: object) -> str:
     """The registered name of an ingredient of this kind, or that of its class in small letters."""
-    known: Mapping[str, type] = REGISTRIES.get(kind, predictors.REGISTRY)
+    known: Mapping[str, type] = {**REGISTRIES, **OPTIONAL}.get(kind, {})
     registered = {cls: name for name, cls in known.items()}
     return registered.get(type(ingredient), type(ingredient).__name__.lower())
 
@@ -310,16 +346,22 @@ def _features(
     features: Features | None,
     activation: str | activations.Activation | Callable[[Array], Array] | None,
     projection: str | projections.Projection | None,
+    kernel: str | kernels.KernelFunction | Callable[[Array], Array] | None,
 ) -> Features:
-    """The features that are given, or made of an activation and a projection."""
-    if features is None:
-        features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
-    elif activation is not None or projection is not None:
+    """The features that are given, or made of a kernel, or of an activation and a projection."""
+    random = projection if activation is None else activation
+    alternatives = {"features": features, "kernel": kernel, "activation or projection": random}
+    first, *others = [n for n, value in alternatives.items() if value is not None] or [""]
+    if others:
         raise InvalidArgumentError.because(
-            "features",
-            "cannot be combined with activation or projection",
-            "give either features, or activation and projection",
+            first,
+            f"cannot be combined with {others[0]}",
+            "give either features, or a kernel, or activation and projection",
         )
+    if kernel is not None:
+        features = Kernel(kernel)
+    elif features is None:
+        features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
     if not isinstance(features, Features):
         raise InvalidArgumentError("features", features, "a hiddenmanifold.features.Features")
     _ = features.variance  # a constant or non-finite activation is refused here

@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import hiddenmanifold as hm
-from given import EXAMPLES, power_law
+from given import FINITE, power_law
 from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.features import Covariance
 from hiddenmanifold.losses import Hinge, Huber, Logistic, Square
@@ -311,10 +311,10 @@ def test_the_best_penalty_and_the_slopes_are_those_of_predictions():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("kind", FINITE)
 def test_the_peak_of_every_kind_of_features_is_as_high_as_its_place(kind):
     """At the threshold of separability the error is p/n."""
-    features = EXAMPLES[kind]
+    features = FINITE[kind]
     ratios = {} if features.fixed_ratio else {"d_over_p": 0.8}
     model = hm.Model(features=features, teacher=Mixture(), loss="logistic")
     threshold = float(hm.separability_threshold(model, **ratios).p_over_n)
@@ -337,10 +337,10 @@ def test_the_best_guess_knows_white_classes_by_the_mean_of_their_samples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("kind", FINITE)
 @pytest.mark.parametrize("equivalent", [False, True])
 def test_samples_of_a_class_are_displaced_along_the_field(kind, equivalent):
-    features, rows = EXAMPLES[kind], 40_000
+    features, rows = FINITE[kind], 40_000
     d = features.fixed_dimension or 60
     sizes = Sizes(1, round(d / (features.fixed_ratio or 0.8)), d)
     model = hm.Model(features=features, teacher=Mixture(0.3), loss="logistic")

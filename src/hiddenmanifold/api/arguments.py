@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.checks import check_unmasked
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.errors import InvalidArgumentError, shown
 from hiddenmanifold.features import Features
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import variable
@@ -48,6 +48,8 @@ def ratios_of(
             f"{', '.join(ratios)} cannot be combined with the sizes {', '.join(sizes)}",
             "give either ratios or sizes",
         )
+    if model.features.infinite:
+        _check_no_p((*ratios, *sizes))
     counts = {name: counted(name, values) for name, values in sizes.items()}
     if counts:
         spanned(counts)  # before they are divided by one another
@@ -61,9 +63,31 @@ def ratios_of(
     return used, counts or used
 
 
+def sizes_of(features: Features) -> tuple[str, ...]:
+    """The names of the sizes that models on these features have."""
+    return ("n", "d") if features.infinite else COUNTS
+
+
+def _check_no_p(names: tuple[str, ...]) -> None:
+    """Raise if the number of features is given, and there are infinitely many."""
+    if unknown := [name for name in names if "p" in name.split("_over_")]:
+        raise InvalidArgumentError.because(
+            ", ".join(unknown),
+            "cannot be given",
+            "leave out p, which is infinite for a kernel: give n_over_d, or n and d",
+        )
+
+
 def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) -> None:
     """Raise unless one of some ratios is given, or none where the features fix d/p."""
     fixed = model.features.fixed_ratio
+    if model.features.infinite and "n_over_d" in one_of:  # a number p is sought
+        raise InvalidArgumentError.because(
+            "model",
+            f"has infinitely many features, those of {shown(model.features)}",
+            "give one with a finite number of them: a kernel has neither a threshold nor a peak "
+            "between few features and many",
+        )
     if fixed is None:
         if ", ".join(given) not in one_of:
             remedy = "give exactly one among " + ", ".join(one_of)
@@ -89,6 +113,8 @@ def ratio_of(two: Arrays) -> Arrays:
 
 def free_ratios(counts: Arrays, features: Features) -> Arrays:
     """The ratios of three sizes that the features leave free."""
+    if features.infinite:
+        return {"n_over_d": counts["n"] / counts["d"]}
     n, p, d = (counts[name] for name in COUNTS)
     ratios = {"n_over_p": n / p, "d_over_p": d / p}
     if features.fixed_ratio is not None:
@@ -97,7 +123,7 @@ def free_ratios(counts: Arrays, features: Features) -> Arrays:
 
 
 def completed(counts: Arrays, features: Features) -> Arrays:
-    """All three sizes, with those that the features fix.
+    """All sizes, with those that the features fix.
 
     Raises
     ------
@@ -111,18 +137,18 @@ def completed(counts: Arrays, features: Features) -> Arrays:
         known.setdefault("d", xr.DataArray(rows))
         if (known["d"] != rows).any():
             raise InvalidArgumentError("d", counts["d"].values, f"{rows}, which the features fix")
-    if fixed is not None and ("p" in known or "d" in known):
+    if fixed is not None and not features.infinite and ("p" in known or "d" in known):
         known.setdefault("p", _rounded(known["d"] / fixed) if "d" in known else known["p"])
         known.setdefault("d", _rounded(known["p"] * fixed))
         if (np.abs(known["d"] - fixed * known["p"]) > 0.5 * max(1.0, fixed)).any():
             raise InvalidArgumentError(
                 "p", counts["p"].values, f"d/{fixed:.6g}: the features fix d/p themselves"
             )
-    if missing := [name for name in COUNTS if name not in known]:
-        raise InvalidArgumentError.because(
-            "sizes", f"lack {' and '.join(missing)}", "give n, p and d, or two ratios instead"
-        )
-    return {name: known[name] for name in COUNTS}
+    names = sizes_of(features)
+    if missing := [name for name in names if name not in known]:
+        remedy = f"give {' and '.join(names).replace(' and ', ', ', len(names) - 2)}, or ratios"
+        raise InvalidArgumentError.because("sizes", f"lack {' and '.join(missing)}", remedy)
+    return {name: known[name] for name in names}
 
 
 def _rounded(values: xr.DataArray) -> xr.DataArray:

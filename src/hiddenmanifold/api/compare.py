@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import COUNTS, Optimal, free_ratios
+from hiddenmanifold.api.arguments import Optimal, free_ratios, sizes_of
 from hiddenmanifold.api.grid import Grid, check_on_failure, checked
 from hiddenmanifold.api.predict import predicted
 from hiddenmanifold.api.signatures import Finite, with_options
@@ -91,7 +91,7 @@ def compare(
     if asked.optimal is not None:
         simulation = replace(simulation, grid=_at_best_regularisation(asked))
     out = summary(simulation.run())
-    used = free_ratios({name: out[name] for name in COUNTS}, model.features)
+    used = free_ratios({name: out[name] for name in sizes_of(model.features)}, model.features)
     lam = simulation.grid.coordinates["regularisation"]
     theory = predicted(simulation.grid.at(used, lam), simulation.observables)
     _judge(model, out, theory)

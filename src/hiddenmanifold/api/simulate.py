@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiddenmanifold.api.arguments import COUNTS
+from hiddenmanifold.api.arguments import COUNTS, sizes_of
 from hiddenmanifold.api.grid import Grid
 from hiddenmanifold.api.signatures import DEFAULTS, Drawing, Finite, with_options
 from hiddenmanifold.checks import check_count
@@ -170,8 +170,8 @@ class Simulation:
         at_once = workers.at_once(len(trials))
         check_memory(trials, at_once)
         work = sum(trial.seconds for trial in trials)
-        largest = max((size for size, _ in plan.points), key=lambda size: size.n * size.p)
-        told = f"{len(trials)} trials, up to {largest}, {at_once} at once"
+        largest = max(trials, key=lambda trial: trial.sizes.n * trial.sizes.p)
+        told = f"{len(trials)} trials, up to {largest.described}, {at_once} at once"
         workers.progress.announce(told, work / at_once)
         kept = None if self.store is None else Store(self.store)
         found = collect(trials, workers, kept)
@@ -246,9 +246,11 @@ class Plan:
                     "rename it, because a size or the seeds have this name",
                 )
         counted = "n" in coordinates
-        given = (
-            [coordinates[name].variable for name in COUNTS] if counted else grid.labelled_ratios()
-        )
+        if counted:
+            known = {"p": coordinates["d"], **coordinates}  # of a kernel, as if p were d
+            given = tuple(known[name].variable for name in COUNTS)
+        else:
+            given = grid.labelled_ratios()
         columns = list(xr.broadcast(*map(xr.DataArray, given)))
         shared = not set(lam.dims).intersection(columns[0].dims)
         if not shared:  # λ varies with the point: one value per fit
@@ -273,7 +275,7 @@ class Plan:
             name: xr.DataArray(
                 np.reshape([getattr(s, name) for s, _ in self.points], shape), dims=dims
             )
-            for name in COUNTS
+            for name in sizes_of(grid.model.features)
             if name not in grid.coordinates
         }
         shape = (*shape, *(lam.sizes[dim] for dim in self.path), seeds)

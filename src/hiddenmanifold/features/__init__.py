@@ -10,11 +10,15 @@ order:
 - `covariance`: Gaussian covariates, by their eigenvalues and the teacher's weight along each;
 - `activations`, `projections`: the coefficients κ0, κ1, κ⋆ of a function, and random matrices;
 - `layers`: random features of one layer or several; `projected`: those of given covariates;
+- `gaussian_averages`: the coefficients of an activation, and its dual;
+- `kernels`, `kernel_machine`: kernels of the angle between inputs, neural tangent kernels among
+  them, and the machines that are fitted with them;
 - `posterior`: what the Bayes-optimal predictor learns about a teacher from its features.
 """
 
 from hiddenmanifold.features.base import Drawn, Features, Inputs, SpectralArguments, Visible, White
 from hiddenmanifold.features.covariance import Covariance
+from hiddenmanifold.features.kernel_machine import Kernel
 from hiddenmanifold.features.layers import Deep, Layer, RandomFeatures
 from hiddenmanifold.features.projected import Projected
 
@@ -24,6 +28,7 @@ __all__ = [
     "Drawn",
     "Features",
     "Inputs",
+    "Kernel",
     "Layer",
     "Projected",
     "RandomFeatures",
@@ -37,4 +42,5 @@ REGISTRY: dict[str, type[Features]] = {
     "covariance": Covariance,
     "deep": Deep,
     "projected": Projected,
+    "kernel": Kernel,
 }

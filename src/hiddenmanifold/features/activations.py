@@ -14,18 +14,12 @@ from functools import cache, cached_property
 import numpy as np
 import scipy
 
-from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.checks import check_kinks, resolve, sampled
-from hiddenmanifold.errors import InvalidArgumentError, shown
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import check_kinks, resolve
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.features.gaussian_averages import Dual, dual_by_series, kappas_by_quadrature
 from hiddenmanifold.features.spectral_sums import Kappas
-from hiddenmanifold.numerics.panels import Panels, fanned, refine
 from hiddenmanifold.numerics.special import normal_density
-
-REACHES = (13.0, 26.0, 37.0)
-"""Cut-offs of the Gaussian law to choose from, by how fast the activation grows."""
-ACCURACY = 1e-12
-PANELS, MOST_PANELS, HALVINGS = 4096, 65536, 12
-"""Number of panels of an activation at first and at most, and how often one may be halved."""
 
 
 class Activation:
@@ -49,81 +43,28 @@ class Activation:
         """
         if variance == 1.0:
             return self.kappas
+        kappa_0, kappa_1, kappa_star = kappas_by_quadrature(self.scaled(variance))
+        return kappa_0, kappa_1 / float(np.sqrt(variance)), kappa_star
+
+    def scaled(self, variance: float) -> Activation:
+        r"""The function :math:`\sigma(\sqrt q z)` of a standard normal z, for a variance q."""
+        if variance == 1.0:
+            return self
         scale = float(np.sqrt(variance))
-        kappa_0, kappa_1, kappa_star = kappas_by_quadrature(
-            Custom(lambda z: self(scale * z), tuple(kink / scale for kink in self.kinks))
-        )
-        return kappa_0, kappa_1 / scale, kappa_star
+        return Custom(lambda z: self(scale * z), tuple(kink / scale for kink in self.kinks))
+
+    def dual(self, s: Array, variance: float = 1.0) -> Dual:
+        r"""The dual activation :math:`E[\sigma(u)\sigma(v)]`, and its derivatives by s.
+
+        u and v are normal with the given variance and the covariance s.
+        """
+        return dual_by_series(self, s, variance)
 
 
-def kappas_by_quadrature(activation: Activation) -> Kappas:
-    """Gaussian coefficients by Gauss–Legendre panels between the kinks, to 1e-12.
-
-    Spikes wider than 1e-4 are resolved; narrower ones need kinks where they begin and end.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the activation is not finite, is constant, or its integrals do not settle.
-    """
-    reach = next((r for r in REACHES if _is_small_beyond(activation, r)), None)
-    if reach is None:
-        raise InvalidArgumentError.because(
-            "activation",
-            f"{shown(activation)} has no finite Gaussian variance",
-            "it must grow more slowly than exp(x²/4)",
-        )
-    edges = _resolving(activation, np.linspace(-reach, reach, PANELS + 1))
-
-    def coefficients(_: Integers, halvings: int) -> tuple[Array, Array]:
-        panels = Panels.between(edges, (20, halvings))
-        z, weight = panels.nodes.ravel(), panels.weights.ravel()
-        sigma = sampled("activation", activation, z)
-        k0, k1 = weight @ sigma, weight @ (z * sigma)
-        spread = np.sqrt(weight @ (sigma - k0 - k1 * z) ** 2)
-        return np.array([[k0, k1, spread]]), ACCURACY * np.sqrt(weight @ sigma**2)
-
-    found = refine(coefficients, (1, 3), range(2))[0]
-    if not np.isfinite(found).all():
-        raise InvalidArgumentError.because(
-            "activation",
-            f"{shown(activation)} has Gaussian coefficients that did not settle to 1e-12",
-            "declare jumps, corners, and both sides of narrow spikes in Custom(function, "
-            "kinks=(...))",
-        )
-    found[np.abs(found) <= 10 * ACCURACY * np.linalg.norm(found)] = 0.0
-    if not found[1:].any():
-        raise InvalidArgumentError.because(
-            "activation",
-            f"{shown(activation)} is constant, and carries no information",
-            "choose one that varies",
-        )
-    return float(found[0]), float(found[1]), float(found[2])
-
-
-def _resolving(activation: Activation, fan: Array) -> Array:
-    """Edges (1, k) of panels, halved where the activation bends within one."""
-    edges = fanned(fan, np.array([activation.kinks]))
-    for _ in range(HALVINGS):
-        whole, halves = (Panels.between(edges, (20, halvings)) for halvings in (0, 1))
-        power = []
-        for panels in (whole, halves):
-            sigma = sampled("activation", activation, panels.nodes.ravel())
-            power.append((panels.weights * sigma.reshape(panels.nodes.shape) ** 2).sum(1))
-        bends = np.abs(power[1] - power[0]) > ACCURACY * power[1].sum() / PANELS
-        if not 0 < bends.sum() <= MOST_PANELS - edges.size:
-            break
-        starts = np.flatnonzero(np.diff(edges[0]) > 0)[bends]
-        middle = 0.5 * (edges[0, starts] + edges[0, starts + 1])
-        edges = np.insert(edges, starts + 1, middle, axis=1)
-    return edges
-
-
-def _is_small_beyond(activation: Activation, reach: float) -> bool:
-    """Whether activation times Gaussian weight is negligible at ±reach, compared with ±1."""
-    sigma = sampled("activation", activation, np.array([-reach, -1.0, 1.0, reach]))
-    tails = np.abs(sigma[[0, 3]]).max() * reach
-    return bool(np.log(tails + 1e-300) - 0.25 * reach**2 < np.log(np.abs(sigma).min() + 1.0) - 18.0)
+def _angle(s: Array, variance: float) -> tuple[Array, Array]:
+    """The correlation, cosine of an angle between inputs, and the sine of that angle."""
+    r = np.clip(np.asarray(s) / variance, -1.0, 1.0)
+    return r, np.sqrt((1.0 - r) * (1.0 + r))
 
 
 @dataclass(frozen=True)
@@ -139,6 +80,15 @@ class Sign(Activation):
     def kappas(self) -> Kappas:
         return 0.0, np.sqrt(2 / np.pi), np.sqrt(1 - 2 / np.pi)
 
+    @np.errstate(divide="ignore", invalid="ignore")
+    def dual(self, s: Array, variance: float = 1.0) -> Dual:
+        r, sine = _angle(s, variance)
+        return Dual(
+            2 / np.pi * np.arcsin(r),
+            2 / np.pi / (sine * variance),
+            2 / np.pi * r / (sine**3 * variance**2),
+        )
+
 
 @dataclass(frozen=True)
 class Erf(Activation):
@@ -151,6 +101,15 @@ class Erf(Activation):
     @cached_property
     def kappas(self) -> Kappas:
         return 0.0, 2 / np.sqrt(3 * np.pi), np.sqrt(2 / np.pi * np.arcsin(2 / 3) - 4 / (3 * np.pi))
+
+    def dual(self, s: Array, variance: float = 1.0) -> Dual:
+        c = 2.0 / (1.0 + 2.0 * variance)
+        sine = np.sqrt(1.0 - (c * s) ** 2)
+        return Dual(
+            2 / np.pi * np.arcsin(c * s),
+            2 / np.pi * c / sine,
+            2 / np.pi * c**3 * s / sine**3,
+        )
 
 
 @dataclass(frozen=True)
@@ -184,6 +143,16 @@ class Relu(Activation):
     def kappas(self) -> Kappas:
         return 1 / np.sqrt(2 * np.pi), 0.5, np.sqrt(0.25 - 1 / (2 * np.pi))
 
+    @np.errstate(divide="ignore")
+    def dual(self, s: Array, variance: float = 1.0) -> Dual:
+        r, sine = _angle(s, variance)
+        obtuse = np.pi - np.arccos(r)
+        return Dual(
+            variance / (2 * np.pi) * (sine + r * obtuse),
+            obtuse / (2 * np.pi),
+            1.0 / (2 * np.pi * variance * sine),
+        )
+
 
 @dataclass(frozen=True)
 class Identity(Activation):
@@ -195,6 +164,9 @@ class Identity(Activation):
     @cached_property
     def kappas(self) -> Kappas:
         return 0.0, 1.0, 0.0
+
+    def dual(self, s: Array, variance: float = 1.0) -> Dual:
+        return Dual(np.array(s, dtype=float), np.ones_like(s), np.zeros_like(s))
 
 
 @dataclass(frozen=True)

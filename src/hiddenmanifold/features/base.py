@@ -118,11 +118,32 @@ class Drawn:
         The teacher's fields have the variance rho that the features were drawn for. The inputs of
         each sample may be displaced, by its multiple of their covariance with the field.
         """
+        c, nu = self.data(rows, rng, displaced)
+        return self.features(c, rng, equivalent=equivalent), nu
+
+    def training(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        equivalent: bool = False,
+        displaced: Array | None = None,
+    ) -> tuple[Drawn, Array, Array]:
+        """Features and fields of training samples, as `sample` has them, and what fresh ones need.
+
+        These are the features themselves, unless they depend on the training samples.
+        """
+        return self, *self.sample(rows, rng, equivalent=equivalent, displaced=displaced)
+
+    def data(
+        self, rows: int, rng: np.random.Generator, displaced: Array | None
+    ) -> tuple[Array, Array]:
+        """Inputs (rows, d) of fresh samples, which may be displaced, and the fields."""
         c, nu = self.inputs.sample(rows, rng)
         if displaced is not None:
             c += np.outer(displaced, self.inputs.field_covariance)
             nu += displaced * self.inputs.rho
-        return self.features(c, rng, equivalent=equivalent), nu
+        return c, nu
 
     def features(self, c: Array, rng: np.random.Generator, *, equivalent: bool) -> Array:
         """The features (rows, p) of inputs, or their Gaussian-equivalent twins."""
@@ -131,6 +152,10 @@ class Drawn:
     def overlaps(self, w: Array) -> dict[str, float]:
         """Variance Q of the prediction x·w/√p, its covariance M with the field, and others."""
         return self.inputs.overlaps(w)
+
+    def constant(self, w: Array) -> float:
+        """Mean of the prediction x·w/√p, of features that have a mean."""
+        return 0.0
 
 
 class Features:
@@ -149,6 +174,18 @@ class Features:
         """The latent dimension d if the features fix it, else None."""
         return None
 
+    infinite: ClassVar[bool] = False
+    """Whether there are infinitely many features, those of a kernel: p is no size then."""
+
+    @property
+    def size(self) -> float:
+        """Number of features over the p in whose units they are counted; 1 unless infinite."""
+        return 1.0
+
+    def columns(self, n: int, p: int) -> int:
+        """Number of features that a fit of n samples has."""
+        return p
+
     @property
     def corner(self) -> float | None:
         """The d/p at which curves have a corner, None if there is none."""
@@ -158,6 +195,11 @@ class Features:
     def mean(self) -> float:
         """Mean of a feature: if it is not zero, features provide an intercept."""
         return 0.0
+
+    @property
+    def penalised_intercept(self) -> bool:
+        """Whether features provide an intercept whose penalty does not vanish in the limit."""
+        return False
 
     @property
     def variance(self) -> float:

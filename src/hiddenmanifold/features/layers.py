@@ -179,6 +179,9 @@ class DrawnLayers(Drawn):
                 x = layer.activation(h)
         return x
 
+    def constant(self, w: Array) -> float:
+        return float(self.network.mean * w.sum() / np.sqrt(len(w)))
+
     def overlaps(self, w: Array) -> dict[str, float]:
         Q = 0.0
         layers = zip(self.network.kappas, self.maps, strict=True)

@@ -16,7 +16,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import check_number, check_unmasked, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError, plural
-from hiddenmanifold.features.spectral_sums import Kernel, Sums, discrete, projected, white
+from hiddenmanifold.features.spectral_sums import Sums, SumsBelow, discrete, projected, white
 from hiddenmanifold.numerics.matrices import (
     Dense,
     Kind,
@@ -58,7 +58,7 @@ class Projection:
         r"""The sums of linear features of white data, at :math:`\gamma = d/p`."""
         raise NotImplementedError
 
-    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
+    def of_kernel(self, kernel: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
         """The sums of p linear features of d others, whose own sums are those of a kernel."""
         raise NotImplementedError
 
@@ -80,7 +80,7 @@ class Gaussian(Projection):
         u = positive_root(gamma, 1.0 - gamma - k * gamma, k)
         return self._seen(white(u, gamma), k / u)
 
-    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
+    def of_kernel(self, kernel: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
         def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
             left = _left(inner, p[some])
             return np.log(np.fmax(left, 0.0) / p[some]), 1.0 + inner.D11 / left
@@ -95,7 +95,7 @@ class Gaussian(Projection):
 
 
 def _argument(
-    kernel: Kernel,
+    kernel: SumsBelow,
     stretching: Callable[[Sums, Integers], tuple[Array, Array]],
     k: Array,
     p: Array,
@@ -173,7 +173,7 @@ class Orthogonal(Discrete):
         weight = np.minimum(gamma, 1.0)[:, None]
         return 1.0 / weight, weight
 
-    def of_kernel(self, kernel: Kernel, k: Array, *, d: Array, p: Array) -> Sums:
+    def of_kernel(self, kernel: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
         def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
             size = np.minimum(p, d)[some]
             left = _left(inner, size)

@@ -36,7 +36,7 @@ FAINT = 1e-100
 """The k that represents the limit k → 0."""
 Kappas = tuple[float, float, float]
 """The coefficients κ0, κ1, κ⋆ of an activation."""
-Kernel = Callable[[Array, Integers], "Sums"]
+SumsBelow = Callable[[Array, Integers], "Sums"]
 """The sums of some features, at any k for some of the points."""
 
 

@@ -51,7 +51,7 @@ class Trial:
             for k in range(3)
         )
         world = World.draw(self.model, self.sizes, world_rng, equivalent=self.equivalent)
-        train = world.sample(self.sizes.n, train_rng)
+        world, train = world.training(self.sizes.n, train_rng)
         model, lams = self.model, np.array(self.lams)
         found = {n: np.full((len(lams), *shape), np.nan) for n, shape in self.shapes.items()}
         found["optimality"][:] = np.inf
@@ -65,6 +65,19 @@ class Trial:
         return found
 
     @property
+    def _dimensions(self) -> tuple[int, int, int]:
+        """Numbers of samples, of features that are fitted, and of latent dimensions."""
+        n, p, d = self.sizes.n, self.sizes.p, self.sizes.d
+        return n, self.model.features.columns(n, p), d
+
+    @property
+    def described(self) -> str:
+        """Its sizes in words."""
+        if self.model.features.infinite:
+            return f"n = {self.sizes.n}, d = {self.sizes.d}"
+        return str(self.sizes)
+
+    @property
     def seconds(self) -> float:
         """Estimated time on one core of some 10 Gflop/s.
 
@@ -73,7 +86,7 @@ class Trial:
         630: those of the square and logistic losses are within a factor of two, hinge fits with
         n well above p take up to five times as long.
         """
-        n, p, d = self.sizes.n, self.sizes.p, self.sizes.d
+        n, p, d = self._dimensions
         samples, fit = n + self.n_test, 6e-11 * n * p * min(n, p)
         drawn = 6e-9 * samples * (d + p) + 4e-11 * samples * d * p
         return 3e-3 + drawn + fit * (1 + (len(self.lams) - 1) / 3)
@@ -84,7 +97,7 @@ class Trial:
 
         Observables keep the scores of all fits.
         """
-        n, p, d = self.sizes.n, self.sizes.p, self.sizes.d
+        n, p, d = self._dimensions
         drawn = self.model.features.numbers_drawn(n, d, p)
         kept = len(self.lams) if self.observables else 0
         test = 4 * min(self.n_test * max(d, p), BLOCK) + 3 * self.n_test * kept
@@ -125,11 +138,13 @@ def check_memory(trials: Sequence[Trial], at_once: int) -> None:
         Saying how much they would need.
     """
     largest = max(trials, key=attrgetter("bytes"))
-    need, size = at_once * largest.bytes, largest.sizes
+    need = at_once * largest.bytes
     if need > MEMORY_LIMIT:
         workers = f" on {at_once} workers" if at_once > 1 else ""
         raise InvalidArgumentError.because(
-            "d", f"= {size.d} is too large", f"{size}{workers} would need about {need / 1e9:.0f} GB"
+            "d",
+            f"= {largest.sizes.d} is too large",
+            f"{largest.described}{workers} would need about {need / 1e9:.0f} GB",
         )
 
 
@@ -137,13 +152,11 @@ def _overlaps(world: World, fit: Fit) -> dict[str, float]:
     """Overlaps of the fitted weights with themselves and with the teacher."""
     found = world.features.overlaps(fit.w)
     p, Q, M = world.sizes.p, found["Q"], found["M"]
-    # features that have a mean contribute a constant to every prediction
-    constant = world.model.features.mean * float(fit.w.sum()) / np.sqrt(p)
     return {
         **found,
         "q_w": float(fit.w @ fit.w) / p,
         "alignment": M / np.sqrt(world.model.teacher.rho * Q) if Q > 0 else np.nan,
-        "intercept": fit.b + constant,
+        "intercept": fit.b + world.features.constant(fit.w),
         "optimality": fit.optimality,
     }
 
@@ -184,7 +197,8 @@ def _on_test(
     Observables are those of all scores together, which are kept for them alone.
     """
     n_test, observables = trial.n_test, trial.observables
-    W = np.array([fit.w for fit in fits]).T / np.sqrt(world.sizes.p)
+    W = np.array([fit.w for fit in fits]).T
+    W /= np.sqrt(len(W))
     b = np.array([fit.b for fit in fits])
     sums = {name: np.zeros((2, len(fits))) for name in ("generalisation_error", "clean_error")}
     kept: list[tuple[Array, Array]] = []

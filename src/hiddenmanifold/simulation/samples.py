@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,19 +74,36 @@ class World:
         drawn = model.features.draw(sizes.d, sizes.p, model.teacher.rho, rng)
         return cls(model, sizes, drawn, equivalent)
 
+    def training(self, rows: int, rng: np.random.Generator) -> tuple[World, Sample]:
+        """Draw training samples, and return the world with features that may depend on them."""
+        y = self._classes(rows, rng)
+        features, X, nu = self.features.training(rows, rng, equivalent=self.equivalent, displaced=y)
+        return replace(self, features=features), self._labelled(X, nu, y, rng)
+
     def sample(self, rows: int, rng: np.random.Generator) -> Sample:
         """Draw fresh samples."""
+        y = self._classes(rows, rng)
+        X, nu = self.features.sample(rows, rng, equivalent=self.equivalent, displaced=y)
+        return self._labelled(X, nu, y, rng)
+
+    def _classes(self, rows: int, rng: np.random.Generator) -> Array | None:
+        """Labels that displace their samples, if the teacher draws such."""
         teacher = self.model.teacher
-        if teacher.displaces:
-            y = teacher.classes(rows, rng)
-            X, _ = self.features.sample(rows, rng, equivalent=self.equivalent, displaced=y)
-            return Sample(X, y, y)
-        X, nu = self.features.sample(rows, rng, equivalent=self.equivalent)
+        return teacher.classes(rows, rng) if teacher.displaces else None
+
+    def _labelled(
+        self, X: Array, nu: Array, classes: Array | None, rng: np.random.Generator
+    ) -> Sample:
+        """Samples with their classes, or with labels drawn for their fields."""
+        if classes is not None:
+            return Sample(X, classes, classes)
+        teacher = self.model.teacher
         clean = teacher.noiseless if self.model.counts_errors else teacher.label_mean
         return Sample(X, teacher.sample(nu, rng), clean(nu))
 
     def blocks(self, rows: int, rng: np.random.Generator) -> Iterator[Sample]:
         """Draw many fresh samples in blocks of bounded memory."""
-        most = max(1, BLOCK // max(self.sizes.p, self.sizes.d))
+        n, p, d = self.sizes.n, self.sizes.p, self.sizes.d
+        most = max(1, BLOCK // max(self.model.features.columns(n, p), d))
         for start in range(0, rows, most):
             yield self.sample(min(most, rows - start), rng)

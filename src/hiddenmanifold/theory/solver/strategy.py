@@ -147,7 +147,7 @@ def _first_turn(problem: SaddlePoint) -> Array:
 def _first_V(problem: SaddlePoint) -> Array:
     """V of ridge regression on white features, from which Newton starts for every loss."""
     kappa = problem.features.variance
-    lam, alpha = problem.points.lam, problem.points.alpha
+    lam, alpha = problem.points.lam, problem.points.alpha / problem.features.size
     with np.errstate(all="ignore"):  # ratios beyond 1e150 overflow, and are reported as such
         V = positive_root(lam, lam + (alpha - 1.0) * kappa, kappa)
         return np.where(problem.points.has(Limit.FITTED), 0.5 * kappa / lam, V)
