@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
 from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
     GammaRegressor,
     HuberRegressor,
@@ -13,11 +14,21 @@ from sklearn.linear_model import (
     QuantileRegressor,
     Ridge,
 )
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.svm import SVC, SVR
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data.sklearn_conventions import from_glm_alpha, objective, to_glm_alpha
-from hiddenmanifold.losses import Gamma, Logistic, Poisson, Square
+from hiddenmanifold.losses import (
+    Absolute,
+    Gamma,
+    Hinge,
+    Insensitive,
+    Logistic,
+    Poisson,
+    Square,
+)
 from hiddenmanifold.simulation.fit import fit_path
 
 N, P, LAM = 120, 64, 0.3
@@ -145,3 +156,116 @@ def test_several_numbers_of_features_are_not_those_of_one_matrix():
     X = np.random.default_rng(0).standard_normal((9, 30))
     with pytest.raises(hm.InvalidArgumentError, match="p = .* 30 as in `features`, or left out"):
         hm.to_sklearn_C(0.1, np.array([30, 60]), features=X)
+
+
+# kernel machines
+
+
+def white_sample(d, n=60):
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((n, d))
+    return X, np.sign(X[:, 0] + 0.5 * rng.standard_normal(n))
+
+
+@pytest.mark.parametrize(
+    ("loss", "intercept"), [("square", False), ("hinge", True), ("insensitive", True)]
+)
+@pytest.mark.parametrize(
+    "kernel", [hm.kernels.RBF(0.9), hm.kernels.NTK("tanh", 2), hm.kernels.Laplace()]
+)
+def test_kernel_machines_of_scikit_learn_fit_the_same(loss, intercept, kernel):
+    teacher = "linear" if loss == "insensitive" else "sign"
+    model = hm.Model(kernel=kernel, teacher=teacher, loss=loss, intercept=intercept)
+    X, y = white_sample(20)
+    gram = kernel.gram(X)
+    theirs = hm.to_kernel_machine(model, LAM)
+    if loss != "square":
+        theirs.set_params(tol=1e-10)
+    theirs.fit(gram, y)
+    A = np.linalg.cholesky(gram)
+    x = np.sqrt(len(A)) * A
+    ours = fit_path(model.loss, model.task, x, y, np.array([LAM]), intercept=intercept)[0]
+    scores = theirs.decision_function(gram) if loss == "hinge" else theirs.predict(gram)
+    assert_allclose(A @ ours.w + ours.b, scores, atol=1e-5)
+
+
+D = 30
+
+
+@pytest.mark.parametrize(
+    ("estimator", "h"),
+    [
+        (KernelRidge(kernel="rbf", alpha=0.4), lambda t: np.exp(-2 * (1 - t))),
+        (KernelRidge(kernel="rbf", gamma=0.1 / D, alpha=0.4), lambda t: np.exp(-0.2 * (1 - t))),
+        (KernelRidge(kernel="polynomial", alpha=0.4), lambda t: (1 + t) ** 3),
+        (KernelRidge(kernel="linear", alpha=0.4), lambda t: D * t),
+        (KernelRidge(kernel="cosine", alpha=0.4), lambda t: t),
+        (SVC(C=2.5), lambda t: np.exp(-2 * (1 - t))),
+        (SVC(C=2.5, kernel="poly", degree=2, coef0=0.5, gamma=0.2), lambda t: (0.5 + 6 * t) ** 2),
+        (SVR(C=2.5, epsilon=0.2, gamma="auto"), lambda t: np.exp(-2 * (1 - t))),
+        (SVR(C=2.5, epsilon=0.0), lambda t: np.exp(-2 * (1 - t))),
+    ],
+    ids=range(9),
+)
+def test_parameters_of_kernel_machines_are_those_of_a_model(estimator, h):
+    kernel, loss, intercept, lam = hm.from_kernel_machine(estimator, D)
+    t = np.linspace(-0.9, 1.0, 7)
+    assert_allclose(kernel(t), h(t), rtol=1e-12)
+    assert lam == pytest.approx(0.4)
+    ridge = isinstance(estimator, KernelRidge)
+    assert intercept is not ridge
+    expected = Square() if ridge else Hinge() if isinstance(estimator, SVC) else Insensitive(0.2)
+    if getattr(estimator, "epsilon", None) == 0.0 and isinstance(estimator, SVR):
+        expected = Absolute()
+    assert loss == expected
+    again = kernel.gram(X := white_sample(D)[0])
+    if getattr(estimator, "kernel", "") == "cosine":
+        assert_allclose(again, cosine_similarity(X), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "argument"),
+    [
+        (KernelRidge(kernel="laplacian"), "kernel"),
+        (KernelRidge(kernel="precomputed"), "kernel"),
+        (SVC(kernel="sigmoid"), "kernel"),
+        (SVC(kernel=lambda X, Y: X @ Y.T), "kernel"),
+        (SVC(class_weight="balanced"), "class_weight"),
+        (SVC(C=0.0), "C"),
+        (SVC(gamma=-1.0), "gamma"),
+        (SVC(kernel="poly", coef0=-1.0), "offset"),
+        (KernelRidge(alpha=[0.1, 0.2], kernel="rbf"), "alpha"),
+        (Ridge(), "estimator"),
+    ],
+    ids=range(10),
+)
+def test_kernel_machines_without_a_counterpart_are_refused(estimator, argument):
+    with pytest.raises(hm.InvalidArgumentError) as caught:
+        hm.from_kernel_machine(estimator, D)
+    assert caught.value.argument == argument
+
+
+def test_models_without_a_kernel_machine_are_refused():
+    for parts in ({"loss": "logistic"}, {"loss": "square", "intercept": True}, {"loss": "hinge"}):
+        with pytest.raises(hm.InvalidArgumentError, match="no other kernel machines"):
+            hm.to_kernel_machine(hm.Model(kernel="rbf", teacher="sign", **parts), 0.1)
+    random = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
+    with pytest.raises(hm.InvalidArgumentError, match="one with a kernel"):
+        hm.to_kernel_machine(random, 0.1)
+    with pytest.raises(hm.InvalidArgumentError) as caught:
+        hm.to_kernel_machine(hm.Model(kernel="rbf", teacher="sign", loss="square"), 0.0)
+    assert caught.value.argument == "regularisation"
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ((np.ones(3),), "a matrix of finite numbers"),
+        ((np.array([[1.0, np.nan]]),), "a matrix of finite numbers"),
+        ((np.zeros((2, 2)),), "has a row of zeros"),
+        ((np.ones((2, 2)), np.ones((2, 3))), "as many as X has"),
+    ],
+)
+def test_inputs_without_a_gram_matrix_are_refused(given, problem):
+    with pytest.raises(hm.InvalidArgumentError, match=problem):
+        hm.kernels.RBF().gram(*given)

@@ -7,6 +7,7 @@ from .api.predict import margins, predict, sensitivity
 from .api.simulate import simulate
 from .api.thresholds import existence_threshold, interpolation_peak, separability_threshold
 from .data.backtest import backtest
+from .data.kernel_conventions import from_kernel_machine, to_kernel_machine
 from .data.learning_curve import learning_curve
 from .data.planning import plan
 from .data.read_table import read_table
@@ -65,6 +66,7 @@ __all__ = [
     "features",
     "features_needed",
     "from_glm_alpha",
+    "from_kernel_machine",
     "from_ridge_alpha",
     "from_sklearn_C",
     "interpolation_peak",
@@ -87,6 +89,7 @@ __all__ = [
     "summary",
     "teachers",
     "to_glm_alpha",
+    "to_kernel_machine",
     "to_ridge_alpha",
     "to_sklearn_C",
 ]

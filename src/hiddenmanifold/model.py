@@ -62,6 +62,11 @@ OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
     "|w|², with prediction f = x·w/√p + b; a sum, not a mean; b is not penalised"
 )
+KERNEL_OBJECTIVE = (
+    "minimise over functions g (and b, if free): sum over the n samples of loss(y, f) + "
+    "(regularisation/2) |g|², with prediction f = g(c) + b and the norm of the kernel's Hilbert "
+    "space; a sum, not a mean; b is not penalised"
+)
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -145,4 +145,4 @@ def test_the_help_page_names_every_ingredient_and_its_keys(command):
         assert "sign (noise, flip, threshold, rho)" in text
         assert "real (function, noise, kinks, rho)" in text
         assert "By default sign for labels" in text
-        assert text.count("Names, with their keys") == 5
+        assert text.count("Names, with their keys") == 6

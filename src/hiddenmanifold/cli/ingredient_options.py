@@ -22,9 +22,9 @@ def families() -> dict[str, tuple[type, dict[str, type]]]:
     """Base class and classes by name of each kind of ingredient.
 
     These are the registered ones, and those with required parameters, which have no name in the
-    library. Predictions are offered like ingredients.
+    library. Kernels and predictions are offered like ingredients.
     """
-    from hiddenmanifold.features import projections
+    from hiddenmanifold.features import kernels, projections
     from hiddenmanifold.losses import predictors
     from hiddenmanifold.model import BASES, REGISTRIES
     from hiddenmanifold.teachers import Steps
@@ -34,6 +34,7 @@ def families() -> dict[str, tuple[type, dict[str, type]]]:
         "teacher": {"steps": Steps},
     }
     found = {kind: (BASES[kind], {**REGISTRIES[kind], **named.get(kind, {})}) for kind in BASES}
+    found["kernel"] = (kernels.KernelFunction, {**kernels.REGISTRY})
     return {**found, "prediction": (predictors.Predictor, {**predictors.REGISTRY})}
 
 

@@ -41,8 +41,10 @@ def _names(kind: str) -> Callable[[], list[str]]:
     return complete
 
 
-def _ingredient(kind: str, examples: str = "") -> Any:
-    text = INGREDIENT_KINDS[kind].description + (f", e.g. {examples}." if examples else ".")
+def _ingredient(kind: str, examples: str = "", *, unless_kernel: bool = False) -> Any:
+    about = INGREDIENT_KINDS[kind]
+    text = about.description + (f", e.g. {examples}." if examples else ".")
+    text += f" By default {about.default}, unless a kernel is given." if unless_kernel else ""
     return of_model(metavar="NAME[:KEY=...]", help=text, autocompletion=_names(kind))
 
 
@@ -76,11 +78,24 @@ Loss = Annotated[str, _ingredient("loss", "square or huber:delta=0.5")]
 class ModelOptions:
     """The learning problem; by default that of the paper."""
 
-    activation: Annotated[str, _ingredient("activation")] = INGREDIENT_KINDS["activation"].default
+    activation: Annotated[str | None, _ingredient("activation", unless_kernel=True)] = None
     projection: Annotated[
-        str,
-        _ingredient("projection", "matrix:F=file.npy or spectrum:eigenvalues=0.5,1.5,d_over_p=1"),
-    ] = INGREDIENT_KINDS["projection"].default
+        str | None,
+        _ingredient(
+            "projection",
+            "matrix:F=file.npy or spectrum:eigenvalues=0.5,1.5,d_over_p=1",
+            unless_kernel=True,
+        ),
+    ] = None
+    kernel: Annotated[
+        str | None,
+        of_model(
+            metavar="NAME[:KEY=...]",
+            help="A kernel in place of random features, e.g. ntk:activation=relu,hidden_layers=3 "
+            "or rbf:scale=0.5.",
+            autocompletion=_names("kernel"),
+        ),
+    ] = None
     teacher: Annotated[
         str,
         _ingredient(
@@ -107,7 +122,10 @@ class ModelOptions:
         from hiddenmanifold.cli.ingredient_options import ingredient
         from hiddenmanifold.model import Model
 
-        chosen = {kind: ingredient(kind, getattr(self, kind)) for kind in INGREDIENT_KINDS}
+        names = {kind: getattr(self, kind) for kind in (*INGREDIENT_KINDS, "kernel")}
+        if self.kernel is None:
+            names |= {k: names[k] or INGREDIENT_KINDS[k].default for k in INGREDIENT_KINDS}
+        chosen = {kind: ingredient(kind, n) for kind, n in names.items() if n is not None}
         given = self.prediction
         prediction = None if given is None else ingredient("prediction", given)
         return Model(**chosen, intercept=self.intercept, prediction=prediction)

@@ -15,6 +15,7 @@ samples. In the order of an analysis, which is a good order to read in:
 6. `sample` is the public `Data`; `learning_curve`, `planning` and `backtest` answer users'
    questions about it.
 
-`sklearn_conventions` translates scikit-learn's C, alpha and pipelines. docs/real_data.md describes
+`sklearn_conventions` translates scikit-learn's C, alpha and pipelines, and `kernel_conventions` its
+kernel machines. docs/real_data.md describes
 the method and its accuracy.
 """

@@ -23,11 +23,18 @@ from dash.exceptions import PreventUpdate
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import exports, plots
-from hiddenmanifold.explorer.controls import PEAK_AXES, page_fields
+from hiddenmanifold.explorer.controls import KERNEL_AXES, PEAK_AXES, page_fields
 from hiddenmanifold.explorer.layout import as_text, as_value, identity
 from hiddenmanifold.explorer.parse import read, views_of
 from hiddenmanifold.explorer.presets import PRESETS
-from hiddenmanifold.explorer.view import MOST_PINS, View, holds, relevant, texts_of
+from hiddenmanifold.explorer.view import (
+    MOST_PINS,
+    View,
+    is_kernel,
+    possible_holds,
+    relevant,
+    texts_of,
+)
 
 FIELDS = identity("field", ALL)
 RANGES = {"regularisation": ("1e-6", "100")}
@@ -170,7 +177,13 @@ def _adapt(texts: dict[str, str]) -> None:
             _set(texts, usual)
         if texts["regularisation"] == "optimal":
             _set(texts, {"regularisation": "1e-4"})
-    possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
+    if changed == ["features"] and is_kernel(texts):
+        usual = {"mode": "curve", "x": "n_over_d", "low": RANGE[0], "high": RANGE[1]}
+        if texts["x"] not in KERNEL_AXES or texts["mode"] == "map":
+            _set(texts, usual)
+        if texts["quantity"] == "peak":
+            _set(texts, {"quantity": "generalisation_error"})
+    possible = possible_holds(texts)
     if possible and possible != [""] and texts["hold"] not in possible:
         _set(texts, {"hold": possible[0]})
 
@@ -188,7 +201,7 @@ def _triggered() -> list[dict[str, Any]]:
 
 
 def _hold_options(texts: dict[str, str]) -> list[dict[str, str]]:
-    possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
+    possible = possible_holds(texts)
     known = page_fields()["hold"].options or {}
     return [{"label": known[name], "value": name} for name in possible if name in known]
 

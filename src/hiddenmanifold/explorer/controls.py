@@ -15,6 +15,21 @@ from hiddenmanifold.theory.points import RATIOS
 AXES = ("p_over_n", "n_over_d", "n_over_p", "d_over_p", "regularisation")
 HELD = {"n_over_d": "3", "p_over_n": "0.5", "d_over_p": "0.1"}
 """Ratios that can be held fixed, and where they begin."""
+CLASSES = {"features": hm.kernels.REGISTRY, **REGISTRIES}
+"""Classes by name of what is chosen on the page: kernels, and every kind of ingredient."""
+RANDOM = "random"
+"""The choice of random features."""
+FEATURES = {
+    RANDOM: "random features",
+    "ntk": "neural tangent kernel",
+    "nngp": "kernel of a wide network",
+    "rbf": "Gaussian kernel",
+    "laplace": "Laplace kernel",
+    "polynomial": "polynomial kernel",
+}
+"""Random features, and the kernels that may take their place."""
+KERNEL_AXES = ("n_over_d", "regularisation")
+"""What may vary for a kernel, which has infinitely many features."""
 QUANTITIES = {
     "generalisation_error": "generalisation error",
     "training_loss": "training loss",
@@ -33,9 +48,11 @@ FUNCTIONS = {
     "rate": ("exp", "softplus", "logistic", "relu", "absolute", "square"),
     "mean": ("exp", "softplus"),
     "probability": ("logistic",),
+    "activation": ("relu", "erf", "tanh", "hard_tanh"),
 }
-"""Functions of the field to choose from, by the parameter of a label rule that takes them."""
+"""Functions to choose from, by the parameter of a label rule or of a kernel that takes them."""
 OVERLAPS = ("alignment", "m_s", "q_s", "q_w")
+KERNEL_OVERLAPS = ("alignment", "M", "Q", "q_w")
 SYMBOLS = {
     r"\varepsilon_g": "ε<sub>g</sub>",
     r"\varepsilon_t": "ε<sub>t</sub>",
@@ -97,11 +114,11 @@ def _flag(name: str, label: str, default: str = "no") -> Field:
 def parameters(kind: str, name: str) -> list[Field]:
     """The parameters of a registered ingredient that can be typed or chosen.
 
-    These are numbers, lists of numbers, noise, and functions of the field by name. Fields at which
+    These are numbers, lists of numbers, noise, and functions by name. Fields at which
     a function has kinks are left out: named functions declare their own.
     """
     found = []
-    for field in fields(REGISTRIES[kind][name]):
+    for field in fields(CLASSES[kind][name]):
         own, shown, default = f"{kind}.{name}.{field.name}", field.name, field.default
         if not field.init or field.name == "kinks":
             continue
@@ -119,10 +136,11 @@ def parameters(kind: str, name: str) -> list[Field]:
 @cache
 def page_fields() -> dict[str, Field]:
     """All fields by name, in the order of the page."""
-    found: list[Field] = []
-    for kind, registry in REGISTRIES.items():
-        names = {name: name.replace("_", " ") for name in registry}
-        found.append(Field(kind, kind, INGREDIENT_KINDS[kind].default, names))
+    found = [Field("features", "features", RANDOM, FEATURES)]
+    for kind, registry in CLASSES.items():
+        if kind != "features":
+            names = {name: name.replace("_", " ") for name in registry}
+            found.append(Field(kind, kind, INGREDIENT_KINDS[kind].default, names))
         for name in registry:
             found += parameters(kind, name)
     axes = {name: short(name) for name in AXES}

@@ -11,6 +11,7 @@ from hiddenmanifold.explorer import compute
 from hiddenmanifold.explorer.controls import USUAL
 from hiddenmanifold.explorer.plots import names, quantities, shown
 from hiddenmanifold.explorer.view import Axis, View
+from hiddenmanifold.features.activations import Activation
 from hiddenmanifold.model import name_of
 from hiddenmanifold.theory.points import RATIOS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLURALS = {
+    "kernel": "kernels",
     "activation": "activations",
     "projection": "projections",
     "teacher": "teachers",
@@ -110,11 +112,13 @@ def _prediction(view: View) -> list[str]:
 
 def _changed(part: Any) -> dict[str, Any]:
     """The parameters that do not have their usual values."""
-    return {
-        field.name: getattr(part, field.name)
-        for field in fields(part)
-        if field.init and getattr(part, field.name) != field.default
-    }
+    given = {field: _named(getattr(part, field.name)) for field in fields(part) if field.init}
+    return {field.name: value for field, value in given.items() if value != field.default}
+
+
+def _named(value: Any) -> Any:
+    """A parameter, by its name if it is an activation."""
+    return name_of("activation", value) if isinstance(value, Activation) else value
 
 
 def _ingredient(kind: str, part: Any) -> str:

@@ -6,10 +6,9 @@ from typing import Any
 
 from dash import dcc, html
 
-from hiddenmanifold.explorer.controls import HELD, Field, page_fields
+from hiddenmanifold.explorer.controls import CLASSES, HELD, Field, page_fields
 from hiddenmanifold.explorer.presets import PRESETS
 from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST_ROWS, TOO_MUCH
-from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import COLOURS
 
 STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")
@@ -56,7 +55,7 @@ def layout() -> Any:
     controls = [
         _group("Regularisation and ratios", "regularisation", "hold", *HELD),
         _group("Axes", "mode", "x", "low", "high", "y", "y_low", "y_high", "log_x", "log_y"),
-        _group("Features", "activation", "projection"),
+        _group("Features", "features", "activation", "projection"),
         _group("Labels and loss", "teacher", "loss", "intercept", "prediction"),
         _group("Reference lines", "threshold", "kernel", "bayes", "points"),
     ]
@@ -100,7 +99,7 @@ def _group(title: str, *names: str) -> Any:
     rows = []
     for name in names:
         rows.append(_row(page_fields()[name]))
-        if name in REGISTRIES:
+        if name in CLASSES:
             inner = [f for f in page_fields().values() if f.name.startswith(f"{name}.")]
             rows += [_row(field) for field in inner]
     return html.Fieldset([html.Legend(title), *rows])
@@ -145,7 +144,7 @@ def _component(field: Field) -> Any:
             **{"data-field": field.name},
         )
     options = [{"label": label, "value": value} for value, label in field.options.items()]
-    if field.name not in (*REGISTRIES, "prediction") and "." not in field.name:
+    if field.name not in (*CLASSES, "prediction") and "." not in field.name:
         few = dcc.RadioItems(options, field.default, id=name, className="radio")
         return html.Div(few, id=_flat(field), **{"data-field": field.name})
     chosen = dcc.Dropdown(options, field.default, id=name, clearable=False, searchable=False)

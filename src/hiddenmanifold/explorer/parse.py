@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import hiddenmanifold as hm
 from hiddenmanifold.checks import number
 from hiddenmanifold.explorer.controls import (
+    CLASSES,
+    KERNEL_AXES,
     PEAK_AXES,
     USUAL,
     VANISHING,
@@ -22,8 +24,9 @@ from hiddenmanifold.explorer.view import (
     Axis,
     View,
     held_names,
-    holds,
+    is_kernel,
     is_laborious,
+    possible_holds,
     relevant,
     texts_of,
 )
@@ -115,7 +118,9 @@ class _Reader:
 
     def _check_peak(self, y: Axis | None, lam: Any) -> None:
         axes = " or ".join(map(short, PEAK_AXES))
-        if self.texts["x"] not in PEAK_AXES or y is not None:
+        if is_kernel(self.texts):
+            self.complaints["quantity"] = "another: the error of a kernel has no peak along p"
+        elif self.texts["x"] not in PEAK_AXES or y is not None:
             self.complaints["quantity"] = f"another, unless curves over {axes} are shown"
         elif lam == "optimal":
             self.complaints["regularisation"] = "0⁺ or a number where a peak is sought"
@@ -130,9 +135,12 @@ class _Reader:
                 yield name, self.texts[name]
 
     def _model(self) -> hm.Model | None:
-        parts = {kind: self._ingredient(kind) for kind in REGISTRIES}
+        inputs = ["features"] if is_kernel(self.texts) else ["activation", "projection"]
+        parts = {kind: self._ingredient(kind) for kind in (*inputs, "teacher", "loss")}
         if None in parts.values():
             return None
+        if "features" in parts:
+            parts["kernel"] = parts.pop("features")
         if self.texts["prediction"] != USUAL:
             parts["prediction"] = self.texts["prediction"]
         try:
@@ -142,7 +150,7 @@ class _Reader:
         except hm.InvalidArgumentError as error:
             of_loss = error.argument == "loss"
             words = f"another; {error}{_fitting(parts) if of_loss else ''}"
-            self.complaints["loss" if of_loss else "activation"] = words
+            self.complaints["loss" if of_loss else inputs[0]] = words
         return None
 
     def _ingredient(self, kind: str) -> Any:
@@ -155,7 +163,7 @@ class _Reader:
         if any(field.name in self.complaints for field in parameters(kind, name)):
             return None
         try:
-            return REGISTRIES[kind][name](**{k.rsplit(".")[-1]: v for k, v in given.items()})
+            return CLASSES[kind][name](**{k.rsplit(".")[-1]: v for k, v in given.items()})
         except hm.InvalidArgumentError as error:
             field = f"{kind}.{name}.{error.argument}"
             self.complaints[field if field in self.texts else kind] = error.remedy
@@ -202,9 +210,13 @@ class _Reader:
         if self.texts["points"] not in ("", "automatic"):
             count = self._count("points", 2, most, " or automatic")
         x = self._axis("x", "low", "high", count, self._is("log_x"))
+        if is_kernel(self.texts):
+            for axis in ("x", "y") if mode == "map" else ("x",):
+                if self.texts[axis] not in KERNEL_AXES:
+                    self.complaints[axis] = "n/d or λ: a kernel has infinitely many features"
         if mode == "curve":
             return x, None
-        if not holds(self.texts["x"], self.texts["y"]):
+        if not possible_holds(self.texts):
             name = short(self.texts["x"])
             self.complaints["y"] = f"an axis that does not follow from {name} along the other"
         return x, self._axis("y", "y_low", "y_high", count, self._is("log_x"))

@@ -13,7 +13,14 @@ import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.explorer import compute
-from hiddenmanifold.explorer.controls import OVERLAPS, VANISHING, page_fields, short, title_of
+from hiddenmanifold.explorer.controls import (
+    KERNEL_OVERLAPS,
+    OVERLAPS,
+    VANISHING,
+    page_fields,
+    short,
+    title_of,
+)
 from hiddenmanifold.explorer.view import Axis, View
 from hiddenmanifold.plotting.style import COLOURS
 from hiddenmanifold.results.schema import ERROR_MEASURES
@@ -105,7 +112,8 @@ def equals(text: str) -> str:
 
 def quantities(view: View) -> tuple[str, ...]:
     """What is drawn on a tab."""
-    several = {"overlaps": OVERLAPS, "peak": ("p_over_n",)}
+    overlaps = KERNEL_OVERLAPS if view.model.features.infinite else OVERLAPS
+    several = {"overlaps": overlaps, "peak": ("p_over_n",)}
     return several.get(view.quantity, (view.quantity,))
 
 

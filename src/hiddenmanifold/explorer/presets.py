@@ -1,4 +1,4 @@
-"""Preset views: the figures of the paper, and three reasons for a missing peak."""
+"""Preset views: the figures of the paper, three reasons for a missing peak, and kernels."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ MANIFOLD = {"activation": "erf", "loss": "square"}
 RIDGE = {"teacher": "linear", "loss": "square"}
 FIGURE_5 = {"n_over_d": "2", "low": "0.02", "high": "4", "log_x": "no"}
 PEAKS = {"quantity": "peak", "x": "n_over_d", "low": "0.05", "high": "8", "log_x": "no"}
+TANGENT = {
+    "x": "n_over_d",
+    "low": "0.1",
+    "high": "30",
+    "regularisation": "1e-2",
+    "loss": "hinge",
+}
 LEARNING = {**MANIFOLD, "x": "n_over_p", "hold": "d_over_p", "low": "0.05", "high": "30"}
 
 PRESETS = (
@@ -113,5 +120,14 @@ PRESETS = (
         "λ → 0⁺ and λ = 10⁻²",
         {"regularisation": "0⁺"},
         _lam("1e-6", "1e-4", "1e-2"),
+    ),
+    Preset(
+        "Lazy networks: depth",
+        "neural tangent kernels of one, three and five hidden layers, beside a Laplace kernel",
+        {**TANGENT, "features": "ntk"},
+        (
+            *({**TANGENT, "features": "ntk", "features.ntk.hidden_layers": k} for k in "35"),
+            {**TANGENT, "features": "laplace"},
+        ),
     ),
 )

@@ -124,6 +124,8 @@ def _where(view: View, place: float) -> str:
 
 def _crosses(view: View) -> bool:
     """Whether the ratio of features to samples varies along the axis."""
+    if view.model.features.infinite:
+        return False
     return view.x.name in RATIOS and not {"p_over_n", "n_over_p"} & {n for n, _ in view.held}
 
 

@@ -26,7 +26,7 @@ AT_ONCE = 2
 """Simulations that run beside each other."""
 LARGEST = 3000
 """Most samples, and most features, of one fit."""
-MEASURED = (*(name for name in QUANTITIES if name != "overlaps"), *OVERLAPS)
+MEASURED = (*(name for name in QUANTITIES if name != "overlaps"), *OVERLAPS, "Q", "M")
 
 R = TypeVar("R")
 running: set[object] = set()
@@ -97,6 +97,8 @@ def _measured(view: View, x: float) -> dict[str, Any]:
     """Means and standard errors of all quantities at a point."""
     given = dict(view.arguments(**{view.x.name: x}))
     ratios = {name: value for name, value in given.items() if name != "regularisation"}
+    if view.model.features.infinite:
+        ratios["p_over_n"] = 1.0  # as many coefficients as samples
     for name in ("n_over_d", "p_over_d"):
         if (size := view.d * converted(ratios, name)) > LARGEST:
             letter = name[0]

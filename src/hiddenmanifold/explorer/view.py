@@ -12,7 +12,7 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.explorer.controls import HELD, page_fields, parameters
+from hiddenmanifold.explorer.controls import CLASSES, HELD, RANDOM, page_fields, parameters
 from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.theory.labels_side.kinds import channel_of
 from hiddenmanifold.theory.labels_side.number_channel import NumberChannel
@@ -139,9 +139,25 @@ def texts_of(query: str) -> tuple[dict[str, str], list[str]]:
     return texts, pins
 
 
-def holds(x: str, y: str | None) -> list[str]:
-    """What can be held fixed while axes vary: names of ratios, joined by commas."""
+def is_kernel(texts: Mapping[str, str]) -> bool:
+    """Whether a kernel takes the place of random features."""
+    return texts["features"] != RANDOM
+
+
+def possible_holds(texts: Mapping[str, str]) -> list[str]:
+    """What can be held fixed beside the axes that are chosen."""
+    y = texts["y"] if texts["mode"] == "map" else None
+    return holds(texts["x"], y, kernel=is_kernel(texts))
+
+
+def holds(x: str, y: str | None, *, kernel: bool = False) -> list[str]:
+    """What can be held fixed while axes vary: names of ratios, joined by commas.
+
+    A kernel has one ratio only, n/d.
+    """
     free = [name for name in (x, y) if name in RATIOS]
+    if kernel:
+        return ["" if free else "n_over_d"] if free in ([], ["n_over_d"]) else []
     if len(free) == 2:
         return [""] if _independent(*free) else []
     if free:
@@ -170,7 +186,7 @@ def converted(known: Mapping[str, Any], wanted: str) -> Any:
 
 def relevant(texts: Mapping[str, str]) -> set[str]:
     """Names of the fields that play a role beside the others."""
-    chosen = {p.name for kind in REGISTRIES for p in _parameters_of(kind, texts[kind])}
+    chosen = {p.name for kind in CLASSES for p in _parameters_of(kind, texts[kind])}
     off = {name for name in texts if "." in name and name not in chosen}
     x, y = texts["x"], texts["y"] if texts["mode"] == "map" else None
     off |= set() if y else {"y", "y_low", "y_high"}
@@ -178,22 +194,25 @@ def relevant(texts: Mapping[str, str]) -> set[str]:
     rule = REGISTRIES["teacher"].get(texts["teacher"])
     if rule is not None and rule.task == "regression":  # type: ignore[attr-defined]
         off |= {"threshold"} if texts["teacher"] == "linear" else {"threshold", "bayes"}
+    if is_kernel(texts):
+        parts = ("activation", "projection")
+        off |= {*parts, "threshold", "kernel"} | {n for n in texts if n.split(".")[0] in parts}
     peak = texts["quantity"] == "peak"
     off |= {"hold", "kernel", "bayes", "d", "seeds", "dots"} if peak else set()
     held = held_names(texts)
     off |= set(HELD).difference(held)
-    off |= {"hold"} if len(holds(x, y)) < 2 else set()
+    off |= {"hold"} if len(possible_holds(texts)) < 2 else set()
     off |= {"regularisation"} if "regularisation" in (x, y) else set()
     return set(texts).difference(off)
 
 
 def _parameters_of(kind: str, name: str) -> list[Any]:
-    return parameters(kind, name) if name in REGISTRIES[kind] else []
+    return parameters(kind, name) if name in CLASSES[kind] else []
 
 
 def held_names(texts: Mapping[str, str]) -> list[str]:
     """Ratios that are held fixed beside the axes."""
-    possible = holds(texts["x"], texts["y"] if texts["mode"] == "map" else None)
+    possible = possible_holds(texts)
     if not possible or texts["quantity"] == "peak":
         return []
     chosen = texts["hold"] if texts["hold"] in possible else possible[0]

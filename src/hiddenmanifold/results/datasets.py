@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiddenmanifold.errors import InvalidArgumentError, Status
-from hiddenmanifold.model import OBJECTIVE, Model, model_attributes
+from hiddenmanifold.model import KERNEL_OBJECTIVE, OBJECTIVE, Model, model_attributes
 from hiddenmanifold.results.observables import Observable
 from hiddenmanifold.results.schema import VARIABLES, Kind, Role, described
 from hiddenmanifold.versions import version
@@ -55,7 +55,7 @@ def dataset(
     coords = {name: _coordinate(name, array) for name, array in given}
     attrs = {
         **model_attributes(model),
-        "objective": OBJECTIVE,
+        "objective": KERNEL_OBJECTIVE if model.features.infinite else OBJECTIVE,
         "hiddenmanifold_version": version("hiddenmanifold"),
         **source,
     }

@@ -121,10 +121,10 @@ GENERAL: Mapping[Role, Mapping[str, str]] = {
         "the prediction is constant",
         "overlap": "variance of the posterior mean of the teacher's field; rho if the teacher "
         "is known exactly",
-        "margin": "smallest y f √p/|w| of the training samples at λ → 0⁺; NaN if they are not "
-        "all fitted",
+        "margin": "smallest y f √p/|w| of the training samples at λ → 0⁺, for a kernel "
+        "y f √d/|g|; NaN if they are not all fitted",
         "q_s": "|F w/√p|²/d",
-        "q_w": "|w|²/p",
+        "q_w": "|w|²/p; for a kernel |g|²/d, with the norm of its Hilbert space",
         "m_s": "(F w/√p)·θ/d",
         "V_s": "part of V that is due to F w/√p",
         "V_w": "part of V that is due to w",
