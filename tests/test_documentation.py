@@ -155,7 +155,7 @@ def test_docstring_examples_give_what_they_show(module):
 
 def test_the_guide_names_every_registered_ingredient():
     text = (ROOT / "docs/guide.md").read_text()
-    for module in (hm.activations, hm.projections, hm.teachers, hm.losses):
+    for module in (hm.activations, hm.projections, hm.kernels, hm.teachers, hm.losses):
         for name in module.REGISTRY:
             assert name in text, f"{module.__name__}: {name}"
     for kind in hm.features.REGISTRY.values():  # given as objects
@@ -212,6 +212,7 @@ EXAMPLES = {  # of the contributing guide: where each belongs, and which part of
     "TwoNoises": ("teachers.probit", "teacher"),
     "TwoScales": ("features.projections", "projection"),
     "Blurred": ("features", "features"),
+    "Rational": ("features.kernels.elementary", "kernel"),
 }
 
 
@@ -228,8 +229,10 @@ def test_examples_of_the_contributing_guide_agree_with_their_simulation(name):
     exec(block, namespace)
     parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign", "loss": "logistic"}
     ratios = {"n_over_p": 1.5, "d_over_p": 0.8}
-    if part == "features":
+    if part in ("features", "kernel"):
         del parts["activation"], parts["projection"], ratios["d_over_p"]
+    if part == "kernel":
+        ratios = {"n_over_d": 1.5}
     model = hm.Model(**{**parts, **BESIDE.get(name, {}), part: namespace[name]()})
     ds = hm.compare(model, **ratios, regularisation=[0.01, 1.0], d=120, seeds=10, workers=1)
     for quantity in ("generalisation_error", "training_loss", "q_w", "Q", "M"):

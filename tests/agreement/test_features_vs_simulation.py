@@ -1,11 +1,11 @@
-"""The theory of deep features and of given covariances predicts what exact fits measure."""
+"""The theory of deep features, given covariances and kernels predicts what exact fits measure."""
 
 import numpy as np
 import pytest
 
 import hiddenmanifold as hm
 from given import power_law
-from hiddenmanifold.features import Deep, Layer, Projected
+from hiddenmanifold.features import Deep, Kernel, Layer, Projected
 
 QUANTITIES = ("generalisation_error", "training_loss", "Q", "M", "q_w")
 SEEDS, ROOT, WORST = 16, 3, 4.0
@@ -21,6 +21,9 @@ DECAYING, DRAWN = power_law(240, hidden=0.2), power_law(240, hidden=0.1, drawn_t
 STEEP = power_law(240, hidden=0.3, rho=1.6, decay=1.2)
 SKETCH, SUBSET = Projected(DECAYING), Projected(DECAYING, "identity", "orthogonal")
 NEURONS = Projected(power_law(240, hidden=0.1, decay=0.4), "tanh")
+TANGENT, DEEP_TANGENT = Kernel("ntk"), Kernel(hm.kernels.NTK("tanh", hidden_layers=3))
+WIDE = Kernel(hm.kernels.NNGP("relu", 2, weight_variance=1.5, bias_variance=0.2))
+OWN = Kernel(np.sinh)
 
 # features, d, n/d, p/d (None: fixed), teacher, loss, λ, kinds of data
 CONFIGURATIONS = {
@@ -61,6 +64,31 @@ CONFIGURATIONS = {
     "classes logistic": (DECAYING, 240, 1.5, None, Mixture(0.3), "logistic", 0.1, "original"),
     "classes hinge": (STEEP, 240, 2.0, None, Mixture(0.5, 1.6), "hinge", 0.3, "original"),
     "classes of few": (STEEP, 240, 0.5, None, Mixture(0.7, 1.6), "square", 0.05, "original"),
+    "tangent square": (TANGENT, 240, 2.0, None, Linear(noise=0.2), "square", 0.1, "both"),
+    "tangent hinge": (DEEP_TANGENT, 240, 1.5, None, Sign(noise=0.1), "hinge", 0.05, "original"),
+    "wide logistic": (WIDE, 240, 1.5, None, Sign(threshold=0.4), "logistic", 0.1, "both"),
+    "rbf classes": (Kernel("rbf"), 240, 1.5, None, Mixture(0.4), "logistic", 0.1, "original"),
+    "laplace huber": (
+        Kernel("laplace"),
+        240,
+        4.0,
+        None,
+        Linear(noise=0.2),
+        "huber",
+        0.1,
+        "original",
+    ),
+    "polynomial counts": (
+        Kernel("polynomial"),
+        240,
+        2.0,
+        None,
+        hm.teachers.Poisson(slope=0.5),
+        "poisson",
+        1.0,
+        "original",
+    ),
+    "own logistic": (OWN, 240, 0.5, None, Logistic(slope=2.0), "logistic", 0.01, "original"),
     "deep classes": (MIXED, 240, 2.0, 0.75, Mixture(0.4, 2.0), "squared_hinge", 0.1, "original"),
 }
 CASES = [
@@ -68,6 +96,11 @@ CASES = [
     for name, (*_, kinds) in CONFIGURATIONS.items()
     for data in (("original", "equivalent") if kinds == "both" else (kinds,))
 ]
+
+
+def test_every_kernel_has_a_configuration():
+    kernels = {type(parts[0].kernel) for parts in CONFIGURATIONS.values() if parts[0].infinite}
+    assert kernels >= set(hm.kernels.REGISTRY.values())
 
 
 @pytest.mark.slow

@@ -223,6 +223,30 @@ def test_what_is_held_fits_the_axes():
     assert all(len(both.split(",")) == 2 for both in holds("regularisation", None))
 
 
+def test_kernels_vary_along_one_ratio_and_the_penalty():
+    assert holds("n_over_d", None, kernel=True) == [""]
+    assert holds("regularisation", None, kernel=True) == ["n_over_d"]
+    assert holds("n_over_d", "regularisation", kernel=True) == [""]
+    assert holds("p_over_n", None, kernel=True) == []
+    own = view("features=rbf&features.rbf.scale=0.5&x=n_over_d")
+    assert own.model.features.kernel == hm.kernels.RBF(0.5)
+    assert own.held == ()
+    assert {"activation", "projection", "threshold", "kernel", "n_over_d"}.isdisjoint(
+        relevant(texts_of(own.query)[0])
+    )
+    for query, field in (
+        ("features=rbf", "x"),
+        ("features=rbf&x=n_over_d&mode=map&y=p_over_n", "y"),
+        ("features=rbf&x=n_over_d&quantity=peak", "quantity"),
+        ("features=rbf&x=n_over_d&features.rbf.scale=0", "features.rbf.scale"),
+        ("features=polynomial&features.polynomial.offset=0&x=n_over_d&teacher.sign.threshold=1"
+         "&features.polynomial.degree=2", "loss"),
+    ):  # fmt: skip
+        assert field in read(texts_of(query)[0]).complaints
+    assert set(controls.FEATURES) == {controls.RANDOM, *hm.kernels.REGISTRY}
+    assert "without a peak" in sentence.sentence(view("features=laplace&x=n_over_d&points=6"))
+
+
 @pytest.mark.parametrize(
     ("x", "held"),
     [("p_over_n", "n_over_d"), ("n_over_p", "d_over_p"), ("n_over_d", "p_over_n"),
@@ -297,6 +321,11 @@ VIEWS = (
     "teacher.real.function%3Drelu%26teacher.real.noise%3Dstudent(3%2C1)%26points%3D3",
     "points=3&teacher=ordered&teacher.ordered.values=0,1,3&teacher.ordered.cuts=-1,1&loss=expectile&"
     "loss.expectile.level=0.7&regularisation=0.5",
+    "points=4&features=ntk&features.ntk.activation=tanh&features.ntk.hidden_layers=3&x=n_over_d&"
+    "loss=hinge&bayes=yes&pin=features%3Drbf%26features.rbf.scale%3D0.5%26x%3Dn_over_d%26points%3D4",
+    "points=4&features=polynomial&features.polynomial.degree=2&x=regularisation&low=1e-3&high=10&"
+    "quantity=overlaps&teacher=linear&loss=square",
+    "points=3&features=nngp&mode=map&x=n_over_d&y=regularisation&y_low=1e-3&y_high=1",
     "points=3&teacher=binomial&teacher.binomial.trials=3&loss=binomial&loss.binomial.trials=3&"
     "regularisation=0.5",
 )

@@ -27,6 +27,10 @@ EXAMPLES = {
 every_kernel = pytest.mark.parametrize("kernel", EXAMPLES.values(), ids=EXAMPLES)
 
 
+def test_every_kernel_has_an_example():
+    assert {name: type(kernel) for name, kernel in EXAMPLES.items()} == kernels.REGISTRY
+
+
 def gelu(z):
     return z * ndtr(z)
 
@@ -234,6 +238,36 @@ def test_a_linear_kernel_predicts_as_white_covariates(teacher, loss):
         other = hm.predict(covariates, n_over_p=alpha, regularisation=lam)
         for name in ("generalisation_error", "training_loss", "Q", "q_w"):
             np.testing.assert_allclose(one[name], other[name], rtol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "loss", "linear_loss"),
+    [
+        (Linear(noise=0.2), "square", lambda _: "square"),
+        ("sign", "square", lambda _: "square"),
+        ("sign", "hinge", hm.losses.SmoothedHinge),
+        (Sign(flip=0.1), "hinge", hm.losses.SmoothedHinge),
+        (Linear(noise=0.2), "absolute", hm.losses.Huber),
+    ],
+)
+@pytest.mark.parametrize("kernel", [kernels.NTK("tanh", 2), kernels.NNGP("erf", 3)])
+def test_the_nonlinear_part_smooths_the_loss(kernel, teacher, loss, linear_loss):
+    """A fit is a linear one, of the Moreau envelope of the loss with parameter κ⋆²/λ.
+
+    That of the hinge is the smoothed hinge, that of the absolute loss is Huber's over its width,
+    and that of the square loss a square with another penalty.
+    """
+    d, (_, linear, rest, _) = 50, kernel.coefficients
+    white = hm.features.Covariance(np.full(d, linear / d), np.full(d, linear / d**2))
+    alpha, machine = [0.3, 1.0, 4.0], hm.Model(kernel=kernel, teacher=teacher, loss=loss)
+    for lam in (0.03, 1.0):
+        width = rest / lam
+        scale = {"square": 1.0 + width, "absolute": width}.get(loss, 1.0)
+        fitted = hm.Model(features=white, teacher=teacher, loss=linear_loss(width))
+        one = hm.predict(machine, n_over_d=alpha, regularisation=lam)
+        other = hm.predict(fitted, n_over_p=alpha, regularisation=lam * scale)
+        for name in ("generalisation_error", "Q", "M"):
+            np.testing.assert_allclose(one[name], other[name], rtol=1e-9, err_msg=name)
 
 
 def test_best_penalty_and_best_guess_are_those_of_many_random_features():

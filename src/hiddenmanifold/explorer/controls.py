@@ -21,11 +21,7 @@ RANDOM = "random"
 """The choice of random features."""
 FEATURES = {
     RANDOM: "random features",
-    "ntk": "neural tangent kernel",
-    "nngp": "kernel of a wide network",
-    "rbf": "Gaussian kernel",
-    "laplace": "Laplace kernel",
-    "polynomial": "polynomial kernel",
+    **{name: f"{name} kernel" for name in hm.kernels.REGISTRY},
 }
 """Random features, and the kernels that may take their place."""
 KERNEL_AXES = ("n_over_d", "regularisation")

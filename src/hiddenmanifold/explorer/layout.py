@@ -86,7 +86,7 @@ def _header() -> Any:
         [
             html.H1("hiddenmanifold"),
             html.P(
-                "Learning curves of random features, from high-dimensional theory",
+                "Learning curves of random features and kernels, from high-dimensional theory",
                 className="tagline",
             ),
             html.Details([html.Summary("Presets"), html.Div(buttons, className="presets")]),
