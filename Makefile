@@ -51,10 +51,11 @@ test-lowest: browser ## The same and those of the extras, with the lowest versio
 	    tests/test_chunked.py tests/parallel/test_cluster.py
 
 verify bench bench-page: export PYTHONPATH := tests
-verify: $(STAMP) ## Large searches: corners of double precision, linear programmes, any labels
+verify: $(STAMP) ## Large searches: corners of double precision, linear programmes, any labels, kernels
 	$(BIN)/python benchmarks/corners.py
 	$(BIN)/python benchmarks/linear_programmes.py
 	$(BIN)/python benchmarks/any_labels.py
+	$(BIN)/python benchmarks/kernel_machines.py
 
 mutants: $(STAMP) ## Change a hundred tokens of the sources, one by one: do the tests notice?
 	$(BIN)/python benchmarks/mutants.py

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import hiddenmanifold as hm
 from hiddenmanifold.explorer import compute
 from hiddenmanifold.explorer.controls import USUAL
 from hiddenmanifold.explorer.plots import names, quantities, shown
 from hiddenmanifold.explorer.view import Axis, View
-from hiddenmanifold.features.activations import Activation
 from hiddenmanifold.model import name_of
 from hiddenmanifold.theory.points import RATIOS
 
@@ -118,7 +118,7 @@ def _changed(part: Any) -> dict[str, Any]:
 
 def _named(value: Any) -> Any:
     """A parameter, by its name if it is an activation."""
-    return name_of("activation", value) if isinstance(value, Activation) else value
+    return name_of("activation", value) if isinstance(value, hm.activations.Activation) else value
 
 
 def _ingredient(kind: str, part: Any) -> str:
