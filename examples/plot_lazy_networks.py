@@ -17,7 +17,7 @@ for depth in depths:
     kernel = hm.kernels.NTK("relu", hidden_layers=depth)
     model = hm.Model(kernel=kernel, teacher=hm.teachers.Linear(noise=0.2), loss="square")
     curves.append(hm.predict(model, n_over_d=n_over_d, regularisation=0).generalisation_error)
-    _, linear, rest, _ = kernel.coefficients
-    print(f"{depth} hidden layers: the nonlinear part is {rest / linear:.2f} of the linear part")
+    _, linear, nonlinear = kernel.coefficients
+    print(f"{depth} hidden layers: nonlinear over linear part {nonlinear / linear:.2f}")
 
 hm.plot(xr.concat(curves, xr.Variable("hidden_layers", depths)))

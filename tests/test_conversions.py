@@ -168,13 +168,14 @@ def white_sample(d, n=60):
 
 
 @pytest.mark.parametrize(
-    ("loss", "intercept"), [("square", False), ("hinge", True), ("insensitive", True)]
+    ("loss", "intercept"),
+    [("square", False), ("hinge", True), ("insensitive", True), ("absolute", True)],
 )
 @pytest.mark.parametrize(
     "kernel", [hm.kernels.RBF(0.9), hm.kernels.NTK("tanh", 2), hm.kernels.Laplace()]
 )
 def test_kernel_machines_of_scikit_learn_fit_the_same(loss, intercept, kernel):
-    teacher = "linear" if loss == "insensitive" else "sign"
+    teacher = "linear" if loss in ("insensitive", "absolute") else "sign"
     model = hm.Model(kernel=kernel, teacher=teacher, loss=loss, intercept=intercept)
     X, y = white_sample(20)
     gram = kernel.gram(X)
@@ -208,7 +209,8 @@ D = 30
     ids=range(9),
 )
 def test_parameters_of_kernel_machines_are_those_of_a_model(estimator, h):
-    kernel, loss, intercept, lam = hm.from_kernel_machine(estimator, D)
+    found, lam = hm.from_kernel_machine(estimator, D)
+    kernel, loss, intercept = found["kernel"], found["loss"], found["intercept"]
     t = np.linspace(-0.9, 1.0, 7)
     assert_allclose(kernel(t), h(t), rtol=1e-12)
     assert lam == pytest.approx(0.4)
@@ -233,11 +235,14 @@ def test_parameters_of_kernel_machines_are_those_of_a_model(estimator, h):
         (SVC(class_weight="balanced"), "class_weight"),
         (SVC(C=0.0), "C"),
         (SVC(gamma=-1.0), "gamma"),
-        (SVC(kernel="poly", coef0=-1.0), "offset"),
+        (SVC(kernel="poly", coef0=-1.0), "coef0"),
+        (SVC(kernel="poly", coef0=None), "coef0"),
+        (SVC(gamma=np.array([0.1, 0.2])), "gamma"),
+        (SVC, "estimator"),
         (KernelRidge(alpha=[0.1, 0.2], kernel="rbf"), "alpha"),
         (Ridge(), "estimator"),
     ],
-    ids=range(10),
+    ids=range(13),
 )
 def test_kernel_machines_without_a_counterpart_are_refused(estimator, argument):
     with pytest.raises(hm.InvalidArgumentError) as caught:
@@ -247,11 +252,12 @@ def test_kernel_machines_without_a_counterpart_are_refused(estimator, argument):
 
 def test_models_without_a_kernel_machine_are_refused():
     for parts in ({"loss": "logistic"}, {"loss": "square", "intercept": True}, {"loss": "hinge"}):
-        with pytest.raises(hm.InvalidArgumentError, match="no other kernel machines"):
+        with pytest.raises(hm.InvalidArgumentError, match="scikit-learn has no kernel machine"):
             hm.to_kernel_machine(hm.Model(kernel="rbf", teacher="sign", **parts), 0.1)
     random = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
-    with pytest.raises(hm.InvalidArgumentError, match="one with a kernel"):
-        hm.to_kernel_machine(random, 0.1)
+    for given in (random, "rbf", hm.kernels.RBF()):
+        with pytest.raises(hm.InvalidArgumentError, match="a hiddenmanifold.Model with a kernel"):
+            hm.to_kernel_machine(given, 0.1)
     with pytest.raises(hm.InvalidArgumentError) as caught:
         hm.to_kernel_machine(hm.Model(kernel="rbf", teacher="sign", loss="square"), 0.0)
     assert caught.value.argument == "regularisation"
@@ -260,8 +266,12 @@ def test_models_without_a_kernel_machine_are_refused():
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ((np.ones(3),), "a matrix of finite numbers"),
-        ((np.array([[1.0, np.nan]]),), "a matrix of finite numbers"),
+        ((np.ones(3),), "of finite numbers"),
+        ((np.array([[1.0, np.nan]]),), "of finite numbers"),
+        (([["a", "b"]],), "of finite numbers"),
+        (([[1.0, 2.0], [1.0]],), "of finite numbers"),
+        ((np.ones((2, 2)) * 1j,), "of finite numbers"),
+        ((np.ones((2, 0)),), "of finite numbers"),
         ((np.zeros((2, 2)),), "has a row of zeros"),
         ((np.ones((2, 2)), np.ones((2, 3))), "as many as X has"),
     ],
@@ -269,3 +279,13 @@ def test_models_without_a_kernel_machine_are_refused():
 def test_inputs_without_a_gram_matrix_are_refused(given, problem):
     with pytest.raises(hm.InvalidArgumentError, match=problem):
         hm.kernels.RBF().gram(*given)
+
+
+@pytest.mark.parametrize("kernel", [hm.kernels.NTK("hard_tanh", 2), hm.kernels.Laplace()])
+def test_lengths_of_inputs_play_no_role_in_a_gram_matrix(kernel):
+    X = np.random.default_rng(0).standard_normal((6, 40))
+    whole = kernel.gram(X)
+    assert_allclose(np.diag(whole), kernel(np.ones(1))[0], rtol=0)
+    assert_allclose(kernel.gram(X, X), whole, rtol=1e-14)
+    for scale in (1e-200, 1e200, 3.0):
+        assert_allclose(kernel.gram(scale * X, X.tolist()), whole, rtol=1e-12)

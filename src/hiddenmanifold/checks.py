@@ -108,6 +108,7 @@ def resolve(
         raise InvalidArgumentError(kind, given, f"one of {names}{hint}")
     article = "an" if base.__name__[0] in "AEIOU" else "a"
     hint = INGREDIENT_KINDS[kind].remedy if kind in INGREDIENT_KINDS else ""
+    hint = ", or a function of the cosine" if kind == "kernel" else hint
     if isinstance(given, type) and issubclass(given, base):
         hint = f"; did you mean {given.__name__}()?"
     allowed = f"one of {names}, or {article} {base.__name__} object{hint}"
@@ -150,6 +151,19 @@ def finite_vector(name: str, values: ArrayLike) -> Array:
     return vector
 
 
+def finite_matrix(name: str, values: ArrayLike) -> Array:
+    """The values as an array; raise unless they are a matrix of finite real numbers."""
+    check_unmasked(name, values)
+    try:
+        plain = np.asarray(values)
+        matrix = plain.astype(float) if plain.dtype.kind != "c" else np.empty(0)
+    except (TypeError, ValueError):  # words, ragged, or sparse
+        matrix = np.empty(0)
+    if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
+        raise InvalidArgumentError(name, values, "a matrix (n, p) of finite numbers")
+    return matrix
+
+
 def check_kinks(kinks: object) -> tuple[float, ...]:
     """The declared kinks in increasing order; raise unless they are finite numbers."""
     try:
@@ -171,7 +185,10 @@ def sampled(
     if not callable(function):
         raise InvalidArgumentError(name, function, "callable")
     try:
-        values = np.asarray(function(points), dtype=float)
+        found = np.asarray(function(points))
+        if found.dtype.kind == "c":
+            raise TypeError("the values are complex numbers")
+        values = found.astype(float)
     except Exception as error:
         raise InvalidArgumentError.because(
             name,

@@ -53,11 +53,13 @@ REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "loss": losses.REGISTRY,
 }
 """Base class, and classes by name, of each of `checks.INGREDIENT_KINDS`."""
-OPTIONAL: Mapping[str, Mapping[str, type]] = {
+NAMED: Mapping[str, Mapping[str, type]] = {
+    **REGISTRIES,
     "kernel": kernels.REGISTRY,
     "prediction": predictors.REGISTRY,
 }
-"""Classes by name of what a model may also be given."""
+"""The same, with what a model may also be given."""
+ALTERNATIVES = "activation and projection, or a kernel, or features"
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
     "|w|², with prediction f = x·w/√p + b; a sum, not a mean; b is not penalised"
@@ -258,7 +260,7 @@ class Model:
         if isinstance(self.loss, losses.LabelLoss):
             return False
         even = self.task is Task.CLASSIFICATION or losses.of_shortfall(self.loss).even
-        return even and bool(getattr(self.teacher, "symmetric", False))
+        return even and self.teacher.symmetric
 
     @property
     def ingredients(self) -> dict[str, object]:
@@ -316,8 +318,7 @@ class Model:
 
 def name_of(kind: str, ingredient: object) -> str:
     """The registered name of an ingredient of this kind, or that of its class in small letters."""
-    known: Mapping[str, type] = {**REGISTRIES, **OPTIONAL}.get(kind, {})
-    registered = {cls: name for name, cls in known.items()}
+    registered = {cls: name for name, cls in NAMED.get(kind, {}).items()}
     return registered.get(type(ingredient), type(ingredient).__name__.lower())
 
 
@@ -356,18 +357,22 @@ def _features(
     """The features that are given, or made of a kernel, or of an activation and a projection."""
     random = projection if activation is None else activation
     alternatives = {"features": features, "kernel": kernel, "activation or projection": random}
-    first, *others = [n for n, value in alternatives.items() if value is not None] or [""]
-    if others:
+    given = [name for name, value in alternatives.items() if value is not None]
+    if len(given) > 1:
         raise InvalidArgumentError.because(
-            first,
-            f"cannot be combined with {others[0]}",
-            "give either features, or a kernel, or activation and projection",
+            given[0], f"cannot be combined with {given[1]}", f"give either {ALTERNATIVES}"
         )
+    if not given:
+        raise InvalidArgumentError.because("features", "are missing", f"give {ALTERNATIVES}")
     if kernel is not None:
         features = Kernel(kernel)
     elif features is None:
         features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
     if not isinstance(features, Features):
-        raise InvalidArgumentError("features", features, "a hiddenmanifold.features.Features")
+        raise InvalidArgumentError(
+            "features",
+            features,
+            "a hiddenmanifold.features.Features; a kernel is given as kernel=…",
+        )
     _ = features.variance  # a constant or non-finite activation is refused here
     return features

@@ -99,7 +99,7 @@ CASES = [
 
 
 def test_every_kernel_has_a_configuration():
-    kernels = {type(parts[0].kernel) for parts in CONFIGURATIONS.values() if parts[0].infinite}
+    kernels = {type(parts[0].function) for parts in CONFIGURATIONS.values() if parts[0].infinite}
     assert kernels >= set(hm.kernels.REGISTRY.values())
 
 

@@ -229,7 +229,7 @@ def test_kernels_vary_along_one_ratio_and_the_penalty():
     assert holds("n_over_d", "regularisation", kernel=True) == [""]
     assert holds("p_over_n", None, kernel=True) == []
     own = view("features=rbf&features.rbf.scale=0.5&x=n_over_d")
-    assert own.model.features.kernel == hm.kernels.RBF(0.5)
+    assert own.model.features.function == hm.kernels.RBF(0.5)
     assert own.held == ()
     assert {"activation", "projection", "threshold", "kernel", "n_over_d"}.isdisjoint(
         relevant(texts_of(own.query)[0])

@@ -65,7 +65,7 @@ def made(atoms, layers, boost=1.0):
 def layered(below, projection, d, p, kappas):
     def received(k):
         sizes = {"d": np.full_like(k, d), "p": np.full_like(k, p)}
-        return projection.of_kernel(lambda at, _: below(at), k, **sizes)
+        return projection.of_layer(lambda at, _: below(at), k, **sizes)
 
     return lambda k: activated(received, k, kappas, p)
 
@@ -125,7 +125,7 @@ def test_features_are_ridge_estimators_of_less_the_more_they_are_penalised(atoms
 def test_projected_white_data_are_known_in_closed_form(kind, p):
     k = 10.0 ** np.arange(-30.0, 31.0, 3.0)
     sizes = np.ones_like(k), np.full_like(k, p)
-    found = kind.of_kernel(lambda at, _: white(at, np.ones_like(at)), k, d=sizes[0], p=sizes[1])
+    found = kind.of_layer(lambda at, _: white(at, np.ones_like(at)), k, d=sizes[0], p=sizes[1])
     expected = kind.linear(k * p, 1.0 / sizes[1]).in_units(sizes[1])
     for name in NAMES:
         unit = expected.W if name == "dW" else getattr(expected, name)
@@ -178,7 +178,7 @@ def test_projection_of_given_directions_is_that_of_drawn_matrices(kind, ratio):
         signal = np.sqrt(teacher * values)[:, None] * (F @ v[:, keep]) / np.sqrt(d)
         tau = (signal**2).sum(0) / w[keep]
         below = kernel_of(values, teacher, p)
-        found = projection.of_kernel(below, k, d=np.full_like(k, d / p), p=np.ones_like(k))
+        found = projection.of_layer(below, k, d=np.full_like(k, d / p), p=np.ones_like(k))
         off = []
         for i, at in enumerate(k):
             expected = oracle.sums(at, w[keep], tau, p)

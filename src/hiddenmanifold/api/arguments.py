@@ -58,6 +58,8 @@ def ratios_of(
     if one_of:
         _check_one(model, ratios, one_of)
     used = {name: labelled(name, v, infinite=infinite) for name, v in ratios.items()}
+    if model.features.infinite and not ratios and not one_of:
+        raise InvalidArgumentError.because("ratios", "are missing", "give n_over_d, or n and d")
     if not one_of:
         exponents(tuple(ratios), model.features.fixed_ratio)
     return used, counts or used
@@ -73,8 +75,8 @@ def _check_no_p(names: tuple[str, ...]) -> None:
     if unknown := [name for name in names if "p" in name.split("_over_")]:
         raise InvalidArgumentError.because(
             ", ".join(unknown),
-            "cannot be given",
-            "leave out p, which is infinite for a kernel: give n_over_d, or n and d",
+            "cannot be given, because p is infinite for a kernel",
+            "give n_over_d, or n and d",
         )
 
 
@@ -86,7 +88,7 @@ def _check_one(model: Model, given: Mapping[str, Any], one_of: Collection[str]) 
             "model",
             f"has infinitely many features, those of {shown(model.features)}",
             "give one with a finite number of them: a kernel has neither a threshold nor a peak "
-            "between few features and many",
+            "along the number of features",
         )
     if fixed is None:
         if ", ".join(given) not in one_of:
@@ -146,7 +148,7 @@ def completed(counts: Arrays, features: Features) -> Arrays:
             )
     names = sizes_of(features)
     if missing := [name for name in names if name not in known]:
-        remedy = f"give {' and '.join(names).replace(' and ', ', ', len(names) - 2)}, or ratios"
+        remedy = "give n and d, or n_over_d" if features.infinite else "give n, p and d, or ratios"
         raise InvalidArgumentError.because("sizes", f"lack {' and '.join(missing)}", remedy)
     return {name: known[name] for name in names}
 

@@ -124,7 +124,8 @@ class ModelOptions:
 
         names = {kind: getattr(self, kind) for kind in (*INGREDIENT_KINDS, "kernel")}
         if self.kernel is None:
-            names |= {k: names[k] or INGREDIENT_KINDS[k].default for k in INGREDIENT_KINDS}
+            usual = {kind: about.default for kind, about in INGREDIENT_KINDS.items()}
+            names |= {kind: name for kind, name in usual.items() if names[kind] is None}
         chosen = {kind: ingredient(kind, n) for kind, n in names.items() if n is not None}
         given = self.prediction
         prediction = None if given is None else ingredient("prediction", given)

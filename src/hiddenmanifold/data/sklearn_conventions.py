@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, check_number, check_unmasked
+from hiddenmanifold.checks import Task, check_number, check_unmasked, finite_matrix
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import ConvexLoss
 
@@ -168,7 +168,7 @@ def _samples(n: Any, features: ArrayLike | None) -> Any:
     if n is None:
         if features is None:
             raise InvalidArgumentError.because("n", "is missing", "give n or `features`")
-        n = len(_matrix(features))
+        n = len(finite_matrix("features", features))
     return _whole("n", n)
 
 
@@ -183,7 +183,7 @@ def _whole(name: str, values: Any) -> Any:
 def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
     """The s²p that turns our λ into that of scikit-learn's weights."""
     if features is not None:
-        X = _matrix(features)
+        X = finite_matrix("features", features)
         if p is not None and not np.array_equal(p, X.shape[1]):
             raise InvalidArgumentError("p", p, f"{X.shape[1]} as in `features`, or left out")
         p = X.shape[1]
@@ -195,17 +195,6 @@ def _weight(p: Any, features: ArrayLike | None, scale: float | None) -> Any:
         return size
     check_number("scale", scale, 0.0, open_low=True)
     return scale**2 * size
-
-
-def _matrix(features: ArrayLike) -> Array:
-    check_unmasked("features", features)
-    try:
-        X = np.asarray(features, dtype=float)
-    except (TypeError, ValueError):
-        X = np.empty(0)
-    if X.ndim != 2 or not X.size or not np.isfinite(X).all():
-        raise InvalidArgumentError("features", features, "a matrix (n, p) of finite numbers")
-    return X
 
 
 def _scale_of(X: Array) -> float:

@@ -85,7 +85,7 @@ class Within(Features):
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
         p = np.full_like(k, self.p)
         if self.projected:
-            found = Gaussian().of_kernel(self._atoms, k / p, d=p, p=p).in_units(1.0 / p)
+            found = Gaussian().of_layer(self._atoms, k / p, d=p, p=p).in_units(1.0 / p)
         else:
             found = discrete(k, self.p * self.w, self.directions / self.p, self.tau)
         if not self.intercept:

@@ -129,9 +129,9 @@ class Drawn:
         equivalent: bool = False,
         displaced: Array | None = None,
     ) -> tuple[Drawn, Array, Array]:
-        """Features and fields of training samples, as `sample` has them, and what fresh ones need.
+        """The drawn features to use for fresh samples, and features and fields of training samples.
 
-        These are the features themselves, unless they depend on the training samples.
+        The former are these, unless they depend on the training samples.
         """
         return self, *self.sample(rows, rng, equivalent=equivalent, displaced=displaced)
 
@@ -157,6 +157,10 @@ class Drawn:
         """Mean of the prediction x·w/√p, of features that have a mean."""
         return 0.0
 
+    def rounding(self, lam: float) -> float:
+        """Relative change of a minimum, at λ, that rounding of the training features may cause."""
+        return 0.0
+
 
 class Features:
     """Base of all features."""
@@ -175,7 +179,7 @@ class Features:
         return None
 
     infinite: ClassVar[bool] = False
-    """Whether there are infinitely many features, those of a kernel: p is no size then."""
+    """Whether there are infinitely many features, those of a kernel; then p is not a size."""
 
     @property
     def size(self) -> float:

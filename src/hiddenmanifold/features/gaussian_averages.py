@@ -41,13 +41,16 @@ TERMS = 2048
 """Longest Hermite series. Smooth activations need some hundred terms; twice as many resolve
 correlations of activations with corners that are half as far from one."""
 LAST = 64
-"""Terms at its end from which the size of all further ones is judged."""
+"""Negligible terms in a row after which a series that has the whole norm ends."""
 NEGLIGIBLE = 1e-15
-"""What terms that are left out may contribute, relative to the second moment of the activation."""
+"""Largest contribution of omitted terms, relative to the mean square of the activation."""
 RESOLVED = 1e-13
-"""The same for those beyond the longest series."""
-JUMP = 1e-7
-"""Relative difference of an activation on both sides of a panel boundary that counts as a jump."""
+"""Largest contribution of terms beyond the longest series, relative to the same."""
+BESIDE, JUMP = 1e-12, 1e-6
+"""Where an activation is compared on both sides of a kink, and the relative difference that is a
+jump; a cusp of power 0.6, steeper than which the derivative has no mean square, changes by 1e-7."""
+SLOPE_ACCURACY = 1e-10
+"""Relative accuracy of the mean square of a derivative."""
 
 
 def kappas_by_quadrature(activation: Activation) -> Kappas:
@@ -145,7 +148,7 @@ def hermite_series(given: Activation, variance: float) -> HermiteSeries:
     """The Hermite series of an activation of normal inputs, in units of their deviation."""
     activation = given.scaled(variance)
     kappa_0, kappa_1, kappa_star = kappas_by_quadrature(activation)  # refuses what does not settle
-    panels = Panels.between(edges := _resolving(activation), (ORDER, 0))
+    panels = Panels.between(_resolving(activation), (ORDER, 0))
     z = panels.nodes.ravel()
     sigma = sampled("activation", activation, z)
     weighted = panels.weights.ravel() * sigma
@@ -155,23 +158,53 @@ def hermite_series(given: Activation, variance: float) -> HermiteSeries:
     for k in range(TERMS):
         a[k] = (weighted * this).sum()
         before, this = this, (z * this - np.sqrt(k) * before) / np.sqrt(k + 1.0)
-        if k >= LAST and (np.abs(a[k - LAST : k + 1]) <= rounding).all():
+        ends = k >= LAST and (np.abs(a[k - LAST : k + 1]) <= rounding).all()
+        if ends and _missing(a**2, norm) == 0.0:
             break
     a[np.abs(a) <= rounding] = 0.0
     a[:2] = kappa_0, kappa_1
-    values = sigma.reshape(panels.nodes.shape)
-    return HermiteSeries(a**2, norm, _mean_square_slope(values, edges, panels))
+    return HermiteSeries(a**2, norm, _mean_square_slope(activation, norm))
 
 
-def _mean_square_slope(values: Array, edges: Array, panels: Panels) -> float:
-    """Mean square of the derivative, of polynomials through the values in each panel."""
-    x = 2.0 * gauss_legendre(ORDER, 0)[0] - 1.0
-    to_series = np.linalg.inv(legendre.legvander(x, ORDER - 1))
-    series = values @ to_series.T
-    left, right = legendre.legval(np.array([-1.0, 1.0]), series.T).T
-    unit = np.abs(left[1:]) + np.abs(right[:-1]) + np.sqrt(np.mean(values**2))
-    if (np.abs(left[1:] - right[:-1]) > JUMP * unit).any():
+def _missing(squares: Array, norm: float) -> float:
+    """The part of the norm that a series lacks; zero if it is only rounding."""
+    rest = norm - float(squares.sum())
+    return rest if rest > 10 * ACCURACY * norm else 0.0
+
+
+def _mean_square_slope(activation: Activation, norm: float) -> float:
+    """Mean square of the derivative; infinite if the activation jumps at one of its kinks.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it does not settle, as that of a cusp.
+    """
+    kinks = np.array(activation.kinks, dtype=float)
+    sides = np.array([[-1.0], [1.0]]) * BESIDE * (1.0 + np.abs(kinks)) + kinks
+    left, right = sampled("activation", activation, sides.ravel()).reshape(sides.shape)
+    if (np.abs(right - left) > JUMP * (np.sqrt(norm) + np.abs(left))).any():
         return float(np.inf)
+    edges = _resolving(activation)
+    middles = 0.5 * (edges[:, 1:] + edges[:, :-1])
+    rough, fine = (
+        _polynomial_slopes(activation, some) for some in (edges, fanned(edges[0], middles))
+    )
+    if abs(rough - fine) > SLOPE_ACCURACY * fine:
+        raise InvalidArgumentError.because(
+            "activation",
+            f"{shown(activation)} has a derivative whose mean square did not settle to 1e-10",
+            "choose one without cusps, or the kernel nngp, which needs no derivative",
+        )
+    return fine
+
+
+def _polynomial_slopes(activation: Activation, edges: Array) -> float:
+    """Mean square of the derivative of polynomials through the values in each panel."""
+    panels = Panels.between(edges, (ORDER, 0))
+    values = sampled("activation", activation, panels.nodes.ravel()).reshape(panels.nodes.shape)
+    x = 2.0 * gauss_legendre(ORDER, 0)[0] - 1.0
+    series = values @ np.linalg.inv(legendre.legvander(x, ORDER - 1)).T
     widths = np.diff(edges[0])
     steps = 2.0 / widths[widths > 0.0]
     slopes = steps[:, None] * legendre.legval(x, legendre.legder(series.T))
@@ -204,13 +237,16 @@ def _terms(activation: Activation, series: HermiteSeries, r: float) -> int:
     """How many terms of a series, and of its first two derivatives, matter at correlations ≤ r."""
     k = np.arange(TERMS)
     sizes = k**2 * series.squares
-    # the terms of each series fall, so that those beyond are smaller than the last ones
-    beyond = sizes[-LAST:].max() * r**TERMS / max(1.0 - r, np.finfo(float).eps)
+    missing = _missing(series.squares, series.norm)
+    with np.errstate(divide="ignore"):
+        largest = np.maximum(TERMS, -2.0 / np.log(r))  # the k of the largest k² r^k beyond
+        beyond = missing * largest**2 * r ** (largest - 2.0) if missing else 0.0
     if not beyond <= RESOLVED * series.norm:
         raise InvalidArgumentError.because(
             "activation",
             f"{shown(activation)} has a dual that is not resolved at a correlation of {r:.6g}",
-            "give fewer hidden layers, a larger dimension d, or an activation without corners",
+            "remove inputs that are nearly parallel, or give fewer hidden layers, a larger "
+            "dimension d, or an activation without corners",
         )
     left = np.cumsum((sizes * r ** np.maximum(k - 2.0, 0.0))[::-1])[::-1]
     return max(3, int((left > NEGLIGIBLE * series.norm).sum()))

@@ -24,8 +24,8 @@ More than any ratio of sizes (at most 1e40), and few enough that no square of 1/
 SINGULAR = 1e-6
 """Ratio of the least to the largest pivot of Cholesky's factor below which eigenvectors are used.
 
-Its square is the ratio of eigenvalues, 1e-12: of smaller ones rounding leaves four digits at most.
-"""
+Its square is the ratio of eigenvalues, 1e-12; rounding leaves smaller ones four digits at most."""
+EPS = float(np.finfo(float).eps)
 NEGATIVE = 1e-9
 """Relative size of a negative eigenvalue of a Gram matrix that rounding does not explain."""
 
@@ -37,7 +37,7 @@ class Kernel(Features):
     The model is the kernel machine :math:`f(c) = \sum_\mu a_\mu h(\cdot) + b` that minimises
     :math:`\sum_\mu \ell(y^\mu, f^\mu) + \tfrac\lambda2 |f|^2` with the norm of the kernel's Hilbert
     space: a linear model with infinitely many features, p = ∞. The only ratio of sizes is n/d. A
-    kernel with h(0) > 0 provides an intercept.
+    kernel with h(0) > 0 provides an intercept, free if n h(0) is large compared with h(1) and λ.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Kernel(Features):
     fixed_ratio = 1.0
     infinite = True
 
-    kernel: KernelFunction
+    function: KernelFunction
 
     def __init__(
         self,
@@ -77,21 +77,27 @@ class Kernel(Features):
                 raise InvalidArgumentError.because(
                     "derivative_at_zero",
                     f"cannot be given for {shown(function)}",
-                    "leave it out: it belongs to a function of your own",
+                    "give it only with a function of your own",
                 )
             function = Custom(function, derivative_at_zero)
-        object.__setattr__(self, "kernel", resolved(function))
+        object.__setattr__(self, "function", resolved(function))
 
     def as_arguments(self) -> dict[str, object]:
-        return {"kernel": self.kernel}
+        return {"kernel": self.function}
 
     @cached_property
     def kappas(self) -> Kappas:
-        """The coefficients κ0, κ1, κ⋆ of features that act alike."""
-        constant, linear, nonlinear, _ = self.kernel.coefficients
+        """The coefficients κ0, κ1, κ⋆ of random features with the same limit."""
+        constant, linear, nonlinear = self.function.coefficients
+        if not np.isfinite([constant, linear, nonlinear]).all():
+            raise InvalidArgumentError.because(
+                "kernel",
+                f"{shown(self.function)} has coefficients beyond double precision",
+                "choose parameters nearer to 1",
+            )
         if not linear + nonlinear > 0.0:
             raise InvalidArgumentError.because(
-                "kernel", f"{shown(self.kernel)} is constant", "choose one that varies"
+                "kernel", f"{shown(self.function)} is constant", "choose one that varies"
             )
         return float(np.sqrt(constant)), float(np.sqrt(linear)), float(np.sqrt(nonlinear))
 
@@ -105,7 +111,7 @@ class Kernel(Features):
 
     @property
     def penalised_intercept(self) -> bool:
-        return self.mean == 0.0 and self.kernel.coefficients.quadratic
+        return self.mean == 0.0 and self.function.has_square_term
 
     @property
     def blind(self) -> bool:
@@ -120,7 +126,7 @@ class Kernel(Features):
         return INFINITE
 
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
-        """The sums of the linear part, which is white, and of the directions that share the rest.
+        """The sums of the linear part, which is white, and of the directions that share κ⋆².
 
         They are in units of d, as if p were d.
         """
@@ -191,12 +197,16 @@ class KernelMachine(Drawn):
     """A, of shape (n, p)."""
     inverse: Array
     """The transpose of the pseudo-inverse of A, (n, p)."""
+    least: float
+    """The least eigenvalue of K, or a number of its size."""
+    error: float
+    """Rounding of the eigenvalues of K, those that are left out included."""
 
     @classmethod
     def at(cls, drawn: DrawnKernel, c: Array, *, equivalent: bool) -> KernelMachine:
         """The kernel machine of training inputs c (n, d)."""
         kernel = drawn.kernel
-        gram = _linear_part(kernel, c, c) if equivalent else kernel.kernel.gram(c)
+        gram = _linear_part(kernel, c, c) if equivalent else kernel.function.gram(c)
         if equivalent:
             gram[np.diag_indices_from(gram)] += kernel.kappas[2] ** 2
         return cls(drawn.inputs, kernel, c, *_factors(gram, kernel))
@@ -211,7 +221,7 @@ class KernelMachine(Drawn):
         if equivalent:
             k = _linear_part(self.kernel, c, self.centres)
         else:
-            k = self.kernel.kernel.gram(c, self.centres)
+            k = self.kernel.function.gram(c, self.centres)
         x: Array = k @ (np.sqrt(self.inverse.shape[1]) * self.inverse)
         return x
 
@@ -219,6 +229,16 @@ class KernelMachine(Drawn):
         directions = self.centres / np.linalg.norm(self.centres, axis=1, keepdims=True)
         linear = self.kernel.kappas[1] ** 2 * (directions.T @ (self.inverse @ w))
         return self.inputs.overlaps(linear)
+
+    def rounding(self, lam: float) -> float:
+        """The error of eigenvalues of K over λ plus the least of them.
+
+        An error E of K changes the minimum of the square loss by a relative |E|/(λ + least) at
+        most. The eigenvalues of a linear kernel that are left out are zero.
+        """
+        if self.kernel.noiseless:
+            return 0.0
+        return self.error / (lam + self.least) if lam + self.least > 0.0 else np.inf
 
     def constant(self, w: Array) -> float:
         return self.kernel.mean**2 * float((self.inverse @ w).sum())
@@ -231,8 +251,10 @@ def _linear_part(kernel: Kernel, left: Array, right: Array) -> Array:
     return k
 
 
-def _factors(gram: Array, kernel: Kernel) -> tuple[Array, Array]:
-    """A factor A of a Gram matrix AAᵀ, and the transpose of its pseudo-inverse.
+def _factors(gram: Array, kernel: Kernel) -> tuple[Array, Array, float, float]:
+    """A factor A of a Gram matrix AAᵀ, the transpose of its pseudo-inverse, and two sizes.
+
+    These are the least eigenvalue of the matrix, and the rounding of its eigenvalues.
 
     Raises
     ------
@@ -246,17 +268,18 @@ def _factors(gram: Array, kernel: Kernel) -> tuple[Array, Array]:
             inverse = linalg.solve_triangular(
                 factor, np.eye(len(gram)), lower=True, check_finite=False
             )
-            return factor, inverse.T
+            return factor, inverse.T, float(pivots.min() ** 2), 4.0 * EPS * float(np.trace(gram))
     except linalg.LinAlgError:
         pass
     values, vectors = linalg.eigh(gram, check_finite=False)
     if values[0] < -NEGATIVE * values[-1]:
         raise InvalidArgumentError.because(
             "kernel",
-            f"{shown(kernel.kernel)} is not positive definite: a Gram matrix of {len(gram)} "
+            f"{shown(kernel.function)} is not positive definite: a Gram matrix of {len(gram)} "
             f"samples has the eigenvalue {values[0]:.3g}",
             "choose another function",
         )
-    kept = values > len(gram) * np.finfo(float).eps * values[-1]
-    roots = np.sqrt(values[kept])
-    return vectors[:, kept] * roots, vectors[:, kept] / roots
+    error = len(gram) * EPS * float(values[-1])
+    kept = values > error
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    return vectors * roots, vectors / roots, max(float(values[0]), 0.0), error

@@ -130,7 +130,7 @@ class Layered(Features):
             if level == 1 and self.inputs is None:  # in closed form, in units of neurons
                 sums = projection.linear(at * width / boost, gamma / width)
                 return sums.in_units(width)
-            return projection.of_kernel(below, at, d=self._size(level - 1, gamma), p=width)
+            return projection.of_layer(below, at, d=self._size(level - 1, gamma), p=width)
 
         return activated(received, k, self.kappas[level - 1], width)
 

@@ -28,7 +28,7 @@ from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.numerics.special import positive_root
 
 ROUNDING = 4e-15
-"""Relative accuracy of the argument of a kernel."""
+"""Relative accuracy of the argument of the sums below."""
 FAR = 1e75
 """An argument that is larger than all eigenvalues."""
 
@@ -39,7 +39,7 @@ class Projection:
     corner: ClassVar[bool] = False
     """Whether the spectrum changes its form at p = d, so that curves have a corner there."""
     stacks: ClassVar[bool] = False
-    """Whether it can also project the features of a layer below, see `of_kernel`."""
+    """Whether it can also project the features of a layer below, see `of_layer`."""
 
     fixed_ratio: float | None = None
     """The ratio d/p if the projection fixes it."""
@@ -58,8 +58,8 @@ class Projection:
         r"""The sums of linear features of white data, at :math:`\gamma = d/p`."""
         raise NotImplementedError
 
-    def of_kernel(self, kernel: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
-        """The sums of p linear features of d others, whose own sums are those of a kernel."""
+    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
+        """The sums of p linear features of d others, whose own sums are given."""
         raise NotImplementedError
 
 
@@ -80,13 +80,13 @@ class Gaussian(Projection):
         u = positive_root(gamma, 1.0 - gamma - k * gamma, k)
         return self._seen(white(u, gamma), k / u)
 
-    def of_kernel(self, kernel: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
+    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
         def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
             left = _left(inner, p[some])
             return np.log(np.fmax(left, 0.0) / p[some]), 1.0 + inner.D11 / left
 
-        u = _argument(kernel, stretching, k, p)
-        return self._seen(kernel(u, np.arange(len(k))), p * k / u)
+        u = _argument(below, stretching, k, p)
+        return self._seen(below(u, np.arange(len(k))), p * k / u)
 
     @staticmethod
     def _seen(inner: Sums, rest: Array) -> Sums:
@@ -95,27 +95,27 @@ class Gaussian(Projection):
 
 
 def _argument(
-    kernel: SumsBelow,
+    below: SumsBelow,
     stretching: Callable[[Sums, Integers], tuple[Array, Array]],
     k: Array,
     p: Array,
 ) -> Array:
-    """The argument of a kernel at which p linear features of it have the given k.
+    """The argument of the sums below at which p linear features have the given k.
 
     The logarithm of k over the argument, and the slope of log k by that of the argument, are the
     `stretching`. The argument is no smaller than k, and larger by at most the variance of a feature
-    over p; that variance, on average, is the limit of the kernel's argument times D1.
+    over p; that variance, on average, is the limit of the argument below times D1.
     """
 
     def distance(log_u: Array, index: Integers) -> tuple[Array, Array]:
         """How far the argument is from the one sought: rounding is magnified by the slope."""
-        stretch, slope = stretching(kernel(np.exp(log_u), index), index)
+        stretch, slope = stretching(below(np.exp(log_u), index), index)
         left = (log_u + stretch - log_k[index]) / slope
         return np.where(stretch > -np.inf, left, -np.inf), np.ones_like(slope)
 
     with np.errstate(all="ignore"):
         log_k, index = np.log(k), np.arange(len(k))
-        most = FAR * kernel(np.full_like(k, FAR), index).D1 / p
+        most = FAR * below(np.full_like(k, FAR), index).D1 / p
         return np.exp(increasing_root(distance, (log_k, np.log(k + most)), ROUNDING))
 
 
@@ -173,7 +173,7 @@ class Orthogonal(Discrete):
         weight = np.minimum(gamma, 1.0)[:, None]
         return 1.0 / weight, weight
 
-    def of_kernel(self, kernel: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
+    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
         def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
             size = np.minimum(p, d)[some]
             left = _left(inner, size)
@@ -182,8 +182,8 @@ class Orthogonal(Discrete):
 
         # as many features as there are below show all of it: only fewer stretch the argument
         fewer = p < d
-        u = _argument(kernel, stretching, k, np.where(fewer, p, np.inf))
-        inner = kernel(u, np.arange(len(k)))
+        u = _argument(below, stretching, k, np.where(fewer, p, np.inf))
+        inner = below(u, np.arange(len(k)))
         rest = np.where(fewer, (k / u) * inner.unlearned * p / d, 1.0)
         b = np.where(fewer, inner.D11 / inner.unlearned, 0.0)
         g = np.where(fewer, inner.D11 * (d - p) / (rest * inner.unlearned), 0.0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold.api.arguments import COUNTS
-from hiddenmanifold.model import OPTIONAL, REGISTRIES, ingredient_attributes
+from hiddenmanifold.model import NAMED, ingredient_attributes
 from hiddenmanifold.plotting.style import equation
 from hiddenmanifold.results.schema import REAL_DATA, UNFITTED
 from hiddenmanifold.theory.points import RATIOS
@@ -56,7 +56,7 @@ def fixed(dataset: xr.Dataset) -> str:
 def _in_words(kind: str, attributes: Mapping[str, Any]) -> str:
     """An ingredient by its name and the parameters that are not the usual ones."""
     name = str(attributes[kind])
-    registered = {**REGISTRIES, **OPTIONAL}.get(kind, {}).get(name)
+    registered = NAMED.get(kind, {}).get(name)
     usual = ingredient_attributes(kind, registered()) if registered else {}
     given = {
         attribute.removeprefix(f"{kind}_"): value

@@ -58,7 +58,14 @@ class Trial:
         if has_minimum(model.loss, model.task, train.y, intercept=model.intercept):
             with_b = model.intercept
             fits = fit_path(model.loss, model.task, train.X, train.y, lams, intercept=with_b)
-            columns = [{**_overlaps(world, fit), **_on_training(model, train, fit)} for fit in fits]
+            columns = [
+                {
+                    **_overlaps(world, fit),
+                    **_on_training(model, train, fit),
+                    "optimality": max(fit.optimality, world.features.rounding(lam)),
+                }
+                for fit, lam in zip(fits, self.lams, strict=True)
+            ]
             found.update({name: np.array([c[name] for c in columns]) for name in columns[0]})
             found.update(_on_test(self, world, train, fits, test_rng))
         found["seconds"][:] = (time.perf_counter() - start) / len(lams)
@@ -141,9 +148,10 @@ def check_memory(trials: Sequence[Trial], at_once: int) -> None:
     need = at_once * largest.bytes
     if need > MEMORY_LIMIT:
         workers = f" on {at_once} workers" if at_once > 1 else ""
+        name = "n" if largest.model.features.infinite else "d"
         raise InvalidArgumentError.because(
-            "d",
-            f"= {largest.sizes.d} is too large",
+            name,
+            f"= {getattr(largest.sizes, name)} is too large",
             f"{largest.described}{workers} would need about {need / 1e9:.0f} GB",
         )
 
@@ -157,7 +165,6 @@ def _overlaps(world: World, fit: Fit) -> dict[str, float]:
         "q_w": float(fit.w @ fit.w) / p,
         "alignment": M / np.sqrt(world.model.teacher.rho * Q) if Q > 0 else np.nan,
         "intercept": fit.b + world.features.constant(fit.w),
-        "optimality": fit.optimality,
     }
 
 

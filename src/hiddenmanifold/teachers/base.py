@@ -76,6 +76,11 @@ class Teacher:
         raise NotImplementedError
 
     @property
+    def symmetric(self) -> bool:
+        r"""Whether :math:`P(-y|-\nu) = P(y|\nu)`."""
+        return False
+
+    @property
     def typical_labels(self) -> Array:
         """Labels on which a loss is checked."""
         raise NotImplementedError

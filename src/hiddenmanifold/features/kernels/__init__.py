@@ -18,6 +18,8 @@ from collections.abc import Callable
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import resolve
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.features.activations import Activation
 from hiddenmanifold.features.kernels.base import Coefficients, KernelFunction
 from hiddenmanifold.features.kernels.custom import Custom
 from hiddenmanifold.features.kernels.elementary import RBF, Laplace, Polynomial
@@ -47,6 +49,8 @@ REGISTRY: dict[str, type[KernelFunction]] = {
 
 def resolved(given: str | KernelFunction | Callable[[Array], Array]) -> KernelFunction:
     """The kernel meant by a name, an object or a function."""
+    if isinstance(given, Activation):
+        raise InvalidArgumentError("kernel", given, f"a kernel; did you mean kernels.NTK({given})?")
     if callable(given) and not isinstance(given, KernelFunction | type):
         given = Custom(given)
     return resolve("kernel", given, KernelFunction, REGISTRY)

@@ -8,28 +8,32 @@ from typing import NamedTuple
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import finite_matrix
 from hiddenmanifold.errors import InvalidArgumentError
 
 ROUNDING = 1e-14
 """Relative rounding of h(0), h'(0) and the difference h(1) - h(0) - h'(0)."""
+PARALLEL = 1e-14
+"""Distance of a cosine from 1 that is rounding: the inputs are parallel."""
 NEARLY_LINEAR = 1e-6
 """Relative size below which this difference lacks the ten digits that results promise."""
 
 
 class Coefficients(NamedTuple):
-    r"""What the limit knows of a kernel: h(0), h'(0), and :math:`\kappa_\star^2` of the rest.
-
-    ``quadratic`` states whether :math:`h''(0) > 0`.
-    """
+    r"""The numbers that determine the limit: h(0), h'(0) and :math:`h(1) - h(0) - h'(0)`."""
 
     constant: float
     linear: float
     nonlinear: float
-    quadratic: bool
 
 
 class KernelFunction:
     """Base of all kernels: a function of the cosine, and its coefficients."""
+
+    @property
+    def has_square_term(self) -> bool:
+        """Whether h''(0) > 0; it is asked only of kernels with h(0) = 0."""
+        return True
 
     def __call__(self, t: Array) -> Array:
         """The kernel h(t) at cosines t in [-1, 1], element by element."""
@@ -43,8 +47,8 @@ class KernelFunction:
         Raises
         ------
         InvalidArgumentError
-            If X or Y is not a matrix of finite numbers, has a row of zeros, or both have different
-            numbers of columns.
+            If X or Y is not a matrix of finite numbers or has a row of zeros, or if they differ in
+            their numbers of columns.
         """
         left = _directions("X", X)
         right = left if Y is None else _directions("Y", Y)
@@ -54,10 +58,8 @@ class KernelFunction:
                 f"has {right.shape[1]} columns",
                 f"give as many as X has, {left.shape[1]}",
             )
-        t = left @ right.T
-        np.clip(t, -1.0, 1.0, out=t)
-        if Y is None:
-            np.fill_diagonal(t, 1.0)
+        t = np.maximum(left @ right.T, -1.0)
+        t[t > 1.0 - PARALLEL] = 1.0  # exactly: kernels may be steep there
         return self(t)
 
     @cached_property
@@ -68,15 +70,14 @@ class KernelFunction:
 
 def _directions(name: str, rows: Array) -> Array:
     """Rows divided by their lengths."""
-    X = np.asarray(rows, dtype=float)
-    if X.ndim != 2 or not np.isfinite(X).all():
-        raise InvalidArgumentError(name, rows, "a matrix of finite numbers, one row per sample")
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    if not lengths.all():
+    X = finite_matrix(name, rows)
+    largest = np.abs(X).max(1, keepdims=True)
+    if not largest.all():
         raise InvalidArgumentError.because(
             name, "has a row of zeros", "leave it out: it has no direction"
         )
-    directions: Array = X / lengths
+    X = X / largest  # no square overflows
+    directions: Array = X / np.linalg.norm(X, axis=1, keepdims=True)
     return directions
 
 
@@ -94,7 +95,8 @@ def nonlinear_part(argument: str, constant: float, linear: float, total: float) 
     if rest < NEARLY_LINEAR * total:
         raise InvalidArgumentError.because(
             argument,
-            f"makes a kernel whose nonlinear part, {rest / total:.1e} of it, is lost to rounding",
-            "choose one that is linear, or farther from linear",
+            f"gives a kernel whose nonlinear part, a fraction {rest / total:.1e}, is lost to "
+            "rounding",
+            "choose a linear kernel, or one that is less nearly linear",
         )
     return float(rest)

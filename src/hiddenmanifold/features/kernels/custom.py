@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from scipy import linalg
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_number, sampled
@@ -25,14 +26,15 @@ HALF_WIDTH = 0.5
 Of a series that converges up to 1, Chebyshev coefficients there fall by a factor of 3.7 from one to
 the next, so that 28 of them exhaust double precision."""
 DEGREE = 40
-SMOOTH, CHOPPED = 1e-12, 1e-14
-"""Largest relative size of the last Chebyshev coefficients, and of those that are left out."""
-LOWEST_POWERS, COSINES = 5, 256
-"""Coefficients of the power series, and of the cosine series on the circle, that are checked."""
-NEGATIVE = {"power": 1e-7, "cosine": 1e-9}
-"""Relative size of a negative coefficient that may be rounding; those of powers lose digits."""
+NO_SLOPE, NO_BEND = 1e-12, 1e-9
+"""Sizes of the derivatives, relative to h(1), that may be rounding."""
+DIMENSIONS, NODES, ORDERS = (2, 3, 10, 30, 100, 300, 1000, 3000), 256, 64
+"""Dimensions in which a function must be positive definite, nodes of the quadrature there, and
+orders of the polynomials with which the function must not be anticorrelated."""
+NEGATIVE = 1e-13
+"""Size of a negative coefficient, relative to h(1), that may be rounding."""
 DECLARED = 1e-6
-"""Relative error of a declared derivative from which on it contradicts the function."""
+"""Relative difference above which a given derivative contradicts the function."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class Custom(KernelFunction):
     Raises
     ------
     InvalidArgumentError
-        If the function is not vectorised or not finite, not a power series around zero, not
-        positive definite, or so nearly linear that its nonlinear part is lost to rounding.
+        If the function is not vectorised, not finite or not positive definite (in 2 to 3000
+        dimensions), or so nearly linear that its nonlinear part is lost to rounding.
     """
 
     function: Callable[[Array], Array]
@@ -64,7 +66,7 @@ class Custom(KernelFunction):
         _ = self.coefficients
 
     def __call__(self, t: Array) -> Array:
-        return self.function(t)
+        return np.asarray(self.function(t), dtype=float)
 
     @cached_property
     def coefficients(self) -> Coefficients:
@@ -75,7 +77,8 @@ class Custom(KernelFunction):
                 f"has h(1) = {total:.4g}",
                 "it must be positive: it is the kernel of a sample with itself",
             )
-        linear, square = self._slopes(total)
+        self._check_definite(total)
+        linear = self._derivatives[0]
         given = self.derivative_at_zero
         if given is not None:
             if abs(given - linear) > DECLARED * total:
@@ -86,41 +89,59 @@ class Custom(KernelFunction):
                 )
             linear = float(given)
         constant = 0.0 if constant < ROUNDING * total else constant
-        linear = 0.0 if linear < SMOOTH * total else linear
+        linear = 0.0 if linear < NO_SLOPE * total else linear
         rest = nonlinear_part("function", constant, linear, total)
-        return Coefficients(constant, linear, rest, bool(square > NEGATIVE["power"] * total))
+        return Coefficients(constant, linear, rest)
+
+    @property
+    def has_square_term(self) -> bool:
+        return bool(self._derivatives[1] > NO_BEND * self._sampled(np.ones(1))[0])
 
     def _sampled(self, t: Array) -> Array:
         return sampled("function", self.function, t, "a cosine of {:.4g}".format)
 
-    def _slopes(self, total: float) -> tuple[float, float]:
-        """The coefficients of t and t² in the power series, of which none may be negative."""
-        inner = _chebyshev(lambda x: self._sampled(HALF_WIDTH * x), DEGREE)
-        if np.abs(inner[-4:]).max() > SMOOTH * total:
-            raise InvalidArgumentError.because(
-                "function",
-                f"is not smooth at cosines from -{HALF_WIDTH} to {HALF_WIDTH}",
-                "a positive definite kernel is a power series of the cosine",
-            )
-        series = chebyshev.cheb2poly(chebyshev.chebtrim(inner, CHOPPED * total))
-        powers = np.zeros(LOWEST_POWERS)
-        powers[: len(series)] = series[:LOWEST_POWERS]
-        powers /= HALF_WIDTH ** np.arange(LOWEST_POWERS)
-        cosines = _chebyshev(self._sampled, COSINES - 1)
-        for kind, values in {"power": powers, "cosine": cosines}.items():
-            low = int(values.argmin())
-            if values[low] < -NEGATIVE[kind] * total:
+    @cached_property
+    def _derivatives(self) -> tuple[float, float]:
+        """The first two derivatives at zero, from a Chebyshev series around it."""
+
+        def inner(x: Array) -> Array:
+            return self._sampled(HALF_WIDTH * x)
+
+        series = chebyshev.chebinterpolate(inner, DEGREE)  # type: ignore[type-var]
+        slope, bend = (
+            float(chebyshev.chebval(0.0, chebyshev.chebder(series, order))) / HALF_WIDTH**order
+            for order in (1, 2)
+        )
+        return slope, bend
+
+    def _check_definite(self, total: float) -> None:
+        """Raise unless the function is positive definite in several dimensions.
+
+        On the sphere in d dimensions it is, if and only if it has no negative coefficient in the
+        orthogonal polynomials of the law of cosines between uniform directions.
+        """
+        for d in DIMENSIONS:
+            nodes, vectors = linalg.eigh_tridiagonal(np.zeros(NODES), _recurrence(d))
+            weighted = vectors[0] * self._sampled(nodes)
+            series = vectors[:ORDERS] @ weighted
+            low = int(series.argmin())
+            if series[low] < -NEGATIVE * total:
                 raise InvalidArgumentError.because(
                     "function",
-                    f"is not positive definite: its {kind} series has the coefficient "
-                    f"{values[low]:.3g} at order {low}",
+                    f"is not positive definite in {d} dimensions: its coefficient of order {low} "
+                    f"in Gegenbauer polynomials is {series[low]:.3g}",
                     "no coefficient may be negative",
                 )
-        linear = chebyshev.chebval(0.0, chebyshev.chebder(inner)) / HALF_WIDTH
-        return float(linear), float(powers[2])
 
 
-def _chebyshev(function: Callable[[Array], Array], degree: int) -> Array:
-    """Coefficients of the Chebyshev series of a function on [-1, 1]."""
-    found: Array = chebyshev.chebinterpolate(function, degree)  # type: ignore[arg-type]
-    return found
+def _recurrence(d: int) -> Array:
+    """Off-diagonal elements of the Jacobi matrix of cosines in d dimensions.
+
+    Its eigenvalues are the nodes of a Gauss rule, and the components of its eigenvectors are
+    orthonormal polynomials at the nodes, times the roots of the weights.
+    """
+    k, a = np.arange(1.0, NODES), 0.5 * (d - 2.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = k * (k + 2.0 * a - 1.0) / (4.0 * (k + a) * (k + a - 1.0))
+    squares[0] = 1.0 / d
+    return np.sqrt(squares)

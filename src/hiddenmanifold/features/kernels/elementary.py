@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 
 import numpy as np
 import scipy
@@ -37,7 +36,7 @@ class RBF(KernelFunction):
         x = self.scale**-2.0
         constant = float(np.exp(-x))
         # 1 - exp(-x) (1 + x), without cancellation
-        return Coefficients(constant, x * constant, float(scipy.special.gammainc(2.0, x)), True)
+        return Coefficients(constant, x * constant, float(scipy.special.gammainc(2.0, x)))
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Laplace(KernelFunction):
         a = float(np.sqrt(2.0)) / self.scale
         constant = float(np.exp(-a))
         linear = 0.5 * a * constant
-        return Coefficients(constant, linear, float(-np.expm1(-a)) - linear, True)
+        return Coefficients(constant, linear, float(-np.expm1(-a)) - linear)
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Polynomial(KernelFunction):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_count("degree", self.degree)
+        object.__setattr__(self, "degree", check_count("degree", self.degree))
         check_number("offset", self.offset, 0.0)
         check_scale("scale", self.scale)
 
@@ -95,7 +94,18 @@ class Polynomial(KernelFunction):
 
     @cached_property
     def coefficients(self) -> Coefficients:
-        m, c = self.degree, self.offset
-        terms = [comb(m, k) * c ** (m - k) * self.scale ** (-2.0 * k) for k in range(m + 1)]
-        constant, linear, *others = map(float, terms)
-        return Coefficients(constant, linear, sum(others), bool(others and others[0] > 0.0))
+        constant, linear, *others = self._terms.tolist()
+        return Coefficients(constant, linear, float(np.sum(others)))
+
+    @property
+    def has_square_term(self) -> bool:
+        return bool((self._terms[2:3] > 0.0).any())
+
+    @property
+    @np.errstate(over="ignore", invalid="ignore")
+    def _terms(self) -> Array:
+        """The coefficients of all powers of the cosine."""
+        k = np.arange(self.degree + 1.0)
+        powers = np.float64(self.offset) ** (self.degree - k) * np.float64(self.scale) ** (-2 * k)
+        terms: Array = scipy.special.binom(self.degree, k) * powers
+        return terms

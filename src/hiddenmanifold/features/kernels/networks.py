@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import check_count, check_number, check_scale
+from hiddenmanifold.checks import EXTREME, check_count, check_number, check_scale
 from hiddenmanifold.errors import InvalidArgumentError, shown
 from hiddenmanifold.features import activations
 from hiddenmanifold.features.kernels.base import Coefficients, KernelFunction, nonlinear_part
@@ -34,9 +35,10 @@ class Network(KernelFunction):
         Their number.
     weight_variance : float, optional
         The variance w of the weights of all layers, times their number of inputs. By default it
-        is chosen for each layer such that S(1) = 1: it is 2 above relu neurons (He et al. 2015).
+        is chosen for each layer such that S(1) = 1: 1 in the first layer, and 2 above relu neurons
+        (He et al. 2015).
     bias_variance : float
-        The variance b of biases; less than 1 if the variance of the weights is not given.
+        The variance b of the biases; less than 1 if the variance of the weights is not given.
     """
 
     activation: str | activations.Activation | Callable[[Array], Array] = "relu"
@@ -46,73 +48,72 @@ class Network(KernelFunction):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "activation", activations.resolved(self.activation))
-        check_count("hidden_layers", self.hidden_layers)
-        check_number("bias_variance", self.bias_variance, 0.0)
+        layers = check_count("hidden_layers", self.hidden_layers)
+        object.__setattr__(self, "hidden_layers", layers)
+        check_number("bias_variance", self.bias_variance, 0.0, EXTREME)
         if self.weight_variance is not None:
             check_scale("weight_variance", self.weight_variance)
         elif self.bias_variance >= 1.0:
             raise InvalidArgumentError.because(
                 "bias_variance",
-                f"= {shown(self.bias_variance)} leaves nothing to the weights",
-                "give less than 1, the variance of a layer, or a weight_variance",
+                f"= {shown(self.bias_variance)} leaves no variance to the weights",
+                "give a number below 1, or give weight_variance as well",
             )
 
     @property
     def sigma(self) -> activations.Activation:
         """The activation as an object."""
-        return activations.resolved(self.activation)
+        return cast("activations.Activation", self.activation)
 
     @cached_property
-    def scales(self) -> tuple[list[float], list[float]]:
-        """Variances w of the weights, and S(1) of the inputs that neurons receive.
+    def layers(self) -> list[tuple[float, float]]:
+        """Variance w of the weights, and S(1), of every hidden layer and of the output."""
+        given, b, found, power = self.weight_variance, self.bias_variance, [], 1.0
+        while True:
+            w = (1.0 - b) / power if given is None else given
+            found.append((w, 1.0 if given is None else w * power + b))
+            if len(found) > self.hidden_layers:
+                return found
+            power = float(self.sigma.dual(np.array([found[-1][1]]), found[-1][1]).value[0])
 
-        They are those of all hidden layers, and then of the output.
-        """
-        given, b = self.weight_variance, self.bias_variance
-        weights, variances, power = [], [], 1.0
-        for _ in range(self.hidden_layers + 1):
-            weights.append((1.0 - b) / power if given is None else given)
-            variances.append(1.0 if given is None else given * power + b)
-            power = float(self.sigma.dual(np.array([variances[-1]]), variances[-1]).value[0])
-        return weights, variances
-
-    @np.errstate(invalid="ignore")  # of an activation that jumps, which has no tangent kernel
-    def covariance(self, t: Array) -> tuple[Array, Array]:
+    @np.errstate(invalid="ignore", over="ignore")  # of a jump, which has no tangent kernel
+    def kernels_at(self, t: Array) -> tuple[Array, Array]:
         """The network's kernel at cosines t, and its tangent kernel."""
-        weights, variances = self.scales
+        (w, variance), *above = self.layers
         b, same = self.bias_variance, t == 1.0
-        S = np.where(same, variances[0], weights[0] * t + b)  # exactly: duals may be steep there
+        S = np.where(same, variance, w * t + b)  # exactly: duals may be steep there
         tangent = S
-        for w, received, sent in zip(weights[1:], variances, variances[1:], strict=False):
-            dual = self.sigma.dual(S, received)
-            S = np.where(same, sent, w * dual.value + b)
+        for w, sent in above:
+            dual = self.sigma.dual(S, variance)
+            S, variance = np.where(same, sent, w * dual.value + b), sent
             tangent = S + w * dual.slope * tangent
         return S, tangent
 
     @property
-    @np.errstate(invalid="ignore")
+    @np.errstate(invalid="ignore", over="ignore")
     def slopes_at_zero(self) -> tuple[float, float]:
         """Derivatives by t, at t = 0, of the network's kernel and of its tangent kernel."""
-        weights, variances = self.scales
-        S, dS = np.array([self.bias_variance]), np.array([weights[0]])
+        (w, variance), *above = self.layers
+        S, dS = np.array([self.bias_variance]), np.array([w])
         tangent, d_tangent = S, dS
-        for w, received in zip(weights[1:], variances, strict=False):
-            dual = self.sigma.dual(S, received)
+        for w, sent in above:
+            dual = self.sigma.dual(S, variance)
             slope, bend = w * dual.slope, w * dual.bend
-            S, d_tangent = (
-                w * dual.value + self.bias_variance,
-                (slope * (dS + d_tangent) + bend * dS * tangent),
-            )
+            S, variance = w * dual.value + self.bias_variance, sent
+            d_tangent = slope * (dS + d_tangent) + bend * dS * tangent
             dS, tangent = slope * dS, S + slope * tangent
         return float(dS[0]), float(d_tangent[0])
 
+    @property
+    def has_square_term(self) -> bool:
+        return bool(self.sigma.dual(np.zeros(1), self.layers[0][1]).bend[0] > 0.0)
+
     def _expanded(self, which: int) -> Coefficients:
         """The coefficients of the network's kernel (0), or of its tangent kernel (1)."""
-        constant, total = self.covariance(np.array([0.0, 1.0]))[which].tolist()
+        constant, total = self.kernels_at(np.array([0.0, 1.0]))[which].tolist()
         linear = self.slopes_at_zero[which]
-        bend = self.sigma.dual(np.zeros(1), self.scales[1][0]).bend[0]
         rest = nonlinear_part("activation", constant, linear, total)
-        return Coefficients(constant, linear, rest, bool(bend > 0.0))
+        return Coefficients(constant, linear, rest)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class NNGP(Network):
     """
 
     def __call__(self, t: Array) -> Array:
-        return self.covariance(t)[0]
+        return self.kernels_at(t)[0]
 
     @cached_property
     def coefficients(self) -> Coefficients:
@@ -152,16 +153,16 @@ class NTK(Network):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        q = self.scales[1][0]
+        q = self.layers[0][1]
         if not np.isfinite(self.sigma.dual(np.array([q]), q).slope[0]):
             raise InvalidArgumentError.because(
                 "activation",
-                f"{shown(self.activation)} jumps, and its tangent kernel is infinite",
-                "choose a continuous one, or the kernel nngp",
+                f"{shown(self.activation)} is discontinuous: its tangent kernel is infinite",
+                "choose a continuous one, or use kernels.NNGP",
             )
 
     def __call__(self, t: Array) -> Array:
-        return self.covariance(t)[1]
+        return self.kernels_at(t)[1]
 
     @cached_property
     def coefficients(self) -> Coefficients:

@@ -88,7 +88,7 @@ def _between(problem: SaddlePoint, found: Solution, points: Points) -> Array:
 def rescue(problem: SaddlePoint) -> Solved:
     """Solve a batch of hard points on finer quadrature, by other starts and by continuation."""
     found = _newton(problem, _first_turn(problem), FINER)
-    for attempt in (_from_collapsed, _down_in_lambda):
+    for attempt in (_from_collapsed, _with_far_intercept, _down_in_lambda):
         lost = np.flatnonzero(~(found.residual <= START_TOLERANCE))
         if not lost.size:
             break
@@ -110,6 +110,17 @@ def _from_collapsed(problem: SaddlePoint) -> Solution:
     return _newton(problem, problem.channel.collapsed(problem.points.alpha), FINER)
 
 
+def _with_far_intercept(problem: SaddlePoint) -> Solution:
+    """Newton with intercepts that are free to move far, in units of the deviation of predictions.
+
+    Where features see little of the field and V is large, the deviation vanishes while the
+    intercept is of order one beside the best constant.
+    """
+    longest = problem.channel.longest.copy()
+    longest[problem.channel.overlap_unknowns :] = np.inf
+    return _newton(problem, _first_turn(problem), FINER, longest=longest)
+
+
 def approach(problem: SaddlePoint, tolerance: float, max_iterations: int) -> Solution:
     """Newton's method from a common start, on the roughest quadrature and only so far."""
     return _newton(problem, _first_turn(problem), 0, max_iterations, tolerance)
@@ -121,8 +132,13 @@ def _newton(
     level: int = 0,
     max_iterations: int | None = None,
     tolerance: float | None = None,
+    *,
+    longest: Array | None = None,
 ) -> Solution:
-    """Newton's method on one level of quadrature, by default as far as the level is worth."""
+    """Newton's method on one level of quadrature, by default as far as the level is worth.
+
+    `longest` bounds the steps of the unknowns, by default as the channel does.
+    """
     if tolerance is None:
         tolerance = RESCUE_TOLERANCE if level == FINER else START_TOLERANCE
     if max_iterations is None:
@@ -132,7 +148,8 @@ def _newton(
         turn = problem[index].turn(x, level)
         return turn.residual, turn.matrix
 
-    return newton(system, x, problem.channel.longest, tolerance, max_iterations)
+    longest = problem.channel.longest if longest is None else longest
+    return newton(system, x, longest, tolerance, max_iterations)
 
 
 def _first_turn(problem: SaddlePoint) -> Array:
