@@ -12,7 +12,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import hiddenmanifold as hm
@@ -515,7 +515,27 @@ def test_failure_raises_and_carries_the_partial_dataset(some_points_fail, monkey
 
 
 def test_running_out_of_iterations_is_a_status():
-    """Where almost all labels are one, and the features hardly any: held at a constant, or not?"""
+    """Where hardly any features are learned, and labels are almost balanced: a constant, or not?"""
+    built = model(
+        activation="sign",
+        projection="orthogonal",
+        teacher=Sign(noise=1.7544158579950183e-08, threshold=0.023819476682035656),
+        loss="absolute",
+        intercept=True,
+    )
+    given = {
+        "n_over_p": 7.438646284049666e-08,
+        "d_over_p": 0.17941301902347598,
+        "regularisation": 378.2066645564986,
+    }
+    ds = hm.predict(built, **given, on_failure="keep")
+    assert ds.status == Status.MAX_ITERATIONS and ds.generalisation_error.isnull()
+    with pytest.raises(ConvergenceError, match=Status.MAX_ITERATIONS.sentence):
+        hm.predict(built, **given)
+
+
+def test_an_intercept_may_be_far_from_the_best_constant():
+    """With hardly any samples all are fitted, and the intercept is the mean label."""
     built = model(
         activation="identity",
         projection="orthogonal",
@@ -523,11 +543,10 @@ def test_running_out_of_iterations_is_a_status():
         loss="absolute",
         intercept=True,
     )
-    given = {"n_over_p": 1.4e-10, "d_over_p": 0.6, "regularisation": 2.5e-12}
-    ds = hm.predict(built, **given, on_failure="keep")
-    assert ds.status == Status.MAX_ITERATIONS and ds.generalisation_error.isnull()
-    with pytest.raises(ConvergenceError, match=Status.MAX_ITERATIONS.sentence):
-        hm.predict(built, **given)
+    ds = hm.predict(built, n_over_p=1.4e-10, d_over_p=0.6, regularisation=[2.5e-12, 1e-11])
+    rare = float(ndtr(-0.7))
+    np.testing.assert_allclose(ds.intercept, 1 - 2 * rare, rtol=1e-7)
+    np.testing.assert_allclose(ds.generalisation_error, rare, rtol=1e-7)
 
 
 @pytest.mark.parametrize(

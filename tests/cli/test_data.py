@@ -174,11 +174,11 @@ def test_columns_that_say_nothing_are_left_out_and_named(table, tmp_path):
     table.insert(2, "same", "x")
     table.to_csv(tmp_path / "a.csv")  # with the numbers of rows in front
     with pytest.warns(UserWarning) as caught:
-        features, _ = hm.read_table(tmp_path / "a.csv", "price")
-    np.testing.assert_allclose(features, X, rtol=1e-14)
+        data = hm.Data(*hm.read_table(tmp_path / "a.csv", "price"))
+    np.testing.assert_allclose(data.X, X, rtol=1e-14)
     assert [str(w.message) for w in caught] == [
-        "left out the first column, which counts the rows",
-        "left out 1 columns that do not vary: same",
+        "left out 1 column that does not vary: same; "
+        "left out 1 column that counts the rows: Unnamed: 0"
     ]
 
 
@@ -269,11 +269,35 @@ def test_labels_and_arrays_that_are_not_there_are_named(path, tmp_path):
     )
 
 
-def test_columns_of_text_are_named(table, tmp_path):
-    table["colour"] = np.where(np.arange(N) % 2, "red", "blue")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # as in a shell
+def test_a_file_as_it_comes(table, tmp_path):
+    rng = np.random.default_rng(0)
+    table["a"] = table["a"].where(rng.random(N) > 0.1)
+    table["colour"] = rng.choice(["red", "blue", "green"], N)
+    table["day"] = pd.date_range("2020", periods=N).astype(str)
+    table["grade"] = np.digitize(table["price"], table["price"].quantile([0.3, 0.7]))
+    table.drop(columns="price").to_csv(tmp_path / "a.csv")
+    shown = run(tmp_path / "a.csv", "--positive", 2, "--seeds", 0, "--keep", label="grade")
+    said = " ".join(shown.stderr.split())
+    for note in (
+        "left out 1 column that counts the rows: Unnamed: 0",
+        "left out 1 column of dates: day",
+        "encoded 1 column of text as 3 columns of 0 and 1: colour",
+        "missing values in 1 column with medians, and flagged them in 1 further column: a",
+    ):
+        assert note in said
+    assert "always predicting others gives" in " ".join(shown.stdout.split())
+    line = told(run(tmp_path / "a.csv", "--positive", 7, label="grade", code=Code.BAD_INPUT))
+    assert "positive = '7' is not allowed: it must be one of the labels: 0, 1, 2" in line
+
+
+@pytest.mark.filterwarnings("default")
+def test_columns_of_very_different_size_are_pointed_out(table, tmp_path):
+    table["a"] *= 1e4
     table.to_csv(tmp_path / "a.csv", index=False)
-    line = told(run(tmp_path / "a.csv", code=Code.BAD_INPUT))
-    assert "columns that are not numeric (colour)" in line
+    shown = run(tmp_path / "a.csv", "--seeds", 0, "--keep")
+    assert "with --scale standard all columns count alike" in " ".join(shown.stderr.split())
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ def test_files_of_all_kinds_are_the_same_sample(table):
     named = upload.sample("a.csv", files["a.csv"], "x2")
     np.testing.assert_allclose(named.y, X[:, 2], rtol=1e-14)
     still = upload.sample("a.csv", as_csv(table.assign(still=1.0)))
-    assert list(still.X.columns) == list(table.columns[:-1])
+    assert still.data().columns == list(table.columns[:-1])
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_program_of_a_file_reproduces_its_curve(table, tmp_path, monkeypatch, ca
     (tmp_path / "a.csv").write_bytes(content)
     found = data_panel.learned("a.csv", content, "", "", 0.1)
     names = {}
-    with pytest.warns(UserWarning, match="do not vary: still"):
+    with pytest.warns(UserWarning, match="does not vary: still"):
         exec(found["python"], names)
     curve, measured = names["curve"], names["measured"]
     high, low, mean, dots, loo = found["data"]
@@ -130,7 +130,8 @@ def test_program_of_a_file_reproduces_its_curve(table, tmp_path, monkeypatch, ca
     np.testing.assert_allclose(loo["y"], [float(curve.generalisation_error_leave_one_out)])
     assert loo["x"] == [N]
     assert capsys.readouterr().out.strip() in found["sentence"]
-    assert found["sentence"].startswith(f"{N} samples of {P} features; labels: y. The mean square")
+    read = f"{N} samples of {P} features; labels: y. Of the table we left out 1 column that does "
+    assert found["sentence"].startswith(f"{read}not vary: still. The mean square")
     # noise has variance 1/4, which no number of samples lowers
     assert 0.25 < mean["y"][-1] < 1.1 * 0.25 * (1 + P / (8 * N)) + 0.1
     assert min(dots["y"]) > 0.2

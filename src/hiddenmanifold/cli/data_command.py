@@ -52,6 +52,12 @@ class SampleOptions:
             "they are 3 to 10 different whole numbers.",
         ),
     ] = None
+    positive: Annotated[
+        str | None,
+        of_sample(
+            metavar="CLASS", help="The class to tell from all others, if there are more than two."
+        ),
+    ] = None
     scale: Annotated[
         str | None,
         of_sample(metavar="KIND", help="standard: divide columns by their deviations first."),
@@ -67,7 +73,17 @@ class SampleOptions:
         from hiddenmanifold.data.sample import Data
 
         X, y = read_table(path, self.label)
-        return Data(X, y, self.task, random_features=self.random_features, scale=self.scale)
+        made = Data(
+            X,
+            y,
+            self.task,
+            random_features=self.random_features,
+            scale=self.scale,
+            positive=self.positive,
+        )
+        if made.hint:
+            warnings.warn(made.hint.replace("scale='standard'", "--scale standard"), stacklevel=1)
+        return made
 
 
 @dataclass(frozen=True)

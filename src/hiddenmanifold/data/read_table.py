@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,7 +30,7 @@ MOST_COLUMNS = 100_000
 
 
 def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame, Any]:
-    r"""Features and labels of a file, for `Data`; columns that do not vary are left out.
+    r"""The table and the labels of a file, for `Data`, which prepares the columns.
 
     Code in a file is never executed: arrays of objects are refused.
 
@@ -84,8 +83,7 @@ def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame
     except UNREADABLE as error:
         reason = _cause(error)
     else:
-        X, y = _split(found, label)
-        return _without_constants(X), y
+        return _split(found, label)
     raise InvalidArgumentError.because("path", f"{str(path)!r} cannot be read", reason)
 
 
@@ -111,12 +109,7 @@ def _table(path: Path) -> pd.DataFrame:
     # from 3.1 on pandas reads every digit by itself, and warns if it is told to
     old = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
     digits = {"float_precision": "round_trip"} if old else {}
-    table = pd.read_csv(path, sep=separator, header=header, low_memory=False, **digits)
-    nameless = str(table.columns[0]) == "Unnamed: 0"
-    if nameless and np.array_equal(table.iloc[:, 0], np.arange(len(table))):
-        warnings.warn("left out the first column, which counts the rows", stacklevel=1)
-        table = table.iloc[:, 1:]
-    return table
+    return pd.read_csv(path, sep=separator, header=header, low_memory=False, **digits)
 
 
 def _is_number(text: str) -> bool:
@@ -178,18 +171,6 @@ def _column(names: list[str], label: str) -> int:
     except (ValueError, IndexError):
         allowed = _among(f"the name or number (0 to {len(names) - 1}) of a column", names, label)
         raise InvalidArgumentError("label", label, allowed) from None
-
-
-def _without_constants(X: pd.DataFrame) -> pd.DataFrame:
-    """The columns that vary; constant ones are useless, but would count in p of f = x·w/√p."""
-    if X.empty:
-        return X
-    varies = X.ne(X.iloc[0]).any(axis=0).to_numpy()
-    if varies.all():
-        return X
-    lost = [str(name) for name in X.columns[~varies]]
-    warnings.warn(f"left out {len(lost)} columns that do not vary: {listed(lost)}", stacklevel=1)
-    return X.loc[:, varies]
 
 
 def _among(kind: str, names: Iterable[str], given: str) -> str:

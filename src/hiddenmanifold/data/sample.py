@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.data import validation
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.diagnosis import Diagnosis, diagnose
+from hiddenmanifold.data.preparation import prepared, scaling_hint
 from hiddenmanifold.data.sklearn_conventions import objective, task_of
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS, Cost
 from hiddenmanifold.errors import InvalidArgumentError
@@ -26,11 +28,15 @@ class Data(Analysis):
 
     Parameters
     ----------
-    X : table (N, p)
-        Features, as a NumPy array, a pandas DataFrame or a scipy.sparse matrix.
+    X : table (N, columns)
+        A NumPy array, a pandas DataFrame or a scipy.sparse matrix. Constant columns are left out;
+        missing values are filled with medians and flagged in columns of their own. Of a data
+        frame, text with up to 12 levels becomes columns of 0 and 1, while text with more levels,
+        dates, counters and identifiers (integers that are all different) are left out. A warning
+        says what was done; arrays may have any integers.
     y : sequence
-        Labels: numbers, or any two values for classes, of which the larger becomes +1; more than
-        two classes are refused.
+        Labels: numbers, or any two values for classes, of which the larger becomes +1; of more
+        classes give the `positive` one.
     task : {"regression", "classification"}, optional
         By default guessed: classes if there are two different labels or if they are words (text,
         objects, categories of pandas), else regression. It is required if labels are 3 to 10
@@ -38,6 +44,8 @@ class Data(Analysis):
     random_features : bool
         Whether the columns are random features of some kernel, so that curves for another number p
         of them can be asked for.
+    positive : label, optional
+        The class that becomes +1; all others together become -1.
     scale : None, "standard" or sequence of float
         The divisors of the centred columns: none, their standard deviations, or p numbers. They
         are computed once, from this sample, and then frozen: `scaled` applies them to other data.
@@ -50,6 +58,13 @@ class Data(Analysis):
         The labels that became -1 and +1.
     N, p : int
         Numbers of samples and features.
+    columns : list of str
+        Names of the features.
+    notes, hint : list of str, str
+        What was done to the table, as sentences, and advice to scale its columns, or "".
+    preparation : ColumnTransformer or Pipeline
+        The same as a transformer of scikit-learn, scaling included; not fitted. A pipeline of it
+        and a linear model is what is predicted.
     loss, regularisation : str or Loss, float; or None
         Those of a pipeline's model, see `from_pipeline`.
     cost : Cost
@@ -72,15 +87,22 @@ class Data(Analysis):
         task: Any = None,
         random_features: bool = False,
         scale: Any = None,
+        *,
+        positive: Any = None,
     ) -> None:
-        table = validation.features(X)
-        labels, known, self.classes = validation.labels(y, len(table), task)
+        (table, self._prepared), (labels, known, self.classes) = _both(
+            lambda: prepared(X), lambda: validation.labels(y, _rows(X), task, positive)
+        )
+        if self._prepared.notes:
+            warnings.warn("; ".join(self._prepared.notes), stacklevel=2)
         self._centre, self._unit = _scaling(table, scale)
         table = (table - self._centre) / self._unit
         for array in (table, labels):
             array.flags.writeable = False
         super().__init__(table, labels, known)
-        self.guessed, self.random_features, self.scale = task is None, random_features, scale
+        self.guessed = task is None and positive is None
+        self.random_features, self.scale = random_features, scale
+        self.hint = scaling_hint(table, self.columns) if scale is None else ""
         self.cost = Cost.of(*table.shape)
         if self.cost.seconds > 60:
             warnings.warn(f"the analysis of this sample needs {self.cost}", stacklevel=2)
@@ -131,6 +153,8 @@ class Data(Analysis):
             if not hasattr(pipeline, name):
                 raise InvalidArgumentError("pipeline", pipeline, "a scikit-learn Pipeline")
         seen = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
+        if hasattr(seen, "columns"):  # features that were chosen on purpose, whatever their kind
+            seen = np.asarray(seen, dtype=float)
         data = cls(seen, y, **{"task": task_of(pipeline[-1], y), **options})
         data.loss, data.regularisation = objective(pipeline[-1], data.p, data.N)
         return data
@@ -155,9 +179,38 @@ class Data(Analysis):
         rare = np.unique(self.y, return_counts=True)[1].min() / self.N if self.classes else 1.0
         return max(FEWEST_ROWS, self.N // 4, min(self.N // 2, int(2 * FEWEST_OF_A_CLASS / rare)))
 
+    @property
+    def columns(self) -> list[str]:
+        """Names of the features."""
+        names: list[str] = self._prepared.columns
+        return names
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the table, as sentences."""
+        said: list[str] = self._prepared.notes
+        return said
+
+    @property
+    def preparation(self) -> Any:
+        """A transformer of scikit-learn, not fitted, from such a table to these features.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the sample has a `scale` of its own, which no transformer estimates.
+        """
+        if self.scale is not None and not isinstance(self.scale, str):
+            raise InvalidArgumentError.because(
+                "preparation",
+                "is not available for a scale of your own",
+                "use scale=None or scale='standard'",
+            )
+        return self._prepared.transformer(standard=self.scale is not None)
+
     def scaled(self, X: Any) -> Array:
-        """Other features in the frozen units of this sample."""
-        out: Array = (np.asarray(X, dtype=float) - self._centre) / self._unit
+        """Other rows of such a table as features, in the frozen units of this sample."""
+        out: Array = (self._prepared.apply(X) - self._centre) / self._unit
         return out
 
     @property
@@ -169,6 +222,34 @@ class Data(Analysis):
     def diagnosis(self) -> Diagnosis:
         """Whether this sample can be extrapolated: questions, values, verdicts."""
         return diagnose(self)
+
+
+def _rows(X: Any) -> int:
+    """Number of rows of a table; -1 if it is none."""
+    shape = getattr(X, "shape", None) or np.shape(X)
+    return int(shape[0]) if len(shape) == 2 else -1
+
+
+def _both(features: Callable[[], Any], labels: Callable[[], Any]) -> tuple[Any, Any]:
+    """Features and labels; raise one error for all that is wrong with either."""
+    found: list[Any] = []
+    errors: list[InvalidArgumentError] = []
+    for part in (features, labels):
+        try:
+            found.append(part())
+        except InvalidArgumentError as error:
+            errors.append(error)
+    if len(errors) == 2 and errors[1].argument != "y":
+        raise errors[0]
+    if len(errors) == 2:
+        raise InvalidArgumentError.because(
+            "X and y",
+            f"cannot be used: {errors[0]}. Also, {errors[1].argument} {errors[1].problem}",
+            errors[1].remedy,
+        )
+    if errors:
+        raise errors[0]
+    return found[0], found[1]
 
 
 def _scaling(X: Array, scale: Any) -> tuple[Array, Array]:

@@ -71,60 +71,6 @@ def _seconds(n: int, p: int) -> float:
     return (svd if p < n else eigh) + 1.6e-8 * n * min(n, p) + 0.012
 
 
-def features(X: Any) -> Array:
-    """A table as an array (N, p); raise unless it is one of finite numbers that vary."""
-    shape = getattr(X, "shape", None)
-    if shape is not None and len(shape) == 2:
-        check_size(*shape)
-    if callable(getattr(X, "toarray", None)):  # scipy.sparse
-        X = X.toarray()
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        words = [str(c) for c, t in zip(X.columns, X.dtypes, strict=True) if _kind(t) not in "biuf"]
-        if words:
-            raise InvalidArgumentError.because(
-                "X",
-                f"has columns that are not numeric ({', '.join(words[:5])})",
-                "encode categories as columns of 0 and 1 first, for example by pandas.get_dummies",
-            )
-    try:
-        array = np.array(X, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(
-            "X", X, "a table of numbers: NumPy, pandas or scipy.sparse"
-        ) from None
-    if array.ndim != 2 or 0 in array.shape:
-        raise InvalidArgumentError.because(
-            "X",
-            f"has shape {array.shape}",
-            "give a table with a row per sample and a column per feature",
-        )
-    check_size(*array.shape)
-    _check_columns(array, getattr(X, "columns", None))
-    return array
-
-
-def _check_columns(array: Array, names: Any) -> None:
-    """Raise unless every column, named or numbered, is complete and varies."""
-    named = np.arange(array.shape[1]) if names is None else np.asarray(names)
-    bad = ~np.isfinite(array)
-    if bad.any():
-        raise InvalidArgumentError.because(
-            "X",
-            f"has {plural(int(bad.sum()), 'missing or infinite value')} in "
-            f"{'column' if bad.any(0).sum() == 1 else 'columns'} {listed(named[bad.any(0)])}",
-            "drop or impute these rows",
-        )
-    constant = np.ptp(array, axis=0) == 0
-    if constant.any():
-        those = "X[:, np.ptp(X, axis=0) > 0]" if names is None else "X.loc[:, X.nunique() > 1]"
-        raise InvalidArgumentError.because(
-            "X",
-            f"has {plural(int(constant.sum()), 'constant column')} ({listed(named[constant])})",
-            f"leave such columns out, for example by {those}; they carry no information, but "
-            "would count in the p of f = x·w/√p",
-        )
-
-
 def check_size(rows: int, columns: int) -> None:
     """Raise unless there are enough samples, and the analysis is affordable."""
     if rows < FEWEST_ROWS:
@@ -134,8 +80,13 @@ def check_size(rows: int, columns: int) -> None:
     Cost.of(rows, columns).check((rows, columns))
 
 
-def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] | None]:
-    """Labels as numbers (±1 for classes), the task, and the two classes if there are any."""
+def labels(
+    y: Any, rows: int, task: Any, positive: Any = None
+) -> tuple[Array, Task, tuple[Any, Any] | None]:
+    """Labels as numbers (±1 for classes), the task, and the two classes if there are any.
+
+    If there is a `positive` class, all others together are the other one.
+    """
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -157,10 +108,12 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
         raise InvalidArgumentError.because(
             "y", "mixes words and numbers", "give labels of one kind"
         ) from None
-    if len(values) == 1:
-        raise InvalidArgumentError.because(
-            "y", f"has one value only, {values[0]}", "give two classes, or numbers that vary"
-        )
+    if len(values) < 2:
+        found = f"has one value only, {values[0]}" if len(values) else "is empty"
+        raise InvalidArgumentError.because("y", found, "give two classes, or numbers that vary")
+    if positive is not None:
+        array, values, counts = _one_against_others(array, values, positive, task)
+        task, numbers = Task.CLASSIFICATION, False
     if task is None:
         named = not numbers or str(getattr(y, "dtype", "")) == "category"
         task = Task.CLASSIFICATION if named or len(values) == 2 else _task_of_numbers(values)
@@ -173,8 +126,8 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
     if len(values) > 2:
         raise InvalidArgumentError.because(
             "y",
-            f"has {len(values)} classes",
-            "two are supported; for one against the rest give y == one",
+            f"has {len(values)} classes ({listed(values)})",
+            f"two are supported; for one against the rest give it, as positive={values[0]!r}",
         )
     if counts.min() < FEWEST_OF_A_CLASS:
         rare = values[counts.argmin()]
@@ -187,6 +140,21 @@ def labels(y: Any, rows: int, task: Any) -> tuple[Array, Task, tuple[Any, Any] |
     return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, (low, high)
 
 
+def _one_against_others(array: Any, values: Any, positive: Any, task: Any) -> tuple[Any, Any, Any]:
+    """Labels of two classes, the positive one and all others; it sorts last."""
+    if task is not None and Task(task) is Task.REGRESSION:
+        raise InvalidArgumentError.because(
+            "positive", "cannot be given for a regression", "leave it out, or the task"
+        )
+    at = np.flatnonzero([value == positive or str(value) == str(positive) for value in values])
+    if len(at) != 1:
+        raise InvalidArgumentError("positive", positive, f"one of the labels: {listed(values)}")
+    chosen = values[at[0]]
+    two = np.where(array == chosen, 1, 0)
+    names = np.array(["others", str(chosen)], dtype=object)
+    return names[two], names, np.bincount(two, minlength=2)
+
+
 def _task_of_numbers(values: Array) -> Task:
     """Regression on more than two different numbers, unless they may as well be classes."""
     if len(values) <= MOST_AMBIGUOUS and (values == np.round(values)).all():
@@ -195,8 +163,8 @@ def _task_of_numbers(values: Array) -> Task:
             "task",
             f"cannot be guessed from labels of {len(values)} different whole numbers "
             f"({listed(shown)})",
-            "give 'regression' if they are amounts; for classes give 'classification', which "
-            "takes two",
+            "give 'regression' if they are amounts; for classes give the positive one, or "
+            "'classification' if there are two",
         )
     return Task.REGRESSION
 
@@ -205,11 +173,6 @@ def duplicate_rows(X: Array, y: Array) -> int:
     """Rows that repeat an earlier one, label included."""
     rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0  # no negative zeros
     return len(rows) - len({row.tobytes() for row in rows})
-
-
-def _kind(dtype: Any) -> str:
-    """The letter of a column's type; those of pandas' own types may be missing."""
-    return str(getattr(dtype, "kind", "O"))
 
 
 def _missing(array: Any) -> int:

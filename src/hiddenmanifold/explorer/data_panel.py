@@ -58,6 +58,8 @@ def _sentence(own: Sample, data: hm.Data, gain: float) -> str:
     read = f"{data.N} samples of {data.p} features; labels: {own.label}"
     if data.classes:
         read += f", classes {data.classes[0]} and {data.classes[1]}"
+    if data.notes:
+        read += f". Of the table we {'; '.join(data.notes)}"
     if not data.usable:
         reasons = "; ".join(f.meaning for f in data.diagnosis.refusals)
         return f"{read}. Predictions for more samples are refused: {reasons}."

@@ -41,7 +41,9 @@ class Sample:
 
     def data(self) -> hm.Data:
         """The sample in standard units; raise if its analysis would take too long."""
-        data = hm.Data(self.X, self.y, self.task, scale="standard")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the page shows what was done to the table
+            data = hm.Data(self.X, self.y, self.task, scale="standard")
         cost = data.cost.of(data.N, data.p, cuts=CUTS, rows=data.own_rows)
         if cost.seconds > MOST_SECONDS:
             raise hm.InvalidArgumentError.because(
@@ -72,8 +74,7 @@ def sample(name: str, content: bytes, label: str = "", task: str = "") -> Sample
         If the file cannot be read, or is beyond the budget.
     """
     check(name, content)
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the columns that are left out are not counted, either
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"file{Path(name).suffix.lower()}")
         path.write_bytes(content)
         try:
