@@ -4,7 +4,8 @@ The idea: ridge regressions on the sample at every λ show two functions of the 
 degrees of freedom and the bias of a fit. They determine the error of a fit to any number n of
 samples. In the order of an analysis, which is a good order to read in:
 
-1. `read_table` and `validation` turn files, tables and labels into arrays, or refuse them.
+1. `read_table`, `preparation` and `validation` turn files, tables and labels into arrays, or refuse
+   them.
 2. `ridge` fits every λ at once, with leverages and exact leave-one-out residuals; `leave_one_out`
    does the same for other losses.
 3. `spectrum` estimates the population's two spectral measures from these fits.
