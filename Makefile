@@ -32,7 +32,7 @@ docs: $(STAMP) ## Build the site, gallery and all: docs/_build/html/index.html
 explore: $(STAMP) ## Open the page on which curves follow sliders
 	$(BIN)/hiddenmanifold explore
 
-test: lint browser ## Lint, then run every test on all cores
+test: $(STAMP) browser ## Run every test on all cores, those of style and types among them
 	$(BIN)/python -m pytest -n auto
 
 test-fast: $(STAMP) ## Run the quick tests, three of four, in less than a minute

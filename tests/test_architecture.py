@@ -1,4 +1,4 @@
-"""Imports point downwards, modules stay small and well named, start-up stays light."""
+"""Style and types, imports that point downwards, modules that are small, a light start-up."""
 
 import ast
 import importlib
@@ -43,6 +43,22 @@ def linted(root: Path) -> subprocess.CompletedProcess:
         timeout=120,
         check=False,
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["ruff check .", "ruff format --check .", "mypy"])
+def test_style_and_types(command):
+    """As `make lint` checks them; here they run beside the other tests."""
+    program, *arguments = command.split()
+    done = subprocess.run(
+        [Path(sys.executable).with_name(program), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ CONFIGURATIONS = {
     "laplace huber": (
         Kernel("laplace"),
         240,
-        4.0,
+        1.25,
         None,
         Linear(noise=0.2),
         "huber",

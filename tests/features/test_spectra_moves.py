@@ -11,7 +11,7 @@ import spectral_oracle as oracle
 from hiddenmanifold.features.projections import Gaussian, Orthogonal
 from hiddenmanifold.features.spectral_sums import Sums, activated, discrete, white
 
-PROPERTY = settings(max_examples=60)
+PROPERTY = settings(max_examples=40)
 STEP = 2e-3
 STENCIL = STEP * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 WEIGHTS = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / (12 * STEP)  # differences of fourth order

@@ -280,7 +280,7 @@ def test_observables_are_those_of_draws(case):
     named = {"loss": mean_loss, "deviance": deviance, "absolute": mean_absolute_error}
     found = {name: observe(of, scores) for name, of in named.items()}
     found |= {"coverage": observe(coverage, scores), "r2": observe(r2, scores)}
-    rng, count = np.random.default_rng(17), 1_000_000
+    rng, count = np.random.default_rng(17), 300_000
     t, z = rng.standard_normal((2, count))
     y = teacher.sample(np.sqrt(teacher.rho) * t, rng)
     for i, (_, q, correlation, b) in enumerate(POINTS):

@@ -203,7 +203,7 @@ PREDICTIONS = {
 }
 
 
-def drawn(teacher, count=1_000_000, seed=6):
+def drawn(teacher, count=300_000, seed=6):
     """Labels, their means and standardised scores of all points."""
     rng = np.random.default_rng(seed)
     t, z = rng.standard_normal((2, count))
