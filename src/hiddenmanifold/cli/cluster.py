@@ -12,6 +12,11 @@ PATIENCE = 20
 """Seconds to wait for the scheduler of a cluster."""
 
 
+OWN = {"set_as_default": False}
+"""A client that finds no scheduler would remain the default, and all that dask computes would wait
+for it."""
+
+
 class ClusterError(HiddenManifoldError):
     """A cluster did not answer."""
 
@@ -34,11 +39,11 @@ def client(address: str) -> Iterator[Any]:
             "threads_per_worker": 1,
             "dashboard_address": "127.0.0.1:0",
         }
-        with LocalCluster(host="127.0.0.1", **options) as cluster, Client(cluster) as ours:
+        with LocalCluster(host="127.0.0.1", **options) as cluster, Client(cluster, **OWN) as ours:
             yield ours
         return
     try:
-        ours = Client(address, timeout=PATIENCE)
+        ours = Client(address, timeout=PATIENCE, **OWN)
     except (OSError, ValueError) as error:
         raise ClusterError(f"no cluster answers at {address}: {error}") from error
     with ours:
