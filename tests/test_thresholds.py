@@ -256,6 +256,7 @@ def test_linear_features_beyond_the_latent_dimensions_do_not_help():
     np.testing.assert_allclose(found, [1 / limit, 4 / limit], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
 def test_linear_features_of_a_noiseless_rule_separate_once_they_span_the_field(projection):
     linear = model("identity", projection)

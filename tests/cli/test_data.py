@@ -292,6 +292,7 @@ def test_a_file_as_it_comes(table, tmp_path):
     assert "positive = '7' is not allowed: it must be one of the labels: 0, 1, 2" in line
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_columns_of_very_different_size_are_pointed_out(table, tmp_path):
     table["a"] *= 1e4

@@ -122,6 +122,7 @@ def test_files_are_refused_for_what_they_claim_before_they_are_read(address, kin
     assert re.search(reason, said)
 
 
+@pytest.mark.slow
 def test_of_many_files_few_are_held_at_a_time(address, monkeypatch):
     monkeypatch.setattr(server, "PATIENCE", 0.01)
     for _ in range(server.AT_ONCE):

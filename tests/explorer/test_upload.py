@@ -172,6 +172,7 @@ def test_few_whole_numbers_need_a_task_which_is_in_the_program(table):
     ]
 
 
+@pytest.mark.slow
 def test_an_upload_is_answered_in_lines():
     client = server.application(guard.Guard(None)).test_client()
 

@@ -38,6 +38,7 @@ def gelu(z):
 # dual activations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["relu", "erf", "sign", "identity"])
 @pytest.mark.parametrize("variance", [0.3, 1.0, 4.0])
 def test_a_dual_in_closed_form_is_its_hermite_series(name, variance):
@@ -61,6 +62,7 @@ def test_a_dual_is_an_average_over_two_correlated_inputs(function, variance):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_dual_of_an_activation_with_a_corner():
     """That of |z| is known, and a leaky relu is a sum of |z| and z."""
     s = np.array([-0.5, 0.0, 0.6, 0.9])
@@ -168,6 +170,7 @@ def test_relu_networks_have_arc_cosine_kernels():
         assert kernels.NTK("relu", depth)(np.ones(1))[0] == pytest.approx(depth + 1, rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "erf", "tanh", gelu])
 def test_weights_and_biases_of_given_variance(activation):
     """A layer is S -> w E[σσ] + b, from the inputs to the output (as in libraries of networks)."""
@@ -213,6 +216,7 @@ def test_kernels_of_extreme_scales_keep_their_digits():
 # predictions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "erf", "tanh", "sign", "hard_tanh"])
 @pytest.mark.parametrize(
     ("teacher", "loss"),
@@ -284,6 +288,7 @@ def test_the_nonlinear_part_smooths_the_loss(kernel, teacher, loss, linear_loss)
             np.testing.assert_allclose(one[name], other[name], rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.slow
 def test_best_penalty_and_best_guess_are_those_of_many_random_features():
     kernel = hm.Model(kernel=kernels.NNGP("erf", weight_variance=1.0), teacher="sign", loss="hinge")
     features = plain_model(loss="hinge")
@@ -429,6 +434,7 @@ def test_a_linear_kernel_is_a_linear_model():
     np.testing.assert_allclose(train.X @ fit.w / np.sqrt(20), c @ w, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equivalent", [False, True])
 def test_overlaps_are_the_moments_of_fresh_scores(equivalent):
     d, n = 300, 200
@@ -539,6 +545,7 @@ def test_parameters_that_make_no_sense_are_refused(make, argument):
     assert caught.value.argument == argument
 
 
+@pytest.mark.slow
 def test_an_intercept_whose_penalty_remains_is_refused():
     """A kernel with h(0) = 0 and h''(0) > 0 provides one, of which biased labels make use."""
 

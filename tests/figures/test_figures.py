@@ -116,6 +116,7 @@ def test_models_are_those_of_the_captions(number):
     assert {one.rpartition(": ")[2] for one in named} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIMULATED)
 def test_points_lie_on_lines_within_their_errors(number):
     z = figures.scores(computed(number)).values

@@ -95,6 +95,7 @@ def test_two_workers_compute_the_same_bits_as_one(ran):
             assert len(processes) == (1 if "threads" in call else 2)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_one_bar_that_is_redrawn():
     bar = notebook()[1]
     assert [output["output_type"] for output in bar] == ["display_data"]
