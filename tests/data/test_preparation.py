@@ -132,6 +132,18 @@ def test_other_rows_that_do_not_fit_are_refused(other, words):
         data.scaled(other)
 
 
+def test_other_rows_may_be_an_array_if_columns_need_no_name():
+    X = RNG.standard_normal((N, 3))
+    data = hm.Data(pd.DataFrame(X, columns=[*"abc"]), Y, scale="standard")
+    np.testing.assert_array_equal(data.scaled(X), data.X)
+    with pytest.raises(hm.InvalidArgumentError, match=r"has shape \(120, 2\): give 3 columns"):
+        data.scaled(X[:, :2])
+    with pytest.warns(UserWarning, match="left out"):
+        mixed = hm.Data(pd.DataFrame(X, columns=[*"abc"]).assign(same=1), Y)
+    with pytest.raises(hm.InvalidArgumentError, match="is an array: give a data frame"):
+        mixed.scaled(np.column_stack([X, np.ones(N)]))
+
+
 def test_a_scale_of_one_s_own_has_no_transformer():
     data = hm.Data(RNG.standard_normal((N, 2)), Y, scale=[1.0, 2.0])
     with pytest.raises(hm.InvalidArgumentError, match="not available for a scale of your own"):

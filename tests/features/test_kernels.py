@@ -94,6 +94,15 @@ def test_a_series_does_not_end_in_a_gap(frequency):
     np.testing.assert_allclose(found.slope, slopes, atol=1e-13 * a2)
 
 
+def test_a_cusp_has_a_kernel_but_no_tangent_kernel():
+    cusp = Custom(lambda z: np.sign(z) * np.abs(z) ** 0.9, (0.0,))
+    kappas = np.square(cusp.kappas)
+    found = kernels.NNGP(cusp, weight_variance=1.0).coefficients
+    np.testing.assert_allclose(found, kappas, rtol=1e-10, atol=1e-12)
+    with pytest.raises(InvalidArgumentError, match="has a cusp"):
+        kernels.NTK(cusp)
+
+
 def test_a_series_that_is_too_short_is_refused():
     with pytest.raises(InvalidArgumentError, match="not resolved at a correlation"):
         Custom(lambda z: np.sin(60.0 * z)).dual(np.array([0.9999]))

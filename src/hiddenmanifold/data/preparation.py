@@ -62,6 +62,8 @@ class Preparation:
         Columns that are left out, by the keys of `REASONS`.
     filled : int
         Number of missing values that were filled.
+    named : bool
+        Whether the table was a data frame, whose columns have names.
     """
 
     numbers: tuple[Any, ...]
@@ -69,6 +71,7 @@ class Preparation:
     levels: Mapping[Any, tuple[str, ...]]
     left_out: Mapping[str, tuple[Any, ...]]
     filled: int
+    named: bool
 
     @property
     def columns(self) -> list[str]:
@@ -119,11 +122,18 @@ class Preparation:
             matrix = np.column_stack(numbers) if numbers else np.empty((len(X), 0))
             return matrix, {name: _texts(X[name]) for name in self.levels}
         array = _array(X)
-        if array.ndim != 2 or (self.numbers and max(self.numbers) >= array.shape[1]):
+        count = len(self.numbers) + len(self.levels) + sum(map(len, self.left_out.values()))
+        if array.ndim != 2 or array.shape[1] != count:
             raise InvalidArgumentError.because(
-                "X", f"has shape {array.shape}", "give as many columns as the sample has"
+                "X", f"has shape {array.shape}", f"give {count} columns, as the sample has"
             )
-        return array[:, list(self.numbers)], {}
+        if not self.named:
+            return array[:, list(self.numbers)], {}
+        if self.levels or self.left_out:
+            raise InvalidArgumentError.because(
+                "X", "is an array", "give a data frame with the columns of the sample"
+            )
+        return array, {}
 
     @property
     def notes(self) -> list[str]:
@@ -237,7 +247,7 @@ def _of_array(array: Array) -> Preparation:
     constant = tuple(np.flatnonzero(~varies).tolist())
     left_out = {"constant": constant} if constant else {}
     numbers = tuple(np.flatnonzero(varies).tolist())
-    return Preparation(numbers, medians, {}, left_out, int(gaps[:, holes].sum()))
+    return Preparation(numbers, medians, {}, left_out, int(gaps[:, holes].sum()), False)
 
 
 def _of_frame(X: Any) -> Preparation:
@@ -275,7 +285,7 @@ def _of_frame(X: Any) -> Preparation:
     gaps_of = {name: int(np.isnan(values).sum()) for name, values in numbers.items()}
     medians = {n: float(np.nanmedian(numbers[n])) for n, count in gaps_of.items() if count}
     reasons = {reason: tuple(names) for reason, names in left_out.items() if names}
-    return Preparation(tuple(numbers), medians, levels, reasons, sum(gaps_of.values()))
+    return Preparation(tuple(numbers), medians, levels, reasons, sum(gaps_of.values()), True)
 
 
 def _useless(column: Any, values: Array) -> str:

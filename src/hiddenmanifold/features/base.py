@@ -133,7 +133,14 @@ class Drawn:
 
         The former are these, unless they depend on the training samples.
         """
-        return self, *self.sample(rows, rng, equivalent=equivalent, displaced=displaced)
+        c, nu = self.data(rows, rng, displaced)
+        return *self.trained_on(c, rng, equivalent=equivalent), nu
+
+    def trained_on(
+        self, c: Array, rng: np.random.Generator, *, equivalent: bool
+    ) -> tuple[Drawn, Array]:
+        """The drawn features to use once training inputs are known, and the features of these."""
+        return self, self.features(c, rng, equivalent=equivalent)
 
     def data(
         self, rows: int, rng: np.random.Generator, displaced: Array | None

@@ -164,17 +164,11 @@ class DrawnKernel(Drawn):
 
     kernel: Kernel
 
-    def training(
-        self,
-        rows: int,
-        rng: np.random.Generator,
-        *,
-        equivalent: bool = False,
-        displaced: Array | None = None,
-    ) -> tuple[Drawn, Array, Array]:
-        c, nu = self.data(rows, rng, displaced)
+    def trained_on(
+        self, c: Array, rng: np.random.Generator, *, equivalent: bool
+    ) -> tuple[Drawn, Array]:
         machine = KernelMachine.at(self, c, equivalent=equivalent)
-        return machine, machine.own_features, nu
+        return machine, machine.own_features
 
     def features(self, c: Array, rng: np.random.Generator, *, equivalent: bool) -> Array:
         raise TypeError("features of a kernel are those at its training samples: draw these first")

@@ -154,11 +154,15 @@ class NTK(Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         q = self.layers[0][1]
-        if not np.isfinite(self.sigma.dual(np.array([q]), q).slope[0]):
+        slope = self.sigma.dual(np.array([q]), q).slope[0]
+        if not np.isfinite(slope):
+            problem = "is discontinuous: its tangent kernel is infinite"
+            if np.isnan(slope):
+                problem = "has a cusp, at which the mean square of its derivative did not settle"
             raise InvalidArgumentError.because(
                 "activation",
-                f"{shown(self.activation)} is discontinuous: its tangent kernel is infinite",
-                "choose a continuous one, or use kernels.NNGP",
+                f"{shown(self.activation)} {problem}",
+                "choose one of finite slope, or use kernels.NNGP",
             )
 
     def __call__(self, t: Array) -> Array:
