@@ -14,6 +14,8 @@ LOWEST := .venv-lowest
 docs test test-fast test-lowest coverage verify bench bench-page: export OMP_NUM_THREADS := 1
 docs test test-fast test-lowest coverage verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
 docs test test-fast test-lowest coverage verify bench bench-page: export MKL_NUM_THREADS := 1
+# Tests start many processes, each of which would compile every module again: containers often forbid to keep them.
+test test-fast test-lowest coverage: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(RUNTIME) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -51,11 +53,15 @@ test-lowest: browser ## The same and those of the extras, with the lowest versio
 	    tests/test_chunked.py tests/parallel/test_cluster.py
 
 verify bench bench-page: export PYTHONPATH := tests
-verify: $(STAMP) ## Large searches: corners of double precision, linear programmes, any labels, kernels
+verify: $(STAMP) ## Large searches: corners of double precision, linear programmes, any labels, kernels, sample sizes, pairs
 	$(BIN)/python benchmarks/corners.py
 	$(BIN)/python benchmarks/linear_programmes.py
 	$(BIN)/python benchmarks/any_labels.py
 	$(BIN)/python benchmarks/kernel_machines.py
+	$(BIN)/python benchmarks/sample_sizes.py
+	$(BIN)/python benchmarks/pairs_of_fits.py
+	$(BIN)/python benchmarks/training_time.py
+	$(BIN)/python benchmarks/several_classes.py
 
 mutants: $(STAMP) ## Change a hundred tokens of the sources, one by one: do the tests notice?
 	$(BIN)/python benchmarks/mutants.py

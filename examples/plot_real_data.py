@@ -16,9 +16,9 @@ data = hm.Data(*load_diabetes(return_X_y=True), scale="standard")
 print(data.diagnosis)
 
 # %%
-# A plan states the error with two, four and eight times the samples, and the size that a target
-# needs.
-print(hm.plan(data, target_gain=0.02))
+# A report has the error with two, four and eight times the samples, the size that a target needs,
+# and what calls for caution; ``to_html`` writes it as a page.
+hm.report(data, target_gain=0.02)
 
 # %%
 # The predicted curve with a band of ± one standard deviation, and the leave-one-out error at n = N.

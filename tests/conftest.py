@@ -18,18 +18,20 @@ settings.register_profile(
 )
 settings.load_profile("hiddenmanifold")
 
-# Hypothesis tries constants of the modules that are loaded: these are the same in every process
-for module in pkgutil.walk_packages(hiddenmanifold.__path__, "hiddenmanifold."):
-    if not module.name.endswith(".__main__"):
-        importlib.import_module(module.name)
-
 # a shell that starts the tests in the background has them, and all they start, ignore a Ctrl-C
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
-    """Start with the slow tests, so that no worker is left alone with one in the end."""
+    """Start with the slow tests, so that no worker is left alone with one in the end.
+
+    Hypothesis tries constants of the modules that are loaded: these are the same in every process
+    that runs tests. The one that only hands them out collects none, and need not load them.
+    """
+    for module in pkgutil.walk_packages(hiddenmanifold.__path__, "hiddenmanifold."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold import losses
+from hiddenmanifold import losses, teachers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.features import (
     Covariance,
@@ -71,6 +71,7 @@ OF_LABEL = {
 """The registered losses of label and score that are no function of a difference or a product."""
 RULE_OF = dict.fromkeys(OF_RESIDUAL, "linear") | dict.fromkeys(OF_MARGIN, "sign")
 RULE_OF |= {name: name for name in OF_LABEL}
+RULE_OF["softmax"] = teachers.Classes(3, 2.0)
 """A label rule that each registered loss fits, by name: deviances, the law that they belong to."""
 
 

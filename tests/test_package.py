@@ -83,6 +83,16 @@ def test_who_names_a_coordinate_says_what_it_means():
     assert bare.attrs == {}
 
 
+def test_coordinates_of_a_user_keep_their_attributes_in_every_result():
+    widths = xr.DataArray([20, 40], dims="width", attrs={"units": "neurons"})
+    given = xr.DataArray([0.5, 1.0], dims="width", coords={"width": widths})
+    at = {"n_over_d": 3.0, "p_over_n": given, "regularisation": 0.1}
+    drawn = hm.simulate(model(), **at, d=12, seeds=2, n_test=20, workers=1)
+    compared = hm.compare(model(), **at, d=12, seeds=2, n_test=20, workers=1)
+    for ds in (hm.predict(model(), **at), drawn, hm.summary(drawn), compared):
+        assert ds.width.attrs["units"] == "neurons"
+
+
 @pytest.mark.parametrize("argument", ["n_over_d", "regularisation"])
 def test_masked_values_are_refused(argument):
     masked = np.ma.masked_equal([1.0, 2.0], 2.0)

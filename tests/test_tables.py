@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,8 +17,12 @@ from hiddenmanifold.teachers import Custom, Sign, Steps, tables
 needs_extension = pytest.mark.skipif(compiled.engine() == "numpy", reason="the kernel is not built")
 
 
+@cache
 def random_rule(seed):
-    """A rule with a slope of any steepness, a wave, a jump and two corners."""
+    """A rule with a slope of any steepness, a wave, a jump and two corners.
+
+    The tests share it, because it keeps its tables.
+    """
     rng = np.random.default_rng(seed)
     steep, centre, wave = 10.0 ** rng.uniform(-0.5, 1.2), rng.uniform(-1.0, 1.0), rng.uniform(0, 4)
     jump, corner = rng.uniform(-2.0, 2.0, 2)

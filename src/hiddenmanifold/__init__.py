@@ -10,7 +10,8 @@ The folders, from the ingredients to what people see:
 - ``theory`` solves the limit n, p, d → ∞, ``simulation`` fits finite samples; they never import
   each other, and their agreement is the evidence;
 - ``api`` has one module for each question, ``results`` the labelled datasets that answer it;
-- ``data``, ``estimators``: real samples (X, y), and scikit-learn;
+- ``data``, ``estimators``: real samples (X, y), and scikit-learn; ``studies``: planning before
+  there is data;
 - ``plotting``, ``figures``, ``cli``, ``explorer`` draw, reproduce the paper, and talk to people;
 - ``numerics``, ``compiled``, ``parallel``, ``storage`` know no physics.
 """

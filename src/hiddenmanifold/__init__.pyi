@@ -1,16 +1,22 @@
-from . import estimators, features, losses, teachers
-from .api.arguments import Optimal
+from . import estimators, features, losses, resampling, teachers
+from .api.arguments import EarlyStopping, Optimal
 from .api.bayes_optimal import bayes_optimal
+from .api.best_time import best_time
 from .api.compare import compare
+from .api.compare_training import compare_training
+from .api.ensembles import ensemble
 from .api.needed import features_needed, samples_needed
+from .api.pairs_of_fits import bias_variance, instability
 from .api.predict import margins, predict, sensitivity
 from .api.simulate import simulate
 from .api.thresholds import existence_threshold, interpolation_peak, separability_threshold
+from .api.training import training
 from .data.backtest import backtest
 from .data.kernel_conventions import from_kernel_machine, to_kernel_machine
 from .data.learning_curve import learning_curve
 from .data.planning import plan
 from .data.read_table import read_table
+from .data.report import report
 from .data.sample import Data
 from .data.sklearn_conventions import (
     from_glm_alpha,
@@ -37,6 +43,8 @@ from .parallel.workers import LostWorkerError
 from .plotting import plot
 from .results.datasets import summary
 from .storage import StoreError
+from .studies.population import Population
+from .studies.sample_size import sample_size
 from .teachers import noises
 from .versions import show_versions
 
@@ -46,6 +54,7 @@ __all__ = [
     "BlindFeaturesWarning",
     "ConvergenceError",
     "Data",
+    "EarlyStopping",
     "HiddenManifoldError",
     "IncompatibleIngredientsError",
     "InvalidArgumentError",
@@ -53,6 +62,7 @@ __all__ = [
     "MissingExtraError",
     "Model",
     "Optimal",
+    "Population",
     "Status",
     "StoreError",
     "UnusableDataError",
@@ -60,7 +70,11 @@ __all__ = [
     "activations",
     "backtest",
     "bayes_optimal",
+    "best_time",
+    "bias_variance",
     "compare",
+    "compare_training",
+    "ensemble",
     "estimators",
     "existence_threshold",
     "features",
@@ -69,6 +83,7 @@ __all__ = [
     "from_kernel_machine",
     "from_ridge_alpha",
     "from_sklearn_C",
+    "instability",
     "interpolation_peak",
     "kernels",
     "learning_curve",
@@ -81,6 +96,9 @@ __all__ = [
     "predictors",
     "projections",
     "read_table",
+    "report",
+    "resampling",
+    "sample_size",
     "samples_needed",
     "sensitivity",
     "separability_threshold",
@@ -92,4 +110,5 @@ __all__ = [
     "to_kernel_machine",
     "to_ridge_alpha",
     "to_sklearn_C",
+    "training",
 ]

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
+Numbers = NDArray[Any]
+"""Real or complex numbers."""
 Columns = dict[str, NDArray[Any]]
 """Named results, flat arrays of one length."""
 

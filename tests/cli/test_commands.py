@@ -136,6 +136,7 @@ EVERY = {  # command: what it needs
     "features-needed": ("--n-over-d", "1,2"),
     "samples-needed": ("--p-over-d", "1,2", "--target", 0.2),
     "bayes": GRID,
+    "training": (*GRID, "--loss", "square", "--times", "1,10"),
 }
 
 
@@ -663,6 +664,24 @@ def test_a_theory_that_fails_does_not_cost_the_simulation():
     assert printed_tables.with_error(mean, error) in result.stdout
 
 
+def test_several_fits_are_predicted_as_in_the_library():
+    at = ("--n-over-d", 2, "--p-over-n", "0.5,1", "--lam", 0.1)
+    given = {"n_over_d": 2.0, "p_over_n": [0.5, 1.0], "regularisation": 0.1}
+    bag = ("--resampling", "sub_sample:fraction=0.5", "--independent", "none")
+    bagged = {"resampling": hm.resampling.SubSample(0.5), "independent": "none"}
+    found = run("ensemble", *at, *bag, "--members", "1,inf", "--csv", "-").stdout
+    ds = hm.ensemble(MODEL, members=[1, np.inf], **given, **bagged)
+    errors = [float(error) for error in read_csv(found)["generalisation_error"]]
+    assert errors == ds.generalisation_error.values.ravel().tolist()
+    found = run("bias-variance", *at, "--csv", "-").stdout
+    assert_same_numbers(read_csv(found), hm.bias_variance(MODEL, **given))
+    found = run("instability", *at, *bag, "--csv", "-").stdout
+    assert_same_numbers(read_csv(found), hm.instability(MODEL, **given, **bagged))
+    assert "disagreement" in run("instability", *at).stdout
+    result = run("instability", *at, "--independent", "none", code=Code.BAD_INPUT)
+    assert "makes all fits equal" in complaint(result)
+
+
 def test_a_threshold_that_is_not_found_is_told():
     result = run("threshold", "--n-over-d", "1,1e200", code=Code.INCOMPLETE)
     assert "1 of 2 points failed: the equations gave a value" in complaint(result)
@@ -676,6 +695,14 @@ def test_a_fit_that_fell_short_is_told(monkeypatch):
     assert "9 fits fell short of their optimum" in complaint(result)
 
 
+def test_training_is_printed_by_steps_and_unstable_ones_are_counted():
+    args = ("training", "--loss", "square", "--n-over-d", 1, "--p-over-n", 2, "--times", "0,20,inf")
+    assert "time" in run(*args).stdout
+    assert "steps" in run(*args, "--step", 0.3, "--momentum", 0.5).stdout
+    result = run(*args, "--step", 30, code=Code.INCOMPLETE)
+    assert "the step of gradient descent is too large" in complaint(result)
+
+
 @pytest.mark.slow
 def test_help_names_every_command_option_and_exit_code():
     text = run("--help").stdout
@@ -684,13 +711,14 @@ def test_help_names_every_command_option_and_exit_code():
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     assert names == [
         *("predict", "sensitivity", "threshold", "existence", "peak", "features-needed"),
-        *("samples-needed", "bayes", "simulate", "compare", "data", "explore", "figure", "claims"),
+        *("samples-needed", "bayes", "training", "ensemble", "bias-variance", "instability"),
+        *("simulate", "compare", "data", "sample-size", "explore", "figure", "claims"),
     ]
     for name in names:
         assert name in text
         own = run(name, "--help").stdout
         assert "--debug" in own
-        assert ("0.05:3:60" in own) == (name not in ("explore", "figure", "claims"))
+        assert ("0.05:3:60" in own) == (name not in ("sample-size", "explore", "figure", "claims"))
     assert run().stdout == text
 
 

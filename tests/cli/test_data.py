@@ -54,12 +54,22 @@ def told(result):
 
 
 @pytest.mark.slow
-def test_it_prints_diagnosis_curve_and_plan_of_the_library_and_draws_them(path, tmp_path):
-    given = ("--seeds", 2, "--n", 480, "--target-error", 1.0, "--plot", tmp_path / "a.svg")
-    out = run(path, *given).stdout
+def test_it_prints_the_report_of_the_library_writes_it_and_draws_the_curve(path, tmp_path):
+    given = ("--seeds", 2, "--target-error", 1.0, "--plot", tmp_path / "a.svg")
+    out = run(path, *given, "--report", tmp_path / "a.html").stdout
+    made = hm.report(hm.Data(X, Y), seeds=2, target_error=1.0, title="table.csv: price")
+    assert out == f"{made}\n"
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == made.to_html()
+    drawing = (tmp_path / "a.svg").read_text()
+    words = ("± one standard deviation", "measured on held-out rows", "leave-one-out")
+    for text in (*words, "mean square error", "120 samples of 6 features"):
+        assert text in drawing
+
+
+@pytest.mark.slow
+def test_a_table_follows_if_other_sizes_are_asked_for(path, tmp_path):
+    out = run(path, "--seeds", 2, "--n", 480, "--report", tmp_path / "a.md").stdout
     data = hm.Data(X, Y)
-    for finding in data.diagnosis:
-        assert finding.meaning in out
     curve = hm.learning_curve(data, n=[30, 120, 480])
     check = hm.backtest(data, n=[15, 30], seeds=2)
     for value in curve.generalisation_error.values:
@@ -68,11 +78,8 @@ def test_it_prints_diagnosis_curve_and_plan_of_the_library_and_draws_them(path, 
     assert f"{low:.4g} to {high:.4g}" in out
     assert f"{check.generalisation_error.values[1, 0]:.2f} ±" in out
     assert f"{curve.generalisation_error_leave_one_out:.2f} ±" in out
-    assert hm.plan(data, target_error=1.0).sentence in out
-    drawing = (tmp_path / "a.svg").read_text()
-    words = ("± one standard deviation", "measured on held-out rows", "leave-one-out")
-    for text in (*words, "mean square error", "120 samples of 6 features"):
-        assert text in drawing
+    assert "](a.svg)" in (tmp_path / "a.md").read_text(encoding="utf-8")
+    assert (tmp_path / "a.svg").exists()
 
 
 @pytest.mark.slow
@@ -119,14 +126,15 @@ def test_a_refusal_ends_with_its_reasons_unless_it_is_overruled(table, tmp_path)
     pd.concat([table] * 2).to_csv(path, index=False)
     result = run(path, "--seeds", 0, code=Code.INCOMPLETE)
     assert "nothing is predicted beyond these 240 samples" in told(result)
-    assert "duplicate rows: some rows are duplicates" in told(result)
-    assert "\n 240 " in result.stdout
-    assert "\n 480 " not in result.stdout
-    kept = run(path, "--seeds", 0, "--keep").stdout
+    assert "duplicate rows: 50 % of the rows repeat another one" in told(result)
+    assert "Nothing is predicted beyond these 240 rows" in result.stdout
+    assert "240 = N" in result.stdout
+    assert "480 = 2N" not in result.stdout
+    kept = run(path, "--seeds", 0, "--keep", "--n", 1920).stdout
     assert [line.split()[-1] for line in kept.splitlines() if line.startswith(" 1920 ")] == [
         "refused"
     ]
-    assert "with the N = 240 samples given" in kept
+    assert "With twice the rows" in kept
 
 
 @pytest.mark.slow
@@ -135,7 +143,7 @@ def test_too_few_of_a_class_to_hold_out_are_no_reason_to_stop(tmp_path):
     y = np.where(np.arange(N) < 14, "rare", "often")
     np.savez(tmp_path / "rare.npz", X=X + (y == "rare")[:, None], y=y)
     result = run(tmp_path / "rare.npz", "--seeds", 2, label="y")
-    assert "warning: no rows were held out: rows = 60" in result.stderr
+    assert "No rows were held out for a backtest: rows = 60" in " ".join(result.stdout.split())
     assert "classes 'often' and 'rare'" in result.stdout
 
 
@@ -279,15 +287,16 @@ def test_a_file_as_it_comes(table, tmp_path):
     table["grade"] = np.digitize(table["price"], table["price"].quantile([0.3, 0.7]))
     table.drop(columns="price").to_csv(tmp_path / "a.csv")
     shown = run(tmp_path / "a.csv", "--positive", 2, "--seeds", 0, "--keep", label="grade")
-    said = " ".join(shown.stderr.split())
+    assert not shown.stderr
+    said = " ".join(shown.stdout.split())
     for note in (
-        "left out 1 column that counts the rows: Unnamed: 0",
-        "left out 1 column of dates: day",
-        "encoded 1 column of text as 3 columns of 0 and 1: colour",
+        "Left out 1 column that counts the rows: Unnamed: 0",
+        "Left out 1 column of dates: day",
+        "Encoded 1 column of text as 3 columns of 0 and 1: colour",
         "missing values in 1 column with medians, and flagged them in 1 further column: a",
     ):
         assert note in said
-    assert "always predicting others gives" in " ".join(shown.stdout.split())
+    assert "always predicting others" in said
     line = told(run(tmp_path / "a.csv", "--positive", 7, label="grade", code=Code.BAD_INPUT))
     assert "positive = '7' is not allowed: it must be one of the labels: 0, 1, 2" in line
 
@@ -298,6 +307,8 @@ def test_columns_of_very_different_size_are_pointed_out(table, tmp_path):
     table["a"] *= 1e4
     table.to_csv(tmp_path / "a.csv", index=False)
     shown = run(tmp_path / "a.csv", "--seeds", 0, "--keep")
+    assert "with scale='standard' all columns count alike" in " ".join(shown.stdout.split())
+    shown = run(tmp_path / "a.csv", "--seeds", 0, "--keep", "--quiet")
     assert "with --scale standard all columns count alike" in " ".join(shown.stderr.split())
 
 
@@ -311,6 +322,7 @@ def test_columns_of_very_different_size_are_pointed_out(table, tmp_path):
         (("--show", "q_w"), "one of generalisation_error, test_loss"),
         (("--loss", "cosine"), "one of 'square', 'logistic'"),
         (("--plot", "picture.gif"), "a file name ending in .png"),
+        (("--report", "report.pdf"), "a file name ending in .html or .md"),
     ],
 )
 def test_what_makes_no_sense_is_refused(path, options, sentence):

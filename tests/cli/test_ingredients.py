@@ -137,6 +137,8 @@ def test_the_help_page_names_every_ingredient_and_its_keys(command):
     for _ in range(2):  # the second time it says the same
         text = CliRunner().invoke(app, [command, "--help"], env=environment).stdout
         for kind, (_, classes) in families().items():
+            if kind == "resampling":  # that of ensembles, which have pages of their own
+                continue
             assert f" --{kind} " in text
             for name, cls in classes.items():
                 assert re.search(rf"\b{name}\b", text)

@@ -6,9 +6,8 @@ from sklearn.linear_model import Ridge as Sklearn
 
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data.analysis import Analysis
-from hiddenmanifold.data.extrapolation import Forecast, response
+from hiddenmanifold.data.extrapolation import Fits, equivalent
 from hiddenmanifold.data.ridge import Ridge
-from hiddenmanifold.data.spectrum import Functions
 
 
 def sample(n, p, seed=0, decay=0.6, noise=0.5):
@@ -25,7 +24,7 @@ def test_left_out_residuals_are_those_of_refits(p, lam):
     for i in (0, 17, 59):
         others = np.arange(60) != i
         fit = Sklearn(lam * p, solver="svd").fit(X[others], y[others])
-        assert path.left_out[i, 0] == pytest.approx(y[i] - fit.predict(X[[i]])[0], rel=1e-7)
+        assert path.left_out[i, 0, 0] == pytest.approx(y[i] - fit.predict(X[[i]])[0], rel=1e-7)
     fit = Sklearn(lam * p, solver="svd").fit(X, y)
     loss = np.sum((y - fit.predict(X)) ** 2) + lam * p * np.sum(fit.coef_**2)
     trained = Analysis(X, y, Task.REGRESSION).measured(np.array([lam]))[0][2, 0]
@@ -41,7 +40,7 @@ def test_without_regularisation_fits_are_the_shortest(p):
         centre, mean = X[others].mean(0), y[others].mean()
         w = np.linalg.pinv(X[others] - centre, rcond=1e-10) @ (y[others] - mean)
         expected = y[i] - mean - (X[i] - centre) @ w
-        assert path.left_out[i, 0] == pytest.approx(expected, rel=1e-6)
+        assert path.left_out[i, 0, 0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_D2_is_the_derivative_along_the_path():
@@ -54,17 +53,6 @@ def test_best_regularisation_is_least_on_a_fine_grid():
     ridge = Ridge.of(*sample(80, 120))
     fine = ridge.path(ridge.best * np.geomspace(0.5, 2, 41))
     assert ridge.path(np.array([ridge.best])).error[0] <= fine.error.min() * (1 + 1e-5)
-
-
-def test_response_solves_its_equation():
-    rng = np.random.default_rng(0)
-    s, share = rng.exponential(size=(30, 5)), rng.random(30)
-    share /= share.sum()
-    target = np.array([1e-6, 0.3, 0.9, 0.999, 1.2])
-    V = response(s, target, share)
-    assert V[-1] == np.inf
-    s, V = s[:, :4], V[:4]
-    np.testing.assert_allclose(share @ (s * V / (1 + s * V)), target[:4], rtol=1e-10)
 
 
 @pytest.mark.slow
@@ -82,38 +70,30 @@ def test_measures_are_those_of_the_population():
         rng = np.random.default_rng(seed)
         z = rng.standard_normal((n, p))
         y = z @ np.sqrt(tau) + np.sqrt(0.2) * rng.standard_normal(n)
-        at = Forecast.of(Ridge.of(z * np.sqrt(w), y), classes=False).plain.at(kappa)
-        found.append([at.D1, at.bias])
+        ridge = Ridge.of(z * np.sqrt(w), y)
+        # a great many samples: their error is the bias
+        lam = kappa * (1e9 - D1)
+        fits = Fits.of(ridge, np.full(3, 1e9), lam, most=0.95)
+        found.append([fits.path.D1, fits.error])
     mean, error = np.mean(found, 0), np.std(found, 0, ddof=1) / np.sqrt(12)
     np.testing.assert_allclose(mean[0], D1, atol=3 * error[0].max(), rtol=0.01)
     assert (np.abs(mean[1] - bias) < 3 * error[1]).all()
     assert (error[1] < 0.05).all()
 
 
-def functions_of(w, t, kappa):
-    """Functions of a covariance given by the eigenvalues and label weights, by plain sums."""
-    r = w / (w + kappa[:, None])
-    tau = t / w
-    D11, T11 = r * (1 - r), tau * r * (1 - r)
-    return Functions(kappa, r.sum(1), D11.sum(1), (tau * r).sum(1), T11.sum(1), 1.0)
+def test_columns_of_labels_are_fitted_alike():
+    X, y = sample(60, 90)
+    both = Ridge.of(X, np.column_stack([y, 2 * y])).path(np.array([0.1, 1.0]))
+    one = Ridge.of(X, y).path(np.array([0.1, 1.0]))
+    np.testing.assert_allclose(both.error, 5 * one.error)
+    np.testing.assert_allclose(both.D2, one.D2)
 
 
-@pytest.mark.slow
-def test_another_number_of_random_features():
-    """Against the eigenvalues of linear random features of a kernel, drawn with either number."""
-    rng = np.random.default_rng(0)
-    d, few, many = 3000, 300, 700
-    spectrum = np.arange(1, d + 1) ** -1.3
-    theta = rng.standard_normal(d) * np.arange(1, d + 1) ** -0.3
-    theta /= np.sqrt(theta**2 @ spectrum)
-    drawn = {}
-    for p in (few, many):
-        F = rng.standard_normal((d, p)) * np.sqrt(spectrum)[:, None]
-        w, v = np.linalg.eigh(F.T @ F / p)
-        drawn[p] = w, (v.T @ (F.T @ (np.sqrt(spectrum) * theta))) ** 2 / p
-    kappa = np.array([0.003, 0.01, 0.05])
-    for seen, other in ((many, few), (few, many)):
-        moved = functions_of(*drawn[seen], kappa).with_features(other, seen)
-        direct = functions_of(*drawn[other], moved.kappa)
-        for name, rtol in (("D1", 0.02), ("D11", 0.02), ("T1", 0.02), ("T11", 0.08)):
-            np.testing.assert_allclose(getattr(moved, name), getattr(direct, name), rtol=rtol)
+@pytest.mark.parametrize("p", [20, 90])
+def test_the_equivalent_regularisation_has_the_same_kappa(p):
+    ridge = Ridge.of(*sample(60, p))
+    n, lam = np.array([30.0, 60.0, 61.0, 1000.0]), np.array([0.5, 0.01, 2.0, 30.0])
+    lam0 = equivalent(ridge, n, lam, np.full(4, float(p)))
+    path = ridge.path(lam0)
+    np.testing.assert_allclose(path.kappa * (n - 1 - path.D1), lam, rtol=1e-9)
+    assert lam0[1] == pytest.approx(0.01, rel=1e-9)

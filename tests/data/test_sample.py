@@ -1,13 +1,11 @@
 """What counts as data, what is refused, and what the diagnosis says."""
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.stats import binom
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hiddenmanifold as hm
@@ -169,7 +167,7 @@ def test_good_data_are_usable():
     assert diagnosis["signal"].verdict == "pass"
     assert str(diagnosis).endswith("→ usable")
     table = pd.DataFrame(diagnosis.to_dict())
-    assert table.question[0] == "backtest"
+    assert table.question[0] == "leverage"
     assert table.meaning.str.len().min() > 10
     with pytest.raises(KeyError):
         diagnosis["nothing"]
@@ -182,17 +180,18 @@ def refusals(X, y):
 def test_a_few_rows_that_decide_are_noticed():
     wild = X.copy()
     wild[:3] *= 100
-    assert "effective rows" in refusals(wild, Y)
+    assert hm.Data(wild, Y).diagnosis["effective rows"].verdict == "warn"
     labels = Y.copy()
     labels[:2] += 30
-    assert "heavy tails" in refusals(X, labels)
+    assert hm.Data(X, labels).diagnosis["heavy tails"].verdict == "warn"
+    assert refusals(X, labels) == {"precision"}
 
 
 def test_copies_are_noticed():
-    assert refusals(np.vstack([X, X[:30]]), np.append(Y, Y[:30])) >= {"duplicate rows"}
+    assert refusals(np.vstack([X, X[:60]]), np.append(Y, Y[:60])) >= {"duplicate rows"}
     assert "duplicate rows" not in refusals(np.vstack([X, X[:2]]), np.append(Y, Y[:2]))
-    other = Y[:30] + 1.0  # the same features with another label are no copy
-    assert "duplicate rows" not in refusals(np.vstack([X, X[:30]]), np.append(Y, other))
+    other = Y[:60] + 1.0  # the same features with another label are no copy
+    assert "duplicate rows" not in refusals(np.vstack([X, X[:60]]), np.append(Y, other))
 
 
 def test_rows_of_two_kinds_fail_the_backtest():
@@ -233,7 +232,8 @@ def test_separable_classes_are_no_trouble():
     y = np.sign(Y)
     apart = X + 20 * y[:, None] * (np.arange(12) == 0)
     ds = hm.learning_curve(hm.Data(apart, y), on_refusal="keep")
-    np.testing.assert_allclose(ds.generalisation_error, 0.0, atol=1e-6)
+    np.testing.assert_allclose(ds.generalisation_error, 0.5 / 121, rtol=1e-3)
+    assert (ds.generalisation_error_high >= 2.9 / 121).all()
 
 
 @pytest.mark.slow
@@ -297,10 +297,10 @@ def test_cost_grows_with_all_that_is_done():
     sizes = [(100, 10), (1000, 10), (1000, 500), (1000, 2000), (2000, 2000)]
     seconds = [cost.of(*size).seconds for size in sizes]
     assert seconds == sorted(seconds)
-    assert cost.of(1000, 10, cuts=8, rows=250).seconds > cost.of(1000, 10).seconds
-    # where decompositions decide, those that leave out a tenth cost most: ten of (9/10)³
+    assert cost.of_cuts(8, 250, 10) > cost.of_cuts(2, 250, 10) > 0
+    # where decompositions decide, there is that of all and those of four halves, (1/2)³ each
     many, one = cost.of(4000, 8000).seconds, validation._seconds(4000, 8000)
-    assert 8.0 * one < many < 11.0 * one
+    assert one < many < 2.0 * one
 
 
 # what the numbers of a sample are worth, in closed form
@@ -311,29 +311,7 @@ def test_an_error_made_by_one_row_is_uncertain_by_itself():
     y = 1e-4 * Y
     y[17] = 1.0
     found = hm.Data(X, y).predicted(120.0, np.array([1e12]))  # nothing is fitted but the mean
-    np.testing.assert_allclose(found.statistical, found.value, rtol=1e-4)
-
-
-def test_the_leverage_correction_is_the_part_by_which_it_changes_the_error():
-    wide = X * np.linspace(0.3, 3.0, 120)[:, None]  # rows of unequal leverage
-    data = hm.Data(wide, Y)
-    forecast, lam = data.forecast, np.array([data.best_regularisation])
-    plain, mean = (
-        f.at(480, lam).value[0, 0] for f in (replace(forecast, corrected=forecast.plain), forecast)
-    )
-    corrected = 2 * mean - plain
-    assert abs(plain / corrected - 1) > 0.001
-    finding = data.diagnosis["leverage correction"]
-    assert finding.value == pytest.approx((plain - corrected) / mean, rel=1e-9)
-
-
-def test_misclassification_is_judged_in_binomial_standard_errors():
-    data = hm.Data(X, Y + RNG.standard_normal(120) > 0)
-    ds = hm.learning_curve(data, n=120, on_refusal="keep")
-    expected, seen = float(ds.generalisation_error), float(ds.generalisation_error_leave_one_out)
-    z = 120 * (seen - expected) / binom(120, expected).std()
-    assert abs(z) > 0.1
-    assert data.diagnosis["misclassification"].value == pytest.approx(z, rel=1e-9)
+    assert found.deviation[1, 0] == pytest.approx(0.9, rel=0.01)  # bars take nine tenths of it
 
 
 def test_no_more_than_all_can_be_misclassified():

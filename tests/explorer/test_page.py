@@ -223,12 +223,16 @@ def test_a_file_is_learned_from(watched):
     page.until(f"{said}.includes('two are supported')")
     page.page.get_by_text("regression", exact=True).click()
     upload.set_input_files({"name": "a.npz", "mimeType": "", "buffer": file.getvalue()})
-    page.until("document.querySelector('#learning-sentence').innerText.includes('lower by 10 %')")
+    page.until("document.querySelector('#learning-report').innerText.includes('lower by 10 %')")
     graph = "document.querySelector('#learning-graph .js-plotly-plot').data"
     page.until(f"{graph}.some(trace => trace.name === 'measured, leave-one-out')")
-    data = hm.Data(X, X.sum(1), scale="standard")
     assert page.page.evaluate(f"{graph}[2].x.length") == 25
-    assert page.page.inner_text("#learning-sentence").startswith(f"{data.N} samples of 3 features")
+    assert page.page.inner_text("#learning-sentence").startswith("With twice the rows the mean ")
+    assert "120 samples of 3 features" in page.page.inner_text("#learning-report")
+    with page.page.expect_download() as saved:
+        page.page.get_by_role("button", name="Save this report").click()
+    text = saved.value.path().read_text(encoding="utf-8")
+    assert page.page.inner_text("#learning-sentence") in text.replace("\xa0", " ")
 
 
 def test_dark_colours_are_remembered_and_a_phone_has_room(watched):

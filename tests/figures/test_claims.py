@@ -9,7 +9,7 @@ from inspect import isfunction
 import pytest
 import xarray as xr
 
-from hiddenmanifold.figures import MODULES, claims, figure_data, report
+from hiddenmanifold.figures import MODULES, claims, claims_page, figure_data
 from hiddenmanifold.figures.claims import CHECKS, DIFFERS, HOLDS, REMARK, Row
 
 # where the exact answer is known to differ from the text
@@ -113,7 +113,7 @@ def test_the_report_is_one_page_that_needs_nothing_else(tmp_path):
         Row("c", "0.17", "0.15", DIFFERS, "note"),
         Row("d", "x", "y", REMARK, "other note"),
     ]
-    path = report.write(tmp_path / "report.html", rows, tmp_path)
+    path = claims_page.write(tmp_path / "report.html", rows, tmp_path)
     text = path.read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
@@ -133,4 +133,4 @@ def test_the_report_is_one_page_that_needs_nothing_else(tmp_path):
 
 def test_an_unwritable_report_is_an_error(tmp_path):
     with pytest.raises(OSError, match="report.html"):
-        report.write(tmp_path / "missing" / "report.html", [], tmp_path)
+        claims_page.write(tmp_path / "missing" / "report.html", [], tmp_path)

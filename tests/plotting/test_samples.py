@@ -81,7 +81,7 @@ def test_what_the_sample_does_not_show_is_a_broken_line(curve):
     np.testing.assert_array_equal(broken.get_ydata(), at.generalisation_error)
     np.testing.assert_array_equal(firm.get_ydata()[:2], at.generalisation_error[:2])
     assert np.isnan(firm.get_ydata()[2])
-    assert "too faint for the sample: an assumed tail" in texts_of(axis)
+    assert "not resolved by the sample: its last value" in texts_of(axis)
 
 
 @pytest.mark.slow

@@ -36,6 +36,9 @@ def sample():
 
 MAKERS = {
     Kind.PREDICTION: lambda: hm.predict(MODEL, **POINT, observables=["auc", "test_loss"]),
+    Kind.ENSEMBLE: lambda: hm.ensemble(MODEL, **POINT, members=[1, np.inf], observables="auc"),
+    Kind.BIAS_VARIANCE: lambda: hm.bias_variance(MODEL, **POINT),
+    Kind.INSTABILITY: lambda: hm.instability(MODEL, **POINT),
     Kind.SENSITIVITY: lambda: hm.sensitivity(MODEL, **POINT, observables="auc"),
     Kind.MARGINS: lambda: hm.margins(MODEL, **POINT, at=[0.0, 1.0]),
     Kind.SIMULATION: lambda: hm.simulate(MODEL, **DRAWN, margins=[0.0]),
@@ -48,6 +51,7 @@ MAKERS = {
         SQUARE, target_error=[0.3], p_over_d=2.0, regularisation=0.1
     ),
     Kind.BAYES_OPTIMAL: lambda: hm.bayes_optimal(MODEL, n_over_d=2.0, p_over_n=[0.5, 1.0]),
+    Kind.TRAINING: lambda: hm.training(SQUARE, n_over_d=2.0, p_over_n=0.5, times=[1, 20], step=0.1),
     Kind.LEARNING_CURVE: lambda: hm.learning_curve(sample(), on_refusal="keep"),
     Kind.BACKTEST: lambda: hm.backtest(sample(), n=[40], seeds=2, rows=50),
 }
@@ -105,6 +109,8 @@ def test_roles_are_those_of_the_question():
         "generalisation_error_low",
         "test_loss_low",
         "training_loss_low",
+        "generalisation_error_fall_low",
+        "test_loss_fall_low",
     )
 
 

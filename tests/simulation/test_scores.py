@@ -10,7 +10,7 @@ from sklearn import metrics
 from sklearn.metrics import log_loss, roc_auc_score
 
 import hiddenmanifold as hm
-from hiddenmanifold.results.observables import REGISTRY
+from hiddenmanifold.results.observables import DECISIONS, REGISTRY
 from hiddenmanifold.simulation import test_scores
 from hiddenmanifold.simulation.test_scores import Scored
 
@@ -189,3 +189,44 @@ def test_scores_that_are_kept_count_as_memory():
     how = {"n_over_d": 2.0, "p_over_n": 1.0, "regularisation": [0.1, 1.0], "d": 30, "seeds": 2}
     with pytest.raises(hm.InvalidArgumentError, match="GB"):
         hm.simulate(model(), **how, n_test=10**9, observables="auc", workers=1)
+
+
+def test_probabilities_are_judged_as_by_sklearn():
+    scored = drawn()
+    p, y = expit(scored.f), (scored.y > 0).astype(float)
+    expected = metrics.brier_score_loss(y, p)
+    assert test_scores.brier_score(scored) == pytest.approx(expected, rel=1e-12)
+    assert test_scores.r2(scored) == pytest.approx(metrics.r2_score(y, p), rel=1e-12)
+    share = np.full(len(y), y.mean())
+    ratio = 2 * (metrics.log_loss(y, p) - metrics.log_loss(y, share))
+    expected = (1 - np.exp(ratio)) / (1 - np.exp(-2 * metrics.log_loss(y, share)))
+    assert test_scores.nagelkerke_r2(scored) == pytest.approx(expected, rel=1e-12)
+    assert np.isnan(test_scores.nagelkerke_r2(replace(scored, y=np.ones(len(y)))))
+
+
+def test_the_line_of_recalibration_minimises_the_log_loss():
+    scored = drawn()
+
+    def mean(line):
+        return np.logaddexp(0.0, -scored.y * (line[0] + line[1] * scored.f)).mean()
+
+    found = optimize.minimize(mean, [0.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-9}).x
+    line = test_scores.calibration_intercept(scored), test_scores.calibration_slope(scored)
+    assert line == pytest.approx(found, abs=1e-6)
+    for useless in (np.zeros_like(scored.f), scored.y):  # constant, or separating the labels
+        assert np.isnan(test_scores.calibration_slope(replace(scored, f=useless)))
+
+
+def test_decisions_count_samples():
+    scored = drawn()
+    at, p, y = (0.2, 0.5), expit(scored.f), scored.y > 0
+    for name, quantity in DECISIONS.items():
+        found = test_scores.Decisions(quantity.of_counts, at)(scored)
+        for value, t in zip(found, at, strict=True):
+            true, false = (y & (p >= t)).sum(), (~y & (p >= t)).sum()
+            expected = {
+                "true_positive_rate": true / y.sum(),
+                "true_negative_rate": 1 - false / (~y).sum(),
+                "net_benefit": (true - false * t / (1 - t)) / len(y),
+            }
+            assert value == pytest.approx(expected[name], rel=1e-12)

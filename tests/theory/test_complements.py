@@ -197,11 +197,18 @@ def test_a_hidden_part_counts_however_small_it_is(weight):
 
 @pytest.mark.slow
 def test_what_rounding_decides_is_called_ill_conditioned():
-    """Absolute loss at n = p: below λ = 1e-25 less than 1e-15 of the samples decides."""
-    given = {"n_over_p": 1.0, "d_over_p": 40.0, "regularisation": [1e-12, 1e-27]}
+    """Absolute loss at n = p: below λ = 1e-25 less than 1e-15 of the samples decides.
+
+    Which of these points are solved at all is decided by rounding too, hence by the machine.
+    """
+    tiny = np.geomspace(1e-26, 1e-28, 12)
+    given = {"n_over_p": 1.0, "d_over_p": 40.0, "regularisation": [1e-12, *tiny]}
     ds = hm.predict(white("sign", "absolute"), **given, on_failure="keep")
-    assert ds.status.values.tolist() == [Status.CONVERGED, Status.ILL_CONDITIONED]
-    assert float(ds.conditioning_error[1]) > 1e-7 and np.isnan(ds.generalisation_error[1])
+    ill = ds.status == Status.ILL_CONDITIONED
+    assert ds.status[0] == Status.CONVERGED and ill.any()
+    assert (ds.status[1:] != Status.CONVERGED).all()
+    assert (ds.conditioning_error[ill] > 1e-7).all()
+    assert np.isnan(ds.generalisation_error[ill]).all()
     with pytest.raises(hm.ConvergenceError, match="ill-conditioned"):
         hm.predict(white("sign", "absolute"), **given)
 

@@ -8,7 +8,10 @@ follow the same path:
 - `predict`: errors, overlaps, their derivatives (`sensitivity`) and the law of the `margins` in the
   limit; `lazy` for huge grids;
 - `simulate`: fits at finite size; `compare`: both at the same points, as z-scores;
+- `ensembles`: the mean and the majority vote of several fits;
+- `pairs_of_fits`: bias and variances, and how differently two fits predict;
 - `thresholds`: where samples become separable, and where the error peaks;
 - `needed`: the fewest features or samples for a target error;
-- `bayes_optimal`: the least error any predictor can reach.
+- `bayes_optimal`: the least error any predictor can reach;
+- `training`: errors along training by gradient methods; `best_time` to stop; `compare_training`.
 """

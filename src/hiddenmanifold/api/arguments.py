@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.checks import check_unmasked
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import check_number, check_unmasked, resolve
 from hiddenmanifold.errors import InvalidArgumentError, shown
 from hiddenmanifold.features import Features
 from hiddenmanifold.model import Model
+from hiddenmanifold.resampling import ONCE, REGISTRY, Resampling, Whole
 from hiddenmanifold.results.datasets import variable
 from hiddenmanifold.results.observables import OBSERVABLES
 from hiddenmanifold.results.schema import is_result
+from hiddenmanifold.theory.pairs.shared_overlaps import Shared
 from hiddenmanifold.theory.points import RATIOS, exponents, given_ratios
 
 if TYPE_CHECKING:
@@ -164,7 +167,7 @@ class Optimal:
     Parameters
     ----------
     minimise : {"generalisation_error", "clean_error", "test_loss", "calibration_error", \
-"deviance", "mean_absolute_error"}
+"probability_error", "brier_score", "deviance", "mean_absolute_error"}
         The error, or the observable, to make least.
     bounds : pair of float
         The λ among which to choose; 0 and inf include the limits.
@@ -175,6 +178,8 @@ class Optimal:
         "clean_error",
         "test_loss",
         "calibration_error",
+        "probability_error",
+        "brier_score",
         "deviance",
         "mean_absolute_error",
     ] = "generalisation_error"
@@ -206,6 +211,95 @@ class Optimal:
             allowed = "numbers, 'optimal' or Optimal(...)"
             raise InvalidArgumentError("regularisation", regularisation, allowed)
         return regularisation if isinstance(regularisation, cls) else None
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Training without a penalty that is stopped early, in place of a regularisation.
+
+    Parameters
+    ----------
+    time : float or "optimal"
+        The time of gradient flow on the sum of losses, or the one of least error.
+    bounds : pair of float, optional
+        Times between which to search, as in `best_time`.
+    """
+
+    time: float | Literal["optimal"] = "optimal"
+    bounds: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.time != "optimal":
+            check_number("time", self.time, 0.0)
+        if self.bounds is None:
+            return
+        try:
+            low, high = (float(bound) for bound in self.bounds)
+        except (TypeError, ValueError):
+            low, high = math.nan, math.nan
+        if not 0.0 < low < high < math.inf:
+            raise InvalidArgumentError("bounds", self.bounds, "two numbers with 0 < low < high")
+        object.__setattr__(self, "bounds", (low, high))
+
+
+INDEPENDENT = {
+    "features": Shared(features=False),
+    "samples": Shared(samples=False),
+    "both": Shared(features=False, samples=False),
+    "none": Shared(),
+}
+"""What two members of an ensemble share, by what is independent between them."""
+
+
+def resampling_of(given: str | Resampling | None) -> Resampling:
+    """How fits draw their samples: a scheme, or the name of one; by default all samples are used.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither.
+    """
+    if given is None:
+        return Whole()
+    return resolve("resampling", given, Resampling, REGISTRY)
+
+
+def shared_by(independent: object, resampling: Resampling) -> Shared:
+    """What two members share if they draw the features, the samples or both independently.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none of these, or members draw nothing for themselves.
+    """
+    if not isinstance(independent, str) or independent not in INDEPENDENT:
+        names = ", ".join(map(repr, INDEPENDENT))
+        raise InvalidArgumentError("independent", independent, f"one of {names}")
+    if independent == "none" and resampling.copies == ONCE:
+        raise InvalidArgumentError.because(
+            "independent",
+            "= 'none' makes all fits equal",
+            "give a resampling by which they differ, such as Bootstrap(), or let them draw "
+            "features or samples of their own",
+        )
+    shared = INDEPENDENT[independent]
+    return replace(shared, samples=False) if resampling.disjoint else shared
+
+
+def members_of(members: ArrayLike, *, infinite: bool = True) -> Array:
+    """Numbers of members as a vector.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Unless all are positive whole numbers, or infinite, and differ.
+    """
+    found = np.atleast_1d(labelled("members", members, infinite=infinite).values)
+    if (parts := found[np.isfinite(found) & (np.floor(found) != found)]).size:
+        raise InvalidArgumentError("members", float(parts[0]), "a whole number, or inf")
+    if found.ndim > 1 or len(np.unique(found)) < len(found):
+        raise InvalidArgumentError("members", members, "a sequence of different numbers")
+    return found
 
 
 def labelled(

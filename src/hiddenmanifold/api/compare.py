@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import Optimal, free_ratios, sizes_of
+from hiddenmanifold.api.ensembles import ensembled
 from hiddenmanifold.api.grid import Grid, check_on_failure, checked
-from hiddenmanifold.api.predict import predicted
+from hiddenmanifold.api.predict import check_finite_size, predicted
 from hiddenmanifold.api.signatures import Finite, with_options
 from hiddenmanifold.api.simulate import Simulation
 from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError
 from hiddenmanifold.losses import LabelLoss, of_shortfall
 from hiddenmanifold.model import Model
-from hiddenmanifold.results.datasets import summary, with_schema
-from hiddenmanifold.results.observables import MARGIN_LAWS, REGISTRY
-from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.results.datasets import bare, summary, variable, with_schema
+from hiddenmanifold.results.observables import DECISIONS, MARGIN_LAWS, REGISTRY
+from hiddenmanifold.results.schema import CLASS_DIMENSIONS, Kind
 from hiddenmanifold.teachers import real
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 COMPARED = (
     "generalisation_error",
     "clean_error",
+    "vote_error",
     "training_loss",
     "training_error",
     "q_s",
@@ -35,7 +37,12 @@ COMPARED = (
     "m_s",
     "Q",
     "M",
+    "overlap",
+    "score_correlation",
+    "disagreement",
     "alignment",
+    *CLASS_DIMENSIONS,
+    "mean_square_error",
 )
 ROUNDING = 1e-14
 """Relative spread over seeds up to which it is attributed to rounding."""
@@ -51,6 +58,7 @@ def compare(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
+    finite_size: bool = False,
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Unpack[Finite],
 ) -> xr.Dataset:
@@ -63,6 +71,8 @@ def compare(
     regularisation : array_like, DataArray, Optimal or "optimal"
         The λ of the objective, or the one of least predicted error at the given ratios, which is
         then in the dataset as `optimal_regularisation`.
+    finite_size : bool
+        Whether the theory has the largest terms of order 1/n, as in `predict`.
     on_failure : {"raise", "keep"}
         Whether a point at which the theory does not converge raises, with the simulation in the
         exception's ``partial``, or is kept, its theory NaN.
@@ -87,18 +97,23 @@ def compare(
     """
     check_on_failure(on_failure)
     simulation = Simulation.of(model, regularisation, options, search=True)
-    asked = simulation.grid
+    asked, finite = simulation.grid, check_finite_size(model, finite_size)
     if asked.optimal is not None:
         simulation = replace(simulation, grid=_at_best_regularisation(asked))
     out = summary(simulation.run())
     used = free_ratios({name: out[name] for name in sizes_of(model.features)}, model.features)
     lam = simulation.grid.coordinates["regularisation"]
-    theory = predicted(simulation.grid.at(used, lam), simulation.observables)
-    _judge(model, out, theory)
-    out["theory_status"] = theory["status"].drop_vars(list(theory["status"].coords))
+    at, ensemble = simulation.grid.at(used, lam), simulation.ensemble
+    theory = (
+        predicted(at, simulation.observables, at.counts(out["n"]) if finite else None)
+        if ensemble is None
+        else ensembled(at, ensemble, simulation.resampling)
+    )
+    judge(model, out, theory)
+    out["theory_status"] = theory["status"].variable
     if asked.optimal is not None:
         out = out.reset_coords("regularisation").rename(regularisation="optimal_regularisation")
-        out["optimal_regularisation"] = out.optimal_regularisation.drop_attrs()
+        out["optimal_regularisation"] = bare(out.optimal_regularisation)
     out = with_schema(out, Kind.COMPARISON)
     try:
         checked(theory, on_failure)
@@ -108,23 +123,32 @@ def compare(
     return out
 
 
-def _judge(model: Model, out: xr.Dataset, theory: xr.Dataset) -> None:
-    """Put the theory of each quantity beside it, and the difference in standard errors."""
+def judge(model: Model, out: xr.Dataset, theory: xr.Dataset, exact_to: float = 0.0) -> None:
+    """Put the theory of each quantity beside it, and the difference in standard errors.
+
+    No standard error is smaller than the absolute accuracy of the theory.
+    """
     intercept = ("intercept",) if model.free_intercept else ()
     rounding = _rounding(model, out.q_w)
-    for name in (*COMPARED, *intercept, *REGISTRY, *MARGIN_LAWS):
-        if name in out:
-            expected = theory[name].drop_vars(list(theory[name].coords)).drop_attrs()
-            error = out[f"{name}_stderr"]
+    judged: dict[str, xr.Variable] = {}
+    for name in (*COMPARED, *intercept, *REGISTRY, *DECISIONS, *MARGIN_LAWS):
+        if name in out and name in theory:
+            stderr = out[f"{name}_stderr"]
+            expected = bare(theory[name].transpose(*stderr.dims))
+            found, error = out[name].values, np.maximum(stderr.values, exact_to)
             if name in rounding:
-                error = error.clip(min=rounding[name], keep_attrs=True)
-            spread = error > ROUNDING * np.abs(out[name])  # else seeds agree, to rounding
-            z = ((out[name] - expected) / error.where(spread)).where(np.isfinite(expected))
-            out[f"{name}_stderr"], out[f"{name}_theory"] = error, expected
+                error = np.maximum(error, rounding[name].values)
+            spread = error > ROUNDING * np.abs(found)  # else seeds agree, to rounding
+            comparable = spread & np.isfinite(expected.values)
             if name == "train_cdf":  # it jumps where fits stand up to rounding
                 loss = of_shortfall(model.loss)
-                z = z.where(~np.isin(out.y_f, loss.anchor - np.array(loss.kinks)))
-            out[f"{name}_z"] = z.drop_attrs()
+                comparable &= ~np.isin(out.y_f, loss.anchor - np.array(loss.kinks))
+            judged[f"{name}_stderr"] = stderr.variable.copy(data=error)
+            judged[f"{name}_theory"] = expected
+            with np.errstate(all="ignore"):
+                z = (found - expected.values) / np.where(comparable, error, np.nan)
+            judged[f"{name}_z"] = variable(stderr.dims, z)
+    out.update(judged)
 
 
 def _rounding(model: Model, q_w: xr.DataArray) -> dict[str, xr.DataArray]:
@@ -132,6 +156,8 @@ def _rounding(model: Model, q_w: xr.DataArray) -> dict[str, xr.DataArray]:
 
     Only quantities that are sums over such shortfalls, and only losses that have a minimum.
     """
+    if model.task is Task.CLASSES:
+        return {}
     regression = model.task is Task.REGRESSION
     label = real(model.teacher).moments.explained if regression else 1.0
     square = SHORTFALL**2 * (label + model.features.variance * q_w)

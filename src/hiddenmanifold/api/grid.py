@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.api.arguments import Optimal, labelled, ratios_of, spanned
+from hiddenmanifold.api.arguments import COUNTS, Optimal, labelled, ratios_of, spanned
 from hiddenmanifold.api.signatures import DEFAULTS, Execution
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError, Status, shown
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.results.datasets import dataset, variable
 from hiddenmanifold.results.observables import Observable
 from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.theory.classes.class_fluctuations import Counts
 from hiddenmanifold.theory.points import HUGE, Points, exponents
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
 MEMORY_LIMIT = 16e9
 """Largest estimated memory of results and intermediate arrays, in bytes."""
+LIMIT = "numbers are those of the limit n, p, d → ∞ at the ratios of these sizes"
+"""What datasets say of sizes that were given."""
+WITH_LIMITS = ("regularisation", "time", "steps")
+"""Arguments that may be zero, and infinite where limits are known."""
 BYTES = 500
 """Peak memory of one point, in bytes."""
 
@@ -69,6 +75,7 @@ class Grid:
         limits: bool = True,
         memory: bool = True,
         search: bool = False,
+        classes: bool = False,
     ) -> Grid:
         """The points that the arguments of a function span.
 
@@ -76,10 +83,17 @@ class Grid:
         regularisation, which may be a search if `search` is true, and a target error. Two ratios
         are required, or one if the features fix d/p; if `one_of` names any, one of these instead,
         or none. With `limits` one of two ratios, or λ, may be infinite. With `memory` all points
-        are to be held in memory at once.
+        are to be held in memory at once. With `classes` a model may have more than two of them.
         """
         if not isinstance(model, Model):
             raise InvalidArgumentError("model", model, "a hiddenmanifold.Model")
+        if model.task is Task.CLASSES and not classes:
+            raise InvalidArgumentError.because(
+                "model",
+                f"has several classes, those of {shown(model.teacher)}",
+                "ask predict, simulate or compare, which cover these; other questions are answered "
+                "for labels ±1 and numbers",
+            )
         workers = Workers(*(options.get(name) for name in Execution.__annotations__))
         on_failure = options.get("on_failure", DEFAULTS["on_failure"])
         check_on_failure(on_failure)
@@ -97,7 +111,7 @@ class Grid:
                         "give numbers; predict, compare and samples_needed find the optimal ones",
                     )
                 continue
-            limit = {"zero": True, "infinite": infinite} if name == "regularisation" else {}
+            limit = {"zero": True, "infinite": infinite} if name in WITH_LIMITS else {}
             coordinates = {**coordinates, name: labelled(name, values, **limit)}
         grid = cls(model, used, coordinates, spanned(coordinates), optimal, workers, on_failure)
         grid._check_size(memory)
@@ -195,15 +209,37 @@ class Grid:
             raise InvalidArgumentError("regularisation", float(far[0]), allowed)
         return points
 
+    def counts(self, n: xr.DataArray | None = None) -> Counts:
+        """Numbers of samples and features at every point; those of samples may be given.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If they are neither given nor among the coordinates.
+        """
+        if n is None and (n := self.coordinates.get("n")) is None:
+            raise InvalidArgumentError.because(
+                "finite_size", "needs sizes", "give n, p and d instead of ratios"
+            )
+        samples = self.flat(n)
+        return Counts(samples, samples / self.flat(self.labelled_ratios()[0]))
+
     def answer(
         self,
         kind: Kind,
         columns: Mapping[str, NDArray[Any]],
         source: Mapping[str, Any],
         observables: Sequence[Observable] = (),
+        *,
+        last: tuple[str, Array] | None = None,
     ) -> xr.Dataset:
-        """Results at these points, unless one failed and failures are to be raised."""
+        """Results at these points, unless one failed and failures are to be raised.
+
+        Values that are vectors have the dimension `last`, given with its labels.
+        """
         source = {**source, "workers": self.workers.used}
+        if not set(COUNTS).isdisjoint(self.coordinates):
+            source["sizes"] = LIMIT
         ds = dataset(
             kind,
             self.model,
@@ -212,6 +248,7 @@ class Grid:
             columns,
             source=source,
             observables=observables,
+            last=last,
         )
         return checked(ds, self.on_failure)
 

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import Optimal
+from hiddenmanifold.api.arguments import EarlyStopping, Optimal
+from hiddenmanifold.api.best_time import stopped
 from hiddenmanifold.api.grid import BYTES, Grid
 from hiddenmanifold.api.lazy import Chunks, chunked
-from hiddenmanifold.api.signatures import Theory, with_options
+from hiddenmanifold.api.signatures import Execution, Theory, with_options
+from hiddenmanifold.arrays import Columns
 from hiddenmanifold.checks import Task
 from hiddenmanifold.compiled import engine
-from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError
+from hiddenmanifold.errors import CERTIFICATES, InvalidArgumentError, shown
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.observables import (
     MARGIN_LAWS,
     REGISTRY,
     Observable,
     chosen,
+    decisions,
     margin_laws,
 )
 from hiddenmanifold.results.schema import Kind
-from hiddenmanifold.teachers import Linear
+from hiddenmanifold.teachers import Linear, several
 from hiddenmanifold.theory.best_lambda.search import Search, best_regularisation
+from hiddenmanifold.theory.classes.best_class_lambda import ClassSearch, best_class_regularisation
+from hiddenmanifold.theory.classes.class_fluctuations import Counts
+from hiddenmanifold.theory.classes.class_predictions import class_asymptotics
 from hiddenmanifold.theory.predictions import asymptotics
 from hiddenmanifold.theory.scores.distribution import Observed
 from hiddenmanifold.theory.solver.settings import STANDARD
@@ -43,6 +50,8 @@ def source() -> dict[str, object]:
     return {"method": METHOD, "engine": engine(), **TOLERANCES}
 
 
+CLASS_TARGETS = ("generalisation_error", "clean_error", "test_loss")
+"""The errors of several classes that a regularisation can be chosen to minimise."""
 SECONDS = {"compiled": 1e-5, "numpy": 7e-5}
 """Time of one point on one core, within a factor of two, by engine."""
 CLOSED_FORM = 3e-6
@@ -57,8 +66,10 @@ SEARCH = 15
 def predict(
     model: Model,
     *,
-    regularisation: ArrayLike | xr.DataArray | Optimal | Literal["optimal"],
+    regularisation: ArrayLike | xr.DataArray | Optimal | EarlyStopping | Literal["optimal"],
     observables: str | Sequence[str] = (),
+    decision_thresholds: ArrayLike | None = None,
+    finite_size: bool = False,
     chunks: Chunks | None = None,
     **options: Unpack[Theory],
 ) -> xr.Dataset:
@@ -68,16 +79,32 @@ def predict(
     ----------
     model : Model
         The learning problem.
-    regularisation : array_like, DataArray, Optimal or "optimal"
+    regularisation : array_like, DataArray, Optimal, EarlyStopping or "optimal"
         The λ of `Σ loss(y, x·w/√p) + (λ/2)|w|²`. Zero means the limit λ → 0⁺: the unregularised
         minimiser, or the shortest of all if there are many; `inf` the limit λ → ∞, the direction
         in which w vanishes. "optimal", or an `Optimal` with its own options, is the λ of least
-        error at every point, which is then in the dataset as `optimal_regularisation`.
+        error at every point, which is then in the dataset as `optimal_regularisation`. An
+        `EarlyStopping` trains without a penalty until then instead, see `training`.
     observables : sequence of str
-        More to predict, of new samples: "test_loss", the mean loss; and for labels ±1 "auc", the
-        area under the ROC curve, "calibration_error", the mean of `|σ(f) - P(y = +1 | f)|`
-        with the logistic function σ whatever the loss, and "best_temperature", the T at which
-        σ(f/T) has the least log-loss.
+        More to predict, of new samples: "test_loss", the mean loss, and "r2"; for labels ±1 "auc",
+        the area under the ROC curve, and what follows from the logistic function σ(f) as the
+        probability of +1, whatever the loss: "calibration_error", the mean of
+        `|σ(f) - P(y = +1 | f)|`, "probability_error", that of `|σ(f) - P(y = +1 | ν)|` with the
+        field ν, "brier_score", "nagelkerke_r2", "calibration_slope" and "calibration_intercept" of
+        the line a + s f of least log-loss, and "best_temperature", the T at which σ(f/T) has the
+        least log-loss; for numbers "deviance", "mean_absolute_error" and "coverage".
+    decision_thresholds : sequence of float, optional
+        Probabilities σ(f) from which on a sample is decided to be +1: `true_positive_rate`
+        (sensitivity), `true_negative_rate` (specificity) and `net_benefit` at each, with a last
+        dimension `decision_threshold`.
+    finite_size : bool
+        With sizes instead of ratios: add the mean deviation of each error and observable from the
+        limit at these sizes, `generalisation_error_finite_size` and so on, with standard errors.
+        Fits of these sizes are simulated, or if that takes too long smaller ones, from whose
+        deviations those at the sizes asked for follow by their proportionality to 1/d. The
+        attributes `finite_size_method`, `finite_size_seeds` and `finite_size_seconds` tell.
+        Of several classes the prediction itself has the largest terms of order 1/n instead, those
+        of the fluctuations of intercepts and class means, in closed form.
     chunks : mapping or "auto", optional
         How many points along each dimension are computed together, when they are asked for: the
         dataset then holds dask arrays, for ``.compute()``, ``.to_zarr()`` and the like, on the
@@ -100,7 +127,8 @@ def predict(
         ``n_over_p=np.inf`` with d/p that of infinite data.
     n, p, d : whole numbers, array_like or DataArray
         These numbers themselves, all that the features do not fix, instead of ratios; the answer is
-        still that of the limit at their ratios.
+        still that of the limit at their ratios, as the attribute `sizes` says, unless `finite_size`
+        adds the deviation from it.
 
     Returns
     -------
@@ -124,14 +152,42 @@ def predict(
     >>> ds.generalisation_error.values.round(4)
     array([0.3345, 0.1949])
     """
-    axes, asked = {"regularisation": regularisation}, chosen(model, observables)
+    if isinstance(regularisation, EarlyStopping):
+        others = {
+            "observables": observables,
+            "decision_thresholds": decision_thresholds,
+            "chunks": chunks,
+        }
+        return _stopped(model, regularisation, options, others)
+    axes = {"regularisation": regularisation}
     if chunks is None:
-        return predicted(Grid.of(model, options, axes, search=True), asked)
+        grid = Grid.of(model, options, axes, search=True, classes=True)
+        asked = _asked(model, observables, decision_thresholds)
+        classes = model.task is Task.CLASSES
+        ds = predicted(grid, asked, grid.counts() if finite_size and classes else None)
+        return _with_deviations(model, ds, asked, options) if finite_size and not classes else ds
+    if finite_size:
+        raise InvalidArgumentError.because(
+            "chunks",
+            "cannot be combined with finite_size",
+            "leave out one of them: simulations are not made chunk by chunk",
+        )
+    if getattr(model, "task", None) is Task.CLASSES:
+        raise InvalidArgumentError.because(
+            "chunks", "cannot be combined with several classes", "leave it out"
+        )
+    asked = _asked(model, observables, decision_thresholds)
     if options.get("executor") is not None or options.get("workers") is not None:
         raise InvalidArgumentError.because(
             "chunks",
             "cannot be combined with workers or executor",
             "leave these out: dask runs the chunks on its own workers",
+        )
+    if decision_thresholds is not None:
+        raise InvalidArgumentError.because(
+            "chunks",
+            "cannot be combined with decision_thresholds",
+            "leave out one of them: chunks hold one number at each point",
         )
     grid = Grid.of(model, options, axes, search=True, memory=False)
     given: dict[str, Any] = {"on_failure": grid.on_failure, "workers": 1, "progress": False}
@@ -140,19 +196,88 @@ def predict(
     return chunked(partial(predict, model, **given), grid.coordinates, chunks)
 
 
-def predicted(grid: Grid, observables: Sequence[Observable] = ()) -> xr.Dataset:
-    """The prediction on a grid, at the regularisations given there or at the best ones."""
-    model, optimal, asked = grid.model, grid.optimal, _expected(observables)
-    if optimal is None:
+def _asked(
+    model: Model, names: str | Sequence[str], thresholds: ArrayLike | None
+) -> tuple[Observable, ...]:
+    """The observables of some names, and decisions at some thresholds."""
+    asked = chosen(model, names)
+    if thresholds is not None:
+        asked += decisions(model, "decision_thresholds", thresholds)
+    return asked
+
+
+def _stopped(
+    model: Model, stopping: EarlyStopping, options: Theory, others: Mapping[str, Any]
+) -> xr.Dataset:
+    """The prediction of training that is stopped early, with which nothing else can be asked."""
+    for name, given in others.items():
+        if given is not None and given != ():
+            raise InvalidArgumentError.because(
+                name, "cannot be combined with EarlyStopping", "leave it out"
+            )
+    return stopped(model, stopping, options)
+
+
+def check_finite_size(model: Model, finite_size: object) -> bool:
+    """The argument; raise unless it is one that makes sense for the model."""
+    if not isinstance(finite_size, bool | np.bool_):
+        raise InvalidArgumentError("finite_size", finite_size, "True or False")
+    if finite_size and model.task is not Task.CLASSES:
+        problem = f"is known for several classes, and not for {shown(model.teacher)}"
+        raise InvalidArgumentError.because("finite_size", problem, "leave it out")
+    return bool(finite_size)
+
+
+def predicted(
+    grid: Grid, observables: Sequence[Observable] = (), counts: Counts | None = None
+) -> xr.Dataset:
+    """The prediction on a grid, at the regularisations given there or at the best ones.
+
+    With the numbers of samples and features, terms of the order of their inverse are added.
+    """
+    model, optimal, asked = grid.model, grid.optimal, expected(observables)
+    if model.task is Task.CLASSES:
+        columns = _of_classes(grid, counts)
+    elif optimal is None:
         _announce(grid, 1)
         columns = asymptotics(model, grid.points(), grid.workers, observables=asked)
     else:
         _announce(grid, SEARCH)
         target = optimal.minimise
-        least = _expected(chosen(model, [target] if target in REGISTRY else []))
+        least = expected(chosen(model, [target] if target in REGISTRY else []))
         search = Search(model, grid.points(), target, optimal.bounds, observables=least | asked)
         columns = best_regularisation(search, grid.workers)
     return grid.answer(Kind.PREDICTION, columns, source(), observables)
+
+
+def _of_classes(grid: Grid, counts: Counts | None) -> Columns:
+    """The prediction for a model of several classes."""
+    points, teacher = grid.points(), several(grid.model.teacher)
+    if not grid.model.loss.quadratic and not teacher.alike:
+        raise InvalidArgumentError.because(
+            "model",
+            f"has the loss softmax and classes that differ, {shown(teacher)}",
+            "predict it for classes that are all alike, Classes(K, separation), or simulate it",
+        )
+    if grid.optimal is None:
+        return class_asymptotics(grid.model, points, grid.workers, counts)
+    if grid.optimal.minimise not in CLASS_TARGETS:
+        allowed = f"one of {', '.join(map(repr, CLASS_TARGETS))} for several classes"
+        raise InvalidArgumentError("minimise", grid.optimal.minimise, allowed)
+    target, bounds = grid.optimal.minimise, grid.optimal.bounds
+    search = ClassSearch(grid.model, points, target, bounds, counts)
+    return best_class_regularisation(search, grid.workers)
+
+
+def _with_deviations(
+    model: Model, ds: xr.Dataset, asked: Sequence[Observable], options: Theory
+) -> xr.Dataset:
+    """The prediction with its deviations at the sizes given."""
+    from hiddenmanifold.api.finite_size import with_deviations  # which compares with predictions
+
+    execution = {name: options[name] for name in Execution.__annotations__ if name in options}  # type: ignore[literal-required]
+    names = tuple(observable.name for observable in asked if observable.name in REGISTRY)
+    return with_deviations(model, ds, names, execution)
 
 
 def _announce(grid: Grid, times: int) -> None:
@@ -171,7 +296,7 @@ def _announce(grid: Grid, times: int) -> None:
     grid.workers.progress.announce(told, work / grid.workers.at_once(size))
 
 
-def _expected(observables: Sequence[Observable]) -> dict[str, Observed]:
+def expected(observables: Sequence[Observable]) -> dict[str, Observed]:
     """The theory's function for each observable."""
     return {observable.name: observable.expected for observable in observables}
 
@@ -213,7 +338,7 @@ def sensitivity(
     grid = Grid.of(model, options, {"regularisation": regularisation})
     asked = chosen(model, observables)
     columns = asymptotics(
-        model, grid.points(), grid.workers, slopes=PARAMETERS, observables=_expected(asked)
+        model, grid.points(), grid.workers, slopes=PARAMETERS, observables=expected(asked)
     )
     return grid.answer(Kind.SENSITIVITY, columns, source(), asked)
 
@@ -263,6 +388,6 @@ def margins(
     """
     grid = Grid.of(model, options, {"regularisation": regularisation})
     laws = margin_laws(model, "at", at)
-    columns = asymptotics(model, grid.points(), grid.workers, observables=_expected(laws))
+    columns = asymptotics(model, grid.points(), grid.workers, observables=expected(laws))
     kept = {name: columns[name] for name in (*CERTIFICATES, *MARGIN_LAWS)}
     return grid.answer(Kind.MARGINS, kept, source(), laws)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
+from hiddenmanifold.resampling import Resampling
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -56,8 +58,21 @@ class Drawing(TypedDict, total=False):
     data: Literal["original", "equivalent"]
     observables: str | Sequence[str]
     margins: ArrayLike | None
+    decision_thresholds: ArrayLike | None
+    members: ArrayLike | None
+    independent: Literal["features", "samples", "both", "none"]
+    resampling: str | Resampling | None
     seed: int
     store: str | os.PathLike[str] | None
+
+
+class Seeded(Execution, Ratios, total=False):
+    """The arguments of a simulation of training."""
+
+    seeds: int
+    n_test: int
+    data: Literal["original", "equivalent"]
+    seed: int
 
 
 class Finite(Drawing, Execution, Ratios, total=False):
@@ -70,6 +85,7 @@ DEFAULTS: Mapping[str, Any] = {
     "n_test": 4000,
     "data": "original",
     "observables": (),
+    "independent": "features",
     "seed": 0,
 }
 """Default values of the arguments; None for all others."""

@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiddenmanifold.api.arguments import COUNTS, sizes_of
+from hiddenmanifold.api.arguments import COUNTS, members_of, resampling_of, shared_by, sizes_of
 from hiddenmanifold.api.grid import Grid
 from hiddenmanifold.api.signatures import DEFAULTS, Drawing, Finite, with_options
-from hiddenmanifold.checks import check_count
+from hiddenmanifold.checks import Task, check_count
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
+from hiddenmanifold.resampling import Resampling
 from hiddenmanifold.results.datasets import ACCEPTED, dataset
-from hiddenmanifold.results.observables import Observable, chosen, margin_laws
+from hiddenmanifold.results.observables import Observable, chosen, decisions, margin_laws
 from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.simulation.class_experiment import ClassTrial
+from hiddenmanifold.simulation.ensemble_trial import EnsembleTrial
 from hiddenmanifold.simulation.experiment import Trial, check_memory
 from hiddenmanifold.simulation.fit import ONLY_SQUARE
 from hiddenmanifold.simulation.samples import Sizes
 from hiddenmanifold.simulation.trial_cache import Memory, collect
 from hiddenmanifold.storage import Store
+from hiddenmanifold.theory.pairs.mean_and_vote import Ensemble
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,6 +61,15 @@ def simulate(
     margins : sequence of float, optional
         Where to measure the law of margins y f too: `test_cdf` and `train_cdf`, as in
         `hiddenmanifold.margins`, with a last dimension `y_f`.
+    decision_thresholds : sequence of float, optional
+        As in `predict`.
+    members : sequence of int, optional
+        Numbers of fits of the same teacher: measure the ensembles of `hiddenmanifold.ensemble`,
+        under the same names.
+    independent : {"features", "samples", "both", "none"}
+        What every member of an ensemble draws for itself, as there.
+    resampling : str or Resampling, optional
+        How every member draws its samples from the common ones, as there.
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
@@ -117,6 +130,10 @@ class Simulation:
         Whether the features are the Gaussian-equivalent ones.
     observables : tuple of Observable
         More to measure; laws of margins, too.
+    ensemble : Ensemble, optional
+        The ensembles to measure.
+    resampling : Resampling
+        How their members draw samples.
     store : path, optional
         The file in which fits are kept.
     """
@@ -128,6 +145,8 @@ class Simulation:
     n_test: int
     equivalent: bool
     observables: tuple[Observable, ...]
+    ensemble: Ensemble | None
+    resampling: Resampling
     store: str | os.PathLike[str] | None
 
     @classmethod
@@ -146,27 +165,36 @@ class Simulation:
         counted = any(given.get(name) is not None for name in ("n", "p"))
         d = None if counted else given.pop("d", None)
         axes = {"regularisation": regularisation}
-        grid = Grid.of(model, given, axes, limits=False, search=search)
+        grid = Grid.of(model, given, axes, limits=False, search=search, classes=True)
         if str(drawn["data"]) not in ("original", "equivalent"):
             raise InvalidArgumentError("data", drawn["data"], "'original' or 'equivalent'")
         observables = chosen(model, drawn["observables"])
         if drawn["margins"] is not None:
             observables += margin_laws(model, "margins", drawn["margins"])
+        if drawn["decision_thresholds"] is not None:
+            observables += decisions(model, "decision_thresholds", drawn["decision_thresholds"])
         return cls(
             grid,
-            _dimension(model, d),
+            dimension(model, d),
             check_count("seeds", drawn["seeds"]),
             check_count("seed", drawn["seed"], low=0),
             check_count("n_test", drawn["n_test"]),
             drawn["data"] == "equivalent",
             observables,
+            _ensemble(model, drawn, observables),
+            resampling_of(drawn["resampling"]),
             drawn["store"],
         )
+
+    @property
+    def last(self) -> tuple[str, NDArray[Any]] | None:
+        """The dimension of values that are vectors, with its labels."""
+        return None if self.ensemble is None else ("members", np.array(self.ensemble.members))
 
     def run(self) -> xr.Dataset:
         """Every seed of every point."""
         plan, workers = Plan.of(self.grid, self.d), self.grid.workers
-        trials = [self._trial(i, *point) for point in plan.points for i in range(self.seeds)]
+        trials = [self.trial(i, *point) for point in plan.points for i in range(self.seeds)]
         at_once = workers.at_once(len(trials))
         check_memory(trials, at_once)
         work = sum(trial.seconds for trial in trials)
@@ -177,11 +205,21 @@ class Simulation:
         found = collect(trials, workers, kept)
         return plan.dataset(self, found.columns, self._source(found, kept))
 
-    def _trial(self, number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
+    def trial(self, number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
+        """One draw of a point."""
         sequence = np.random.SeedSequence(self.seed, spawn_key=(number, size.n, size.p, size.d))
         asked = {observable.name: observable.measured for observable in self.observables}
-        model, n_test = self.grid.model, self.n_test
-        return Trial(model, size, lams, sequence, n_test, self.equivalent, asked)
+        given = (self.grid.model, size, lams, sequence, self.n_test, self.equivalent, asked)
+        if (ensemble := self.ensemble) is None:
+            return (ClassTrial if self.grid.model.task is Task.CLASSES else Trial)(*given)
+        shared, members = ensemble.shared, tuple(map(int, ensemble.members))
+        return EnsembleTrial(
+            *given,
+            members=members,
+            new_features=not shared.features,
+            new_samples=not (shared.samples or self.resampling.disjoint),
+            resampling=self.resampling,
+        )
 
     def _source(self, found: Memory, store: Store | None) -> dict[str, Any]:
         """The provenance of the numbers, as attributes; print how many fits a store provided."""
@@ -294,10 +332,35 @@ class Plan:
             flat,
             source=source,
             observables=simulation.observables,
+            last=simulation.last,
         )
 
 
-def _dimension(model: Model, d: Any) -> int:
+def _ensemble(
+    model: Model, given: Mapping[str, Any], observables: tuple[Observable, ...]
+) -> Ensemble | None:
+    """The ensembles that the arguments describe."""
+    members, resampling = given["members"], resampling_of(given["resampling"])
+    if members is None:
+        if given["resampling"] is not None:
+            raise InvalidArgumentError.because(
+                "resampling", "is given without members", "give members, the numbers of fits"
+            )
+        return None
+    shared = shared_by(given["independent"], resampling)
+    shared.check(model.features)
+    if observables or model.task is Task.CLASSES:
+        raise InvalidArgumentError.because(
+            "members",
+            "cannot be combined with observables, margins or more than two classes",
+            "ask for these without members, or for the errors of ensembles alone",
+        )
+    counts = members_of(members, infinite=False)
+    resampling.check(max(2.0, float(counts.max())))
+    return Ensemble(tuple(counts.tolist()), shared)
+
+
+def dimension(model: Model, d: Any) -> int:
     """The latent dimension that goes with ratios."""
     rows = model.features.fixed_dimension
     whole = check_count("d", rows or 256 if d is None else d)

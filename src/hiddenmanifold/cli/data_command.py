@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -16,7 +16,7 @@ from hiddenmanifold.checks import check_count
 from hiddenmanifold.cli.app import command
 from hiddenmanifold.cli.exit_codes import Code, stop
 from hiddenmanifold.cli.option_groups import spread
-from hiddenmanifold.cli.options import Loss, OutputOptions, regularisation
+from hiddenmanifold.cli.options import Loss, OutputOptions, file, regularisation
 from hiddenmanifold.cli.values import values
 from hiddenmanifold.errors import InvalidArgumentError
 
@@ -32,8 +32,9 @@ of_sample = partial(typer.Option, rich_help_panel="Sample")
 of_question = partial(typer.Option, rich_help_panel=QUESTION)
 FINE = 24
 """Sizes at which the line of a picture is computed."""
-FEWEST = 10
-"""Least rows that are fitted to see how errors fall."""
+REPORTS = (".html", ".md")
+COSTLY = "the analysis of this sample needs"
+"""How the warning of a long analysis begins."""
 
 
 @dataclass(frozen=True)
@@ -121,31 +122,29 @@ class QuestionOptions:
         False
     )
 
+    @property
+    def several(self) -> bool:
+        """Whether there are several regularisations."""
+        return not isinstance(self.regularisation, str) and np.size(self.regularisation) > 1
+
     def sizes(self, sample: Data, most: float) -> Array:
         """Numbers of samples to predict for, those that are measured among them."""
+        from hiddenmanifold.data.backtest import halvings
         from hiddenmanifold.data.learning_curve import MULTIPLES
 
         N = sample.N
         asked = np.round(np.array(MULTIPLES) * N) if self.n is None else self.n
-        every = np.unique([*np.atleast_1d(asked), *self._held(sample), N])
+        held = halvings(sample) if self.seeds else []
+        every = np.unique([*np.atleast_1d(asked), *held, N])
         return every[every <= most]
 
-    def _held(self, sample: Data) -> list[int]:
-        """Numbers of samples that are fitted, of which others are left to test the fits."""
-        from hiddenmanifold.data.backtest import FEWEST_TESTS
-
-        N = sample.N
-        most = N - sample.own_rows - FEWEST_TESTS
-        return [n for n in (N // 8, N // 4, N // 2) if self.seeds and FEWEST <= n <= most]
-
     def held_out(self, sample: Data, **given: Any) -> xr.Dataset | None:
-        """What is measured on rows held out, if there are enough of them."""
-        from hiddenmanifold.data.backtest import backtest
+        """What is measured on rows held out at several regularisations, if there are enough."""
+        from hiddenmanifold.data.backtest import backtest, halvings
 
-        sizes = self._held(sample)
-        if not sizes:
+        sizes = halvings(sample)
+        if not (self.seeds and sizes):
             return None
-        check_count("--seeds", self.seeds, 2)
         try:
             return backtest(sample, n=sizes, seeds=self.seeds, **given)
         except InvalidArgumentError as error:
@@ -173,39 +172,79 @@ def data(
     chosen: SampleOptions,
     question: QuestionOptions,
     loss: Loss = "square",
+    report: Annotated[
+        Path | None, file(help="Write the report as .html, or as .md with a picture beside.")
+    ] = None,
     output: OutputOptions,
 ) -> None:
     """Estimate by how much additional samples would lower the error on your data, with error bars.
 
     If the data do not allow it, the command says why.
 
-    For example: hiddenmanifold data table.csv --label price --scale standard --plot curve.png
+    For example: hiddenmanifold data table.csv --label price --scale standard --report out.html
     """
     from hiddenmanifold.cli.ingredient_options import ingredient
     from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.output_files import STANDARD_OUTPUT
-    from hiddenmanifold.data.extrapolation import QUANTITIES
+    from hiddenmanifold.data.analysis import QUANTITIES
     from hiddenmanifold.data.learning_curve import learning_curve
-    from hiddenmanifold.data.planning import plan
+    from hiddenmanifold.data.report import report as reported
 
     lam, target = question.regularisation, question.target()
     grid = {"n": (1, 2), "regularisation": 1.0 if isinstance(lam, str) else lam}
     check(output, grid, lambda: (*QUANTITIES, "kappa"))
+    _check_report(report)
+    if question.seeds:
+        check_count("--seeds", question.seeds, 2)
     of_loss = {} if loss == "square" else {"loss": ingredient("loss", loss)}
-    sample = chosen.sample(path)
     talks = not output.quiet and STANDARD_OUTPUT not in (output.csv, output.json)
-    if talks:
-        typer.echo(f"{sample.diagnosis}\n")
+    with warnings.catch_warnings():
+        if talks:  # the report has what was done to the table
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("default", COSTLY)
+        sample = chosen.sample(path)
+    made = reported(
+        sample,
+        **target,
+        **of_loss,
+        regularisation="loo" if question.several else lam,
+        seeds=0 if question.several else question.seeds,
+        on_refusal="keep" if question.keep else "explain",
+        title=f"{path.name}: {chosen.label}",
+    )
+    if report is not None:
+        (made.to_html if report.suffix.lower() == ".html" else made.to_markdown)(report)
     refused = not (sample.usable or question.keep)
     curve = partial(learning_curve, sample, regularisation=lam, on_refusal="keep", **of_loss)
     ds = curve(n=question.sizes(sample, sample.N if refused else np.inf))
-    held = question.held_out(sample, regularisation=ds.regularisation.values, **of_loss)
+    held = made.backtest
+    if question.several:
+        held = question.held_out(sample, regularisation=ds.regularisation.values, **of_loss)
     ds = _with_measured(ds, held)
-    deliver(ds, output, draw=lambda: _drawn(ds, held, curve, output))
+    if talks:
+        typer.echo(made)
+    special = question.several or question.n is not None or output.quantities()
+    if talks and special:
+        typer.echo()
+    quietly = output if special else replace(output, quiet=True)
+    deliver(ds, quietly, draw=lambda: _drawn(ds, held, curve, output))
     if refused:
         _refuse(sample)
-    if talks:
-        typer.echo(f"\n{plan(sample, **target, on_refusal='keep', **of_loss)}")
+
+
+def _check_report(path: Path | None) -> None:
+    """Raise before a long computation if the report could not be written."""
+    from hiddenmanifold.cli.output import check_writable
+
+    if path is None:
+        return
+    if path.suffix.lower() not in REPORTS:
+        raise InvalidArgumentError(
+            "--report", str(path), f"a file name ending in {' or '.join(REPORTS)}"
+        )
+    check_writable(path)
+    if path.suffix.lower() == ".md":
+        check_writable(path.with_suffix(".svg"))
 
 
 def _with_measured(ds: xr.Dataset, held: xr.Dataset | None) -> xr.Dataset:

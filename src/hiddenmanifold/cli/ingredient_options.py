@@ -22,19 +22,21 @@ def families() -> dict[str, tuple[type, dict[str, type]]]:
     """Base class and classes by name of each kind of ingredient.
 
     These are the registered ones, and those with required parameters, which have no name in the
-    library. Kernels and predictions are offered like ingredients.
+    library. Kernels, predictions and resampling are offered like ingredients.
     """
     from hiddenmanifold.features import kernels, projections
     from hiddenmanifold.losses import predictors
     from hiddenmanifold.model import BASES, REGISTRIES
-    from hiddenmanifold.teachers import Steps
+    from hiddenmanifold.resampling import SCHEMES, Resampling
+    from hiddenmanifold.teachers import Classes, Steps
 
     named: dict[str, dict[str, type]] = {
         "projection": {"spectrum": projections.Spectrum, "matrix": projections.Matrix},
-        "teacher": {"steps": Steps},
+        "teacher": {"steps": Steps, "classes": Classes},
     }
     found = {kind: (BASES[kind], {**REGISTRIES[kind], **named.get(kind, {})}) for kind in BASES}
     found["kernel"] = (kernels.KernelFunction, {**kernels.REGISTRY})
+    found["resampling"] = (Resampling, {**SCHEMES})
     return {**found, "prediction": (predictors.Predictor, {**predictors.REGISTRY})}
 
 
@@ -48,8 +50,8 @@ def described(kind: str) -> str:
 
 
 def typeable(field: Field[Any]) -> bool:
-    """Whether a parameter has values that can be typed, and is not a function only."""
-    return not str(field.type).startswith("Callable")
+    """Whether a parameter has values that can be typed, and is neither a function nor a table."""
+    return not str(field.type).startswith(("Callable", "tuple[tuple"))
 
 
 def ingredient(kind: str, text: str) -> Any:
@@ -93,7 +95,10 @@ def _parameters(owner: str, cls: type, text: str) -> dict[str, Any]:
     for key in found:
         if not typeable(known[key]):
             raise InvalidArgumentError.because(
-                f"{key} of {owner}", "is a function, which cannot be typed", "use it from Python"
+                f"{key} of {owner}",
+                f"is {'a table' if 'tuple' in str(known[key].type) else 'a function'}, which "
+                "cannot be typed",
+                "use it from Python",
             )
     return {key: _value(owner, key, str(known[key].type), text) for key, text in found.items()}
 
@@ -119,7 +124,11 @@ def _value(owner: str, key: str, annotation: str, texts: list[str]) -> Any:
     if len(numbers) > 1:
         raise InvalidArgumentError(f"{key} of {owner}", ",".join(texts), "one number")
     (value,) = numbers
-    return int(value) if annotation == "int" and value.is_integer() else value
+    return (
+        int(value)
+        if annotation.split(" | ", maxsplit=1)[0] == "int" and value.is_integer()
+        else value
+    )
 
 
 def _number_or_text(text: str, annotation: str) -> float | str:

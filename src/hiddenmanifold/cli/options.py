@@ -172,7 +172,8 @@ class SearchOptions:
         of_search(
             metavar="ERROR",
             help="What the optimal λ makes least: generalisation_error, clean_error, test_loss; "
-            "for labels ±1 calibration_error; for numbers deviance or mean_absolute_error.",
+            "for labels ±1 calibration_error, probability_error or brier_score; for numbers "
+            "deviance or mean_absolute_error.",
         ),
     ] = "generalisation_error"
     bounds: Annotated[

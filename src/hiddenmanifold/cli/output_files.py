@@ -7,13 +7,14 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.results.schema import Role
+from hiddenmanifold.results.schema import Role, of_role
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,24 +23,32 @@ STANDARD_OUTPUT = Path("-")
 
 
 def columns(ds: xr.Dataset) -> dict[str, NDArray[Any]]:
-    """Every coordinate and quantity as a flat array over the points, in the order of the grid."""
+    """Every coordinate and quantity as a flat array over the points, in the order of the grid.
+
+    Quantities that are no number at a point, as the rates of several classes, have a column for
+    each of their numbers, such as class_error_0.
+    """
     import xarray as xr
 
     first = next(iter(ds.data_vars.values()))
     grid = xr.DataArray(np.empty(first.shape), dims=first.dims)
+    own = set(ds.dims).difference(first.dims)
     names = [*first.dims, *(c for c in ds.coords if c not in first.dims), *ds.data_vars]
-    return {
-        str(name): ds[name].broadcast_like(grid).transpose(*first.dims).values.ravel()
-        for name in names
-        if name in ds
-    }
+    found: dict[str, NDArray[Any]] = {}
+    for name in (n for n in names if n in ds and n not in own):
+        more = [dim for dim in ds[name].dims if dim in own]
+        for place in product(*(ds[dim].values.tolist() for dim in more)):
+            one = ds[name].sel(dict(zip(more, place, strict=True)), drop=True)
+            column = "_".join(map(str, (name, *place)))
+            found[column] = one.broadcast_like(grid).transpose(*first.dims).values.ravel()
+    return found
 
 
 def write_csv(ds: xr.Dataset, path: Path) -> None:
     """One line per point, all digits; a status is its word."""
     import pandas as pd
 
-    table = {name: _plain(ds[name], values) for name, values in columns(ds).items()}
+    table = _table(ds)
     with opened(path) as file:
         pd.DataFrame(table).to_csv(file, index=False, na_rep="nan", lineterminator="\n")
 
@@ -49,7 +58,7 @@ def write_json(ds: xr.Dataset, path: Path) -> None:
 
     What JSON cannot say: NaN becomes null, infinities become the strings "inf" and "-inf".
     """
-    table = {name: _plain(ds[name], values) for name, values in columns(ds).items()}
+    table = _table(ds)
     content = {
         "attributes": {name: str(value) for name, value in ds.attrs.items()},
         "meanings": {n: a.attrs["long_name"] for n, a in ds.items() if "long_name" in a.attrs},
@@ -74,11 +83,13 @@ def words(status: xr.DataArray, values: NDArray[Any]) -> list[str]:
     return [known[int(value)] for value in values]
 
 
-def _plain(array: xr.DataArray, values: NDArray[Any]) -> list[Any]:
-    if array.attrs.get("role") == Role.STATUS:
-        return words(array, values)
-    plain: list[Any] = values.tolist()
-    return plain
+def _table(ds: xr.Dataset) -> dict[str, list[Any]]:
+    """All columns as plain values, those of a status as its words."""
+    statuses = of_role(ds, Role.STATUS)
+    return {
+        name: words(ds[name], values) if name in statuses else values.tolist()
+        for name, values in columns(ds).items()
+    }
 
 
 def in_json(value: Any) -> Any:

@@ -79,6 +79,6 @@ def claims(
         table.add_row(claim, expected, Text.assemble(computed, (note, "dim")), verdict)
     console.print(table)
     if report is not None:
-        from hiddenmanifold.figures.report import write
+        from hiddenmanifold.figures.claims_page import write
 
         typer.echo(write(report / "report.html", rows, report))

@@ -25,15 +25,19 @@ if TYPE_CHECKING:
 FIRST = (
     *RATIOS,
     "optimal_regularisation",
+    "optimal_time",
     "generalisation_error",
     "kernel_limit",
     "infinite_data_limit",
     "clean_error",
+    "vote_error",
+    *("bias", "samples_variance", "features_variance", "noise_variance"),
+    *("disagreement", "probability_difference", "score_difference"),
     "training_loss",
     "training_error",
 )
 """Quantities that are shown unless others are asked for."""
-SHORT = ("optimal_regularisation", "generalisation_error", "training_loss")
+SHORT = ("optimal_regularisation", "optimal_time", "generalisation_error", "training_loss")
 """The same where each has several columns."""
 SLOPES = ("regularisation", "n", "p")
 """What derivatives are taken by; they are shown beside the error and observables alone."""
@@ -120,7 +124,8 @@ def table(console: Console, shown: Sequence[Column]) -> Table:
 def keys(ds: xr.Dataset) -> list[Column]:
     """What varies."""
     flat = columns(ds)
-    return [(heading(str(dim)), [digits(v) for v in flat[str(dim)]]) for dim in ds.dims]
+    dims = [str(dim) for dim in ds.dims if str(dim) in flat]
+    return [(heading(dim), [digits(v) for v in flat[dim]]) for dim in dims]
 
 
 def groups(ds: xr.Dataset, quantities: Sequence[str] = ()) -> list[list[Column]]:
@@ -178,6 +183,9 @@ def heading(name: str) -> str:
 
 def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> list[Column]:
     """The columns of one quantity: its value, with its error, prediction and z-score if known."""
+    if name not in flat:  # several numbers at each point
+        parts = [part for part in flat if re.fullmatch(rf"{name}(_\d+)+", part)]
+        return [(heading(part), [digits(value) for value in flat[part]]) for part in parts]
     title = "\nby ".join(heading(name).split(" by "))
     if "\n" not in title:
         title = "\n".join(title.rsplit(" ", 1))

@@ -37,10 +37,12 @@ PIECES = {
     "predict": 2000,
     "optimal": 50,
     "sensitivity": 1000,
+    "pairs": 100,
     "threshold": 200,
     "peak": 10,
     "needed": 1,
     "bayes": 500,
+    "training": 2,
 }
 """Points between two steps of the progress bar: about half a second's work, if possible."""
 LABOUR = 50
@@ -248,3 +250,42 @@ def bayes(
     from hiddenmanifold.api.bayes_optimal import bayes_optimal
 
     compute("bayes", bayes_optimal, model.model(), ratios, output, workers=workers)
+
+
+@command()
+@spread
+def training(
+    *,
+    model: ModelOptions,
+    ratios: RatioOptions,
+    times: Annotated[
+        Any,
+        typer.Option(
+            metavar="VALUES",
+            help="Times of gradient flow on the sum of losses, or with --step numbers of steps; 0 "
+            "and inf are the limits.",
+            parser=values,
+        ),
+    ],
+    step: Annotated[
+        Any,
+        typer.Option(metavar="VALUES", help="Step of gradient descent.", parser=values),
+    ] = None,
+    momentum: Annotated[float, typer.Option(help="Momentum of the steps, below 1.")] = 0.0,
+    nesterov: Annotated[
+        bool, typer.Option("--nesterov", help="Nesterov's momentum instead of the heavy ball.")
+    ] = False,
+    regularisation: Regularisation = "0",
+    output: OutputOptions,
+    workers: WorkerOptions,
+) -> None:
+    """Predict the errors of the square loss along training from zero weights.
+
+    Give two ratios, e.g.: hiddenmanifold training --loss square --n-over-d 1 --p-over-n 0.9
+    --times log:0.1:1e4:40
+    """
+    from hiddenmanifold.api.training import training
+
+    question = partial(training, times=times, step=step, momentum=momentum, nesterov=nesterov)
+    lam = {"regularisation": regularisation}
+    compute("training", question, model.model(), ratios, output, workers=workers, **lam)

@@ -1,4 +1,4 @@
-"""Estimates from ridge regressions on a sample, on its halves, and with groups of it left out.
+"""From a sample to predictions with error bars, for any loss.
 
 An `Analysis` is a value, two arrays and a task, whose derived quantities are computed when they are
 first asked for and then kept.
@@ -12,36 +12,61 @@ from typing import Any
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.checks import Task
-from hiddenmanifold.data.extrapolation import SQUARE, Forecast
+from hiddenmanifold.data.extrapolation import Fits
+from hiddenmanifold.data.heads import Head
 from hiddenmanifold.data.leave_one_out import best, left_out
+from hiddenmanifold.data.misclassification import with_half_an_error
 from hiddenmanifold.data.ridge import Ridge
-from hiddenmanifold.data.validation import GROUPS, SPLITS
-from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import Loss, Square
 
-REMEDY = (
-    "remove outliers, standardise columns of different scales (scale='standard'), or drop columns "
-    "that are zero in almost every row"
-)
-"""Advice for a sample in which a few rows determine the fit."""
+QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
+FALLING = QUANTITIES[:2]
+"""Quantities whose fall, the ratio to that at N samples, is a result of its own."""
+SQUARE = Square()
+ENTRIES = 3e6
+"""Entries of an array of samples and fits, at most as a rule."""
+RULE_OF_THREE = 3.0
+"""If none of N samples was wrong, the rate is below 3/N, nineteen times in twenty."""
+BARS = {
+    "square": (0.9, 3.0, 0.3),
+    "wrong": (0.9, 6.0, 1.0),
+    "head error": (1.1, 6.0, 0.3),
+    "head loss": (0.9, 3.0, 0.7),
+    "fall of square": (0.3, 3.0, 0.0),
+    "fall of wrong": (1.0, 6.0, 0.2),
+    "fall of head error": (0.3, 6.0, 0.1),
+    "fall of head loss": (0.3, 4.0, 0.0),
+}
+"""Numbers a, b and c of bars: see `_bar`. They were set on one half of the benchmark's sets."""
+KINKED = 2.0
+"""Losses with a kink are less like their twins: the power of their falls in bars."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted `QUANTITIES`, arrays (quantities, λ), with statistical and systematic errors."""
+    """Predicted `QUANTITIES` (quantities, fits), falls of the first two, and log-deviations."""
 
     value: Array
-    statistical: Array
-    systematic: Array
+    deviation: Array
+    fall: Array
+    fall_deviation: Array
     kappa: Array
     resolved: Booleans
 
-    @property
-    def deviation(self) -> Array:
-        """One standard deviation, of both kinds together."""
-        return np.hypot(self.statistical, self.systematic)
+    @classmethod
+    def joined(cls, parts: list[Prediction]) -> Prediction:
+        """One of several."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names))
+
+    def interval(self, quantity: str, *, fall: bool = False) -> tuple[Array, Array, Array]:
+        """A quantity, or its fall, with the ends of one standard deviation."""
+        i = QUANTITIES.index(quantity)
+        value, s = (self.fall, self.fall_deviation) if fall else (self.value, self.deviation)
+        with np.errstate(over="ignore"):
+            return value[i], value[i] * np.exp(-s[i]), value[i] * np.exp(s[i])
 
 
 @dataclass(eq=False, repr=False)
@@ -77,31 +102,10 @@ class Analysis:
         """Ridge regression on the whole sample."""
         return Ridge.of(self.X, self.y)
 
-    @cached_property
-    def forecast(self) -> Forecast:
-        """Spectral measures of the whole sample.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If a few rows decide the fit at every λ.
-        """
-        found = self._read(self.ridge)
-        if found is None:
-            raise InvalidArgumentError.because(
-                "data",
-                "cannot be extrapolated, because a few rows determine the fit at every λ",
-                REMEDY,
-            )
-        return found
-
-    def forecast_of(self, rows: Any) -> Forecast | None:
-        """The same of some of the rows, None if it cannot be read."""
-        X, y = self.X[rows], self.y[rows]
-        return None if np.ptp(y) == 0 else self._read(Ridge.of(X, y))
-
-    def _read(self, ridge: Ridge) -> Forecast | None:
-        return Forecast.of(ridge, classes=self.task is Task.CLASSIFICATION)
+    def part(self, rows: Any) -> Analysis:
+        """That of some of the rows, by features that have the same kernel and are not more."""
+        X = self.ridge.scores[rows]
+        return Analysis(X[:, np.ptp(X, axis=0) > 0], self.y[rows], self.task)
 
     @property
     def best_regularisation(self) -> float:
@@ -113,92 +117,149 @@ class Analysis:
         try:
             return self._best[loss]
         except KeyError:
-            return self._best.setdefault(loss, best(loss, self.task, self.ridge))
+            return self._best.setdefault(loss, best(loss, self.task, self.ridge, self.y))
         except TypeError:  # one that cannot be hashed
-            return best(loss, self.task, self.ridge)
+            return best(loss, self.task, self.ridge, self.y)
 
     @cached_property
     def _best(self) -> dict[Loss, float]:
         return {}  # the search takes most of the time of losses with a kink
 
-    @cached_property
-    def _without_groups(self) -> list[Forecast | None]:
-        order = np.random.default_rng(0).permutation(self.N)
-        return [
-            self.forecast_of(np.sort(np.delete(order, np.s_[g::GROUPS]))) for g in range(GROUPS)
-        ]
+    def head(self, loss: Loss, lams: Array) -> Head:
+        """Fits with some loss, kept for the last regularisations that were asked for."""
+        kept = self.__dict__.get("_head")
+        if kept is None or kept.loss is not loss or not np.array_equal(kept.lams, lams):
+            found = left_out(loss, self.task, self.ridge, lams, labels=self.y)
+            kept = self.__dict__["_head"] = Head(self.task, loss, self.ridge, lams, found)
+        return kept
 
     def predicted(
-        self,
-        n: Array | float,
-        lam: Array,
-        p: float | None = None,
-        *,
-        loss: Loss = SQUARE,
-        relative: bool = False,
+        self, n: Array | float, lam: Array, p: float | None = None, *, loss: Loss = SQUARE
     ) -> Prediction:
-        """Predict fits to n samples at some λ, whether or not the sample is `usable`.
-
-        With `relative`, in units of the same at N samples, in which much of the errors cancels.
-        """
-
-        def value(forecast: Forecast) -> Array:
-            found = forecast.value(n, lam, p, loss)
-            return found / forecast.value(self.N, lam, None, loss) if relative else found
-
-        here, now = self.forecast.at(n, lam, p, loss), self.forecast.at(self.N, lam, None, loss)
-        here = here.over(now) if relative else here
-        spread = np.full_like(here.value, np.inf)  # if the sample without a group is unreadable
-        others = [forecast for forecast in self._without_groups if forecast is not None]
-        if len(others) == GROUPS:
-            values = np.array([value(forecast) for forecast in others])
-            spread = np.sqrt((GROUPS - 1.0) * values.var(0))
-            spread = np.where(np.isfinite(spread), spread, np.inf)
-        systematic = np.abs(here.halved)
-        if self.task is Task.CLASSIFICATION:
-            doubt = self._doubt(now.value[0], lam, loss)
-            if relative:  # a level that is off is off at N, too
-                doubt *= np.abs(1.0 - here.value[0]) / now.value[0]
-            systematic[0] = np.hypot(systematic[0], doubt)
-        return Prediction(here.value, spread, systematic, here.kappa, here.resolved)
-
-    def _doubt(self, expected: Array, lam: Array, loss: Loss) -> Array:
-        """How far misclassification may be from that expected for a mixture at N samples.
-
-        It is the difference from leave-one-out, or the standard error of this if it is larger.
-        """
+        """Predict fits to n samples at some λ, whether or not the sample is `usable`."""
+        lam = np.asarray(lam, dtype=float)
+        ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
         lams, index = np.unique(lam, return_inverse=True)
-        counted, error = (part[0][index] for part in self.measured(lams, loss))
-        doubt: Array = np.maximum(np.abs(counted - expected), error)
-        return doubt
+        ps = None if p is None or p == self.p else np.full(lam.shape, float(p))
+        at_once = max(1, int(ENTRIES / self.N))
+        parts = []
+        for start in range(0, len(lam), at_once):
+            some = slice(start, start + at_once)
+            which = (ns[some], index[some], None if ps is None else ps[some])
+            predict = self._of_ridge if loss.quadratic else self._of_head
+            parts.append(predict(loss, lams, *which))
+        return Prediction.joined(parts)
+
+    def _of_ridge(
+        self, loss: Loss, lams: Array, n: Array, index: Integers, p: Array | None
+    ) -> Prediction:
+        """Fits of the square loss."""
+        home = Fits.of(self.ridge, np.full(len(lams), float(self.N)), lams, own=True)
+        here = Fits.of(self.ridge, n, lams[index], p, own=True)
+        fall, now = here.fall(home, index), home.error[index]
+        s = _bar("square", here.deviation, fall, self.N)
+        s_fall = _bar("fall of square", _shaken(here, home, index), fall, self.N)
+        errors, falls, bars, fall_bars = [fall * now] * 2, [fall] * 2, [s, s], [s_fall] * 2
+        if self.task is Task.CLASSIFICATION:
+            falls[0] = here.fall_of_misclassified(home, index)
+            counted = self.measured(lams)[0][0][index]
+            known = with_half_an_error(counted, self.N)
+            # scores that were never wrong have no tail from which to tell more than the half error
+            errors[0] = falls[0] * np.where(counted == 0, known, home.misclassified[index])
+            counting = np.sqrt((1.0 - errors[0]) / (errors[0] * self.N))
+            bar = _bar("wrong", counting, errors[0] / known, self.N)
+            bars[0] = self._unless_none(counted, errors[0], bar)
+            raw = here.misclassified / home.misclassified[index]  # before it was put in order
+            fall_bars[0] = _bar("fall of wrong", np.zeros_like(fall), raw, self.N)
+        objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            trained = rows.std(0, ddof=1) / np.sqrt(self.N) / objective.mean(0)
+        return Prediction(
+            np.array([errors[0], 0.5 * errors[1], here.training_loss]),
+            np.array([*bars, np.nan_to_num(trained)]),
+            *self._from_here(n, p, np.array(falls), np.array(fall_bars)),
+            here.path.kappa,
+            here.resolved,
+        )
+
+    def _of_head(
+        self, loss: Loss, lams: Array, n: Array, index: Integers, p: Array | None
+    ) -> Prediction:
+        """Fits of any other loss."""
+        head = self.head(loss, lams)
+        every, home = np.arange(len(lams)), np.full(len(lams), float(self.N))
+        fits, falls = head.twins(n, index, p)
+        twins, now = head.twins(home, every)
+        levels = head.levels[:, index] * falls
+        falls = falls / now[:, index]
+        ratio = fits.training_loss / twins.training_loss[index]
+        trained = head.found.objective[index] / self.N * ratio
+        spread = loss.value(head.found.fitted).std(0, ddof=1) * np.sqrt(self.N)
+        own, shaken = head.deviations[:, index], np.tile(_shaken(fits, twins, index), (2, 1))
+        steeper = falls**KINKED if loss.has_jumps else falls
+        s, s_fall = (
+            np.array(
+                [
+                    _bar(f"{of}head {part}", each, fall, self.N)
+                    for part, each, fall in zip(("error", "loss"), noise, steeper, strict=True)
+                ]
+            )
+            for of, noise in (("", own), ("fall of ", shaken))
+        )
+        if self.task is Task.CLASSIFICATION:
+            s[0] = self._unless_none(head.errors.sum(0)[index], levels[0], s[0])
+        s_trained = np.hypot((spread / head.found.objective)[index], 0.5 * np.log(ratio))
+        return Prediction(
+            np.array([*levels, np.where(np.isnan(fits.error), np.nan, trained)]),
+            np.array([*s, s_trained]),
+            *self._from_here(n, p, falls, s_fall),
+            fits.path.kappa,
+            fits.resolved,
+        )
+
+    def _unless_none(self, counted: Array, error: Array, bar: Array) -> Array:
+        """The bar of a misclassification rate, which reaches 3/N if none was counted."""
+        none = np.log(RULE_OF_THREE / (self.N * error))
+        return np.where(counted == 0, np.maximum(bar, none), bar)
+
+    def _from_here(
+        self, n: Array, p: Array | None, falls: Array, bars: Array
+    ) -> tuple[Array, Array]:
+        """Falls and their bars, exactly 1 and 0 for the sample itself."""
+        here = (n == self.N) & (p is None) & ~np.isnan(falls)
+        return np.where(here, 1.0, falls), np.where(here, 0.0, bars)
 
     def measured(self, lam: Array, loss: Loss = SQUARE) -> tuple[Array, Array]:
         """Leave-one-out means of `QUANTITIES` at N samples and their standard errors.
 
         The training loss is that of the fit itself.
         """
-        if not loss.quadratic:
-            found = left_out(loss, self.task, self.ridge, lam)
-            wrong = (found.shortfall >= loss.anchor).astype(float)
-            samples = np.array([wrong, loss.value(found.shortfall), loss.value(found.fitted)])
-            means = samples.mean(1)
-            means[2] = found.objective / self.N
-            return means, samples.std(1, ddof=1) / np.sqrt(self.N)
-        path = self.ridge.path(lam)
-        square = path.left_out**2
-        shown = square
-        if self.task is Task.CLASSIFICATION:
-            shown = (self.y[:, None] * (self.y[:, None] - path.left_out) <= 0).astype(float)
-        products = path.y[:, None] * path.residual  # their sum is |residuals|² + λ|w|²
-        samples = np.array([shown, 0.5 * square, 0.5 * products])
-        return samples.mean(1), samples.std(1, ddof=1) / np.sqrt(self.N)
+        if loss.quadratic:
+            path = self.ridge.path(lam)
+            shown = path.square
+            if self.task is Task.CLASSIFICATION:
+                scores = self.y[:, None] - path.left_out[:, :, 0]
+                shown = (self.y[:, None] * scores <= 0).astype(float)
+            samples = np.array([shown, 0.5 * path.square, path.objective])
+            return samples.mean(1), samples.std(1, ddof=1) / np.sqrt(self.N)
+        lams, index = np.unique(lam, return_inverse=True)
+        head = self.head(loss, lams)
+        samples = np.array([head.errors, head.losses, loss.value(head.found.fitted)])
+        means = samples.mean(1)
+        means[2] = head.found.objective / self.N
+        return means[:, index], (samples.std(1, ddof=1) / np.sqrt(self.N))[:, index]
 
-    @cached_property
-    def backtest(self) -> float:
-        """Relative error of the prediction, from halves, of the leave-one-out error of all."""
-        lam, rng = np.array([self.best_regularisation]), np.random.default_rng(1)
-        orders = [rng.permutation(self.N) for _ in range(SPLITS)]
-        halves = [half for order in orders for half in np.array_split(order, 2)]
-        found = [self.forecast_of(half) for half in halves]
-        guesses = [np.nan if f is None else f.at(self.N, lam).value[1, 0] for f in found]
-        return float(np.mean(guesses) / self.measured(lam)[0][1, 0] - 1.0)
+
+def _shaken(here: Fits, home: Fits, index: Integers) -> Array:
+    """Deviation of the logarithm of a fall, by the influence of each row."""
+    with np.errstate(invalid="ignore"):
+        change = here.influence - home.influence[:, index]
+    found: Array = np.sqrt(np.sum(np.nan_to_num(change) ** 2, axis=0))
+    return found
+
+
+def _bar(kind: str, own: Array, fall: Array, N: int) -> Array:
+    """Deviation of a logarithm: a times its own noise, and (b log(fall) and c)/√N."""
+    a, b, c = BARS[kind]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sqrt((a * own) ** 2 + ((b * np.log(fall)) ** 2 + c**2) / N)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 FEWEST_TESTS = 20
 """Least number of rows on which a fit is tested."""
+FEWEST = 10
+"""Least rows that are fitted to see how errors fall."""
 
 
 @one_thread
@@ -38,6 +42,7 @@ def backtest(
     seeds: int = 8,
     rows: int | None = None,
     seed: int = 0,
+    deadline: float | None = None,
 ) -> xr.Dataset:
     """Predict from some rows of real data, measure on the others, and judge the difference.
 
@@ -60,6 +65,8 @@ def backtest(
         Rows that the prediction sees; by default `data.own_rows`.
     seed : int
         Root of all randomness.
+    deadline : float, optional
+        Seconds after which no further cut is begun, once there are two.
 
     Returns
     -------
@@ -67,11 +74,12 @@ def backtest(
         `generalisation_error` (mean over cuts), `generalisation_error_stderr`,
         `generalisation_error_theory` (mean of the predictions), `generalisation_error_z`, their
         difference over its standard error (cuts share rows, so that it is somewhat optimistic);
-        `deviation`, the mean of the predicted deviations; `inside_1` and `inside_2`, the parts of
-        the measurements within one and two of them.
+        `deviation`, the mean of the predicted deviations, of logarithms; `inside_1` and `inside_2`,
+        the parts of the measurements within one and two of them.
     """
     import xarray as xr
 
+    end = math.inf if deadline is None else time.monotonic() + deadline
     seeds, seed = check_count("seeds", seeds, 2), check_count("seed", seed, 0)
     rows = data.own_rows if rows is None else check_count("rows", rows, FEWEST_ROWS)
     loss = accepted(data, loss)
@@ -80,12 +88,15 @@ def backtest(
     given = labelled("regularisation", lam, zero=loss.quadratic)
     lams = np.atleast_1d(given.values).astype(float)
     ns = _sizes(data, n, rows)
-    cuts = [_cut(data, loss, ns, lams, rows=rows, key=(seed, k)) for k in range(seeds)]
+    cuts: list[tuple[Array, Array, Array]] = []
+    while len(cuts) < seeds and (len(cuts) < 2 or time.monotonic() < end):
+        cuts.append(_cut(data, loss, ns, lams, rows=rows, key=(seed, len(cuts))))
+    seeds = len(cuts)
     measured, predicted, deviation = (np.array(part) for part in zip(*cuts, strict=True))
     error = measured.std(0, ddof=1) / np.sqrt(seeds)
     spread = np.hypot(error, predicted.std(0, ddof=1) / np.sqrt(seeds))
-    off = np.abs(measured - predicted)
     with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.abs(np.log(measured / predicted))
         z = (measured.mean(0) - predicted.mean(0)) / spread
     columns = {
         "generalisation_error": measured.mean(0),
@@ -110,6 +121,12 @@ def backtest(
     return with_schema(ds, Kind.BACKTEST)
 
 
+def halvings(data: Data) -> list[int]:
+    """Numbers of samples, N/8 to N/2, that show how errors fall; those that leave enough tests."""
+    most = data.N - data.own_rows - FEWEST_TESTS
+    return [n for n in (data.N // 8, data.N // 4, data.N // 2) if FEWEST <= n <= most]
+
+
 def _sizes(data: Data, asked: Any, rows: int) -> Array:
     """Numbers of samples to fit, if enough rows are left to test the fits."""
     most = data.N - rows - FEWEST_TESTS
@@ -129,7 +146,7 @@ def _sizes(data: Data, asked: Any, rows: int) -> Array:
 def _cut(
     data: Data, loss: Loss, ns: Any, lams: Array, *, rows: int, key: tuple[int, int]
 ) -> tuple[Array, Array, Array]:
-    """Measured and predicted errors, and predicted deviations, of one random cut."""
+    """Measured and predicted errors, and log-deviations of these, of one random cut."""
     order = np.random.default_rng(key).permutation(data.N)
     own, rest = order[:rows], order[rows:]
     few = min((data.y[own] == label).sum() for label in (1, -1))

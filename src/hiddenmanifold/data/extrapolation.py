@@ -1,290 +1,236 @@
 r"""Predict fits to n samples from ridge regressions on the N samples at hand.
 
-Two estimates give curves along κ, on which n and λ select a point. The plain one assumes that all
-samples have equal leverage; with n' = n - 1, and 1/n for the cost of the intercept,
+A fit is governed by one number, the population's κ. With n' = n - 1 it solves
 
-.. math:: \lambda = \kappa(n' - D_1), \qquad E = \text{bias}\,(1 + 1/n)/(1 - D_2/n').
+.. math:: \lambda = \kappa\,(n' - D_1(\kappa)).
 
-The corrected one gives each sample its relative leverage s. With :math:`\langle sV/(1+sV)\rangle =
-D_1/n'`,
+The fit to the sample itself with another regularisation λ₀ has the same κ if :math:`\lambda_0 =
+\kappa(N' - D_1)`, and shows all that κ determines: D1, D2, the bias, and the mean scores of
+classes. So λ₀ is the root of :math:`\lambda_0 (n' - D_1)/(N' - D_1) = \lambda`, which increases
+with λ₀, and
 
-.. math:: \lambda = \kappa D_1/V, \qquad E = \text{bias}\,(1 + 1/n)/(1 - \psi_n D_2/n').
+.. math:: E(n, \lambda) = E(N, \lambda_0)\,\frac{1 + 1/n}{1 + 1/N}\,\frac{1 - D_2/N'}{1 - D_2/n'},
 
-This is ridge regression, whose prediction is the mean of both. With other losses two classes are a
-mixture (`two_class_features`) of samples of equal leverage: the plain estimate is the prediction,
-and the corrected one is the same with the energies that the corrected measures have.
+where 1/n is the cost of the intercept. :math:`E(N, \lambda_0)` is the leave-one-out error, or
+1.15 times that of generalised cross-validation where this is less.
+
+Random features have the degrees of freedom of their kernel at :math:`\gamma = \kappa/(1 - D_1/p)`,
+so that other numbers of them need the same sample's fits only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.data.ridge import LEAST_LEFT, Path, Ridge, variance_factor
-from hiddenmanifold.data.score_shapes import Shape, interpolation
-from hiddenmanifold.data.spectrum import Functions, Measures, estimated_measures
-from hiddenmanifold.data.two_class_features import Kernel, Within, mixed
-from hiddenmanifold.losses import Loss, Square
+from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.data.misclassification import misclassified, with_half_an_error
+from hiddenmanifold.data.ridge import Path, Ridge, along
+from hiddenmanifold.numerics.roots import increasing_root
 
-ACROSS = 240
-"""Points of a curve along κ."""
-BINS = 256
-"""Groups of samples of about the same relative leverage."""
-QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
-SQUARE = Square()
-Estimate = tuple[Array, Array]
-"""`QUANTITIES` (quantities, λ) by one of the two estimates, and κ."""
+RESOLVED = 0.5
+"""Greatest D2/N' at which the bias can be separated from the error of a fit."""
+CAP = 1.15
+"""Greatest ratio of the leave-one-out error to that of generalised cross-validation."""
 
 
 @dataclass(frozen=True)
-class Curve:
-    """An estimate of fits to n samples along the κ of the measures: arrays (κ,), λ increasing."""
+class Fits:
+    """Ridge regressions on n samples, seen as those on the sample with other regularisations.
 
-    lam: Array
-    kappa: Array
-    columns: Array
-    """Mean square error, training loss, slope by the label and variance within classes."""
-    cut: bool
-    """Whether smaller λ are out of reach, not only of no effect."""
+    Attributes
+    ----------
+    n, p : arrays (fits,)
+        Numbers of samples and of features.
+    path : Path
+        The fits to the sample that have the same κ.
+    resolved : array of bool (fits,)
+        Whether the sample shows this κ; else the nearest that it shows is taken.
+    """
 
-    def at(self, lam: Array) -> tuple[Array, Array]:
-        """The columns at any λ, and κ."""
-        with np.errstate(divide="ignore"):
-            x = np.log(np.maximum(lam, 1e-300))
-        grid = np.log(self.lam)
-        values = [np.interp(x, grid, y) for y in self.columns]
-        lost = self.cut & (x < grid[0])
-        return np.where(lost, np.nan, values), np.exp(np.interp(x, grid, np.log(self.kappa)))
-
-
-@dataclass(frozen=True)
-class Point:
-    """A prediction: value, half of plain minus corrected (quantities, λ), and its support."""
-
-    value: Array
-    halved: Array
-    kappa: Array
+    n: Array
+    p: Array
+    path: Path
     resolved: Booleans
 
-    def over(self, other: Point) -> Point:
-        """The ratio of two predictions."""
+    @classmethod
+    def of(
+        cls,
+        ridge: Ridge,
+        n: Array,
+        lam: Array,
+        p: Array | None = None,
+        most: float = RESOLVED,
+        *,
+        own: bool = False,
+    ) -> Fits:
+        """Those at n and λ, where D2/N' is at most so large; `own` fits are taken as they are."""
+        p = np.full_like(n, ridge.p) if p is None else p
+        lam0 = equivalent(ridge, n, lam, p)
+        here = own & (n == ridge.n) & (p == ridge.p)
+        least = np.where(here, 0.0, ridge.weakest(most))
+        # κ vanishes with λ₀, unless there is a direction for every sample, or other features
+        vanishes = here | ((p == ridge.p) & (ridge.hidden > 0))
+        end = np.where(vanishes, least * (1.0 - 1e-9), np.maximum(least, 2.0 * floor(ridge)))
+        return cls(n, p, ridge.path(np.maximum(lam0, least)), lam0 >= end)
+
+    @property
+    def ridge(self) -> Ridge:
+        """The decomposition of the sample."""
+        return self.path.ridge
+
+    @cached_property
+    def level(self) -> Array:
+        """The error at N samples and λ₀."""
+        return np.minimum(self.path.error, CAP * self.path.generalised)
+
+    @cached_property
+    def _stretch(self) -> Array:
+        """How much faster κ changes with that of p features than with that of those seen."""
+        D1 = self.path.D1
+        D11 = D1 - self.path.D2
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self.value / other.value
-            halved = ratio * (self.halved / self.value - other.halved / other.value)
-        return Point(ratio, np.nan_to_num(halved), self.kappa, self.resolved)
+            found = 1.0 + D11 / (self.p - D1) - D11 / self.ridge.spare(self.path.lams)
+        return np.where(self.p == self.ridge.p, 1.0, found)
 
+    @cached_property
+    def D2(self) -> Array:
+        """That of the features that are fitted."""
+        D1 = self.path.D1
+        return D1 - (D1 - self.path.D2) / self._stretch
 
-@dataclass(frozen=True)
-class Profile:
-    """How unequal samples are, along κ, in groups of about the same relative leverage.
+    @cached_property
+    def unexplained(self) -> Array:
+        """The part of the labels' variance that is left at κ, had the fit no variance."""
+        total: Array = 2.0 * self.path.objective.sum(0) / (self.ridge.n - 1 - self.path.D1)
+        return total
 
-    Attributes
-    ----------
-    log_kappa : array (κ,)
-        Of fits that can be trusted.
-    share : array (groups,)
-        Of the samples.
-    s, square, product : arrays (groups, κ)
-        Means of the relative leverage, of squared left-out residuals, and of their products
-        with labels.
-    """
+    @cached_property
+    def error(self) -> Array:
+        """Mean square error; NaN where p features would show more than those seen do."""
+        N = self.ridge.n
+        bias = self.level / (1.0 + 1.0 / N) * (1.0 - self.path.D2 / (N - 1.0))
+        rest = np.maximum(self.unexplained - bias, 0.0)
+        bias = bias + rest * (1.0 - 1.0 / self._stretch)
+        with np.errstate(invalid="ignore"):
+            found = bias * self.variance
+        seen = (self._stretch > 0) & (self.D2 >= 0) & (bias >= 0) & (self.n - 1 > self.D2)
+        return np.where(seen & (self.resolved | (self.p == self.ridge.p)), found, np.nan)
 
-    log_kappa: Array
-    share: Array
-    s: Array
-    square: Array
-    product: Array
+    @property
+    def variance(self) -> Array:
+        """The error over the bias: how much the noise of n samples adds."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Array = (1.0 + 1.0 / self.n) / (1.0 - self.D2 / (self.n - 1.0))
+        return found
 
-    @classmethod
-    def of(cls, path: Path) -> Profile:
-        """Sort samples by their relative leverage at the weakest regularisation."""
-        good = np.flatnonzero(path.trusted)
-        s, left_out = path.relative_leverage[:, good], path.left_out[:, good]
-        order = np.argsort(s[:, 0])
-        groups = np.array_split(order, min(BINS, len(order)))
-        means = (
-            np.array([values[g].mean(0) for g in groups])
-            for values in (s, left_out**2, left_out * path.y[:, None])
+    @cached_property
+    def misclassified(self) -> Array:
+        """Misclassification rate, for labels ±1."""
+        rate = misclassified(self.ridge.Y[:, 0], self.path.left_out[:, :, 0], self.change)
+        return np.where(np.isnan(self.error), np.nan, with_half_an_error(rate, self.ridge.n))
+
+    def fall(self, home: Fits, index: Integers) -> Array:
+        """The error over that of some other fits; fewer samples do not have less bias."""
+        return self._ordered(self.error, home.error[index], home, index)
+
+    def fall_of_misclassified(self, home: Fits, index: Integers) -> Array:
+        """The same of the misclassification rate, which only noise makes grow."""
+        return self._ordered(self.misclassified, home.misclassified[index], home, index, 1.0)
+
+    def _ordered(
+        self, error: Array, now: Array, home: Fits, index: Integers, least: float = np.nan
+    ) -> Array:
+        noise = self.variance / home.variance[index]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fall = np.where(now > 0, error / now, 1.0)
+        more = np.minimum(fall, np.fmax(noise, least))
+        fewer = np.maximum(fall, np.fmin(noise, least))
+        known = np.where(
+            self.p != home.p[index], fall, np.where(self.n < home.n[index], fewer, more)
         )
-        share = np.array([len(g) for g in groups]) / len(order)
-        return cls(np.log(path.kappa[good]), share, *means)
+        return np.where(np.isnan(error), np.nan, known)
 
-    def at(self, kappa: Array) -> tuple[Array, Array, Array]:
-        """The three means at any κ: interpolated between those known, or at the nearest."""
-        there = interpolation(self.log_kappa, kappa)
-        return there(self.s), there(self.square), there(self.product)
+    @property
+    def change(self) -> Array:
+        """That of the error from N samples at λ₀, without the noise of intercepts."""
+        here: Array = self.error / (1.0 + 1.0 / self.n)
+        return here - self.level / (1.0 + 1.0 / self.ridge.n)
 
+    @property
+    def training_loss(self) -> Array:
+        """Minimum of the objective per sample."""
+        free = np.maximum(self.n - 1 - self.path.D1, 0.0)
+        loss: Array = 0.5 * free / self.n * self.unexplained
+        return loss
 
-@dataclass(frozen=True)
-class Forecast:
-    """Both estimates from a sample, without the sample itself.
+    @cached_property
+    def influence(self) -> Array:
+        r"""How the logarithm of the error changes with the weight of each sample, (N, fits).
 
-    Attributes
-    ----------
-    plain, corrected : Measures
-        Assuming equal leverage, and corrected for unequal leverage.
-    profile : Profile
-        How unequal the samples are.
-    mean : float
-        Mean of the labels.
-    p : int
-        Number of features.
-    shape : Shape or None
-        Shape of the scores within classes, if the error is a misclassification rate.
-    """
-
-    plain: Measures
-    corrected: Measures
-    profile: Profile
-    mean: float
-    p: int
-    shape: Shape | None
-
-    @classmethod
-    def of(cls, ridge: Ridge, *, classes: bool) -> Forecast | None:
-        """Read the measures of a sample; None if a few rows decide the fit at every λ."""
-        if not ridge.whole_path.trusted.any():
-            return None
-        profile = Profile.of(ridge.whole_path)
-        shape = Shape.of(ridge.whole_path) if classes else None
-        return cls(*estimated_measures(ridge), profile, ridge.mean, ridge.p, shape)
-
-    def at(
-        self, n: Array | float, lam: Array, p: float | None = None, loss: Loss = SQUARE
-    ) -> Point:
-        """The prediction for fits to n samples (with p random features instead of those seen)."""
-        ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
-        (a, at_a), (b, _) = (
-            self._ridge(measures, ns, lam, p)
-            if loss.quadratic
-            else self._mixture(measures, ns, lam, p, loss)
-            for measures in (self.plain, self.corrected)
-        )
-        b = np.where(np.isfinite(b), b, 2.0 * a)
-        resolved = np.isfinite(a).all(0) & (at_a >= self.plain.resolved * (1.0 - 1e-9))
-        both, halved = resolved & (p is None) & loss.quadratic, 0.5 * (a - b)
-        if p is not None and not loss.quadratic:  # what becomes of the sample's own features
-            again, _ = self._mixture(self.plain, ns, lam, self.p, loss)
-            off = again - self.value(ns, lam, None, loss)
-            halved = np.hypot(halved, np.where(np.isfinite(off), off, a))
-        return Point(np.where(both, 0.5 * (a + b), a), halved, at_a, resolved)
-
-    def value(self, n: Array | float, lam: Array, p: float | None, loss: Loss) -> Array:
-        """That of the prediction alone."""
-        if loss.quadratic:
-            return self.at(n, lam, p).value
-        ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
-        return self._mixture(self.plain, ns, lam, p, loss)[0]
-
-    def _ridge(self, measures: Measures, ns: Array, lam: Array, p: float | None) -> Estimate:
-        """`QUANTITIES` of ridge regression, and κ; those that share n are made together."""
-        out, kappa = np.empty((len(QUANTITIES), len(lam))), np.empty(len(lam))
-        for n in np.unique(ns):
-            at = np.flatnonzero(ns == n)
-            curve = self._curve(measures, float(n), self._kappas(float(n), lam[at], p), p)
-            (error, loss, slope, spread), kappa[at] = curve.at(lam[at])
-            shown = error
-            if self.shape:
-                m = self.mean
-                means = (m + (1.0 - m) * slope, (1.0 + m) * slope - m)
-                shown = self.shape.wrong(kappa[at], means, np.sqrt(spread))
-            out[:, at] = shown, 0.5 * error, loss
-        return out, kappa
-
-    def _mixture(
-        self, measures: Measures, ns: Array, lam: Array, p: float | None, loss: Loss
-    ) -> Estimate:
-        """The same of fits with any loss to two classes."""
-        if self.shape is None:
-            raise ValueError("a loss other than the square needs classes")
-        prior = 0.5 * (1.0 + self.mean)
-        kernel = None if p is None else Kernel.of(measures, self.p)
-        seen = kernel.measures if kernel else measures
-        within = Within.of(seen, prior, p or self.p, projected=kernel is not None)
-        found = mixed(within, prior, loss, ns, lam)
-        M, b, deviation = found["M"], found["intercept"], np.sqrt(found["Q"])
-        kappa = within.argument(lam * found["V"])
-        if kernel:
-            kappa = kernel.seen_at(kappa)
-        wrong = self.shape.wrong(np.nan_to_num(kappa, nan=1.0), (M + b, M - b), deviation)
-        values = np.array([wrong, found["test_loss"], found["training_loss"]])
-        return np.where(np.isfinite(kappa), values, np.nan), kappa
-
-    def _kappas(self, n: float, lam: Array, p: float | None) -> Array:
-        """Where to follow the curves: between bounds of the κ that belong to n and λ.
-
-        From below, κ is at least λ/n', and where the fit has fewer than n' degrees of freedom.
+        The sum of their squares is its variance (the infinitesimal jackknife). A sample counts by
+        its own error, by what it does to the fit, and by the eigenvalues, which change by
+        :math:`\partial\log k_j/\partial w_i = U_{ij}^2`.
         """
-        most = n - 1 if p is None else min(n - 1, p)
-        trace = float(self.plain.w @ self.plain.directions)
-        floor = 1e-13 * float(self.plain.w.max())
-        top = 3.0 * ((float(lam.max()) + trace) / (n - 1) + (0.0 if p is None else trace / p))
-        full = 0.0
-        if self.plain.directions.sum() > most:
-            low, full = floor, trace / most
-            for _ in range(60):  # halve the bracket of D1 = most
-                middle = np.sqrt(low * full)
-                above = self.plain.at(np.array([middle])).D1[0] >= most
-                low, full = (middle, full) if above else (low, middle)
-        least = 0.9 * float(lam.min()) / (n - 1) - full if p is None else 0.0
-        start = max(least, 1e-7 * full, floor)
-        return full + np.geomspace(start, max(top, 10 * start), ACROSS)
-
-    def _curve(self, measures: Measures, n: float, kappa: Array, p: float | None) -> Curve:
-        at = measures.at(kappa)
-        if p is not None:
-            at = at.with_features(p, self.p)
-        plain = measures is self.plain
-        lam, error, loss = _equal(at, n) if plain else self._unequal(at, n, kappa)
-        good = (lam > 0) & (np.diff(np.maximum.accumulate(lam), prepend=0.0) > 0)
-        # not so where the sample's features show less of their kernel than others would
-        seen = (at.D11 > 0) & (at.D2 > 0) & (at.bias > 0) & (at.kappa > 0)
-        good &= np.isfinite(lam) & (np.cumsum(~seen[::-1])[::-1] == 0)
-        slope = at.T1 / at.variance
-        spread = at.T2 + (error - at.bias) - slope * at.T1
-        columns = np.array([error, loss, slope, np.maximum(spread, 1e-12 * at.variance)])
-        return Curve(lam[good], kappa[good], columns[:, good], not seen.all())
-
-    def _unequal(self, at: Functions, n: float, where: Array) -> tuple[Array, Array, Array]:
-        """λ, test error and training loss by the relative leverage of samples at κ `where`."""
-        share, n_free = self.profile.share, n - 1.0
-        s, square, product = self.profile.at(where)
-        V = response(s, at.D1 / n_free, share)
-        left = 1.0 - variance_factor(s, square, V, share) * at.D2 / n_free
+        path, ridge = self.path, self.ridge
+        N, square = ridge.n, path.square
+        q = ridge.left(path.lams)
+        r, a = 1.0 - q, q * (1.0 - q)
+        pull = path.left_out / path.free[:, :, None]
+        moved = along(ridge.U, r[:, :, None] * along(ridge.U.T, pull)) + pull.mean(0)
+        h = path.leverage + 1.0 / N
+        moved -= h[:, :, None] * pull  # the fit without a sample does not depend on it
+        twice = np.maximum(ridge.squares @ r**2 + 1.0 / N - h**2, 0.0)
+        change = square - 2.0 * np.sum(path.residual * moved, axis=2)
+        # what a row does to the leverages of others, whose sum over these is h (1 - h) for each
+        change -= 2.0 * twice * np.sum(h * square, axis=0) / np.sum(h * path.free, axis=0)
+        # along λ₀, and along the eigenvalues, on which λ₀ depends at a given λ
+        drift = along(ridge.U, a[:, :, None] * ridge.rotated[:, None])
+        drift -= path.left_out * (ridge.squares @ a)[:, :, None]
+        by_lam0 = 2.0 * np.sum(path.left_out * drift / path.free[:, :, None], axis=2).sum(0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.where(left > LEAST_LEFT, at.bias * (1.0 + 1.0 / n) / left, np.nan)
-            shrunk = share @ (product / (1.0 + s * V)) / (share @ product)
-            loss = 0.5 * shrunk * (at.variance - at.T1) * n_free / n
-            return at.kappa * at.D1 / V, error, loss
+            change, by_lam0 = change / square.sum(0), by_lam0 / square.sum(0)
+            t = (ridge.hidden + q.sum(0)) / (ridge.hidden + np.sum(q**2, axis=0))
+            by_D2 = 1.0 / (self.n - 1.0 - path.D2) - 1.0 / (N - 1.0 - path.D2)
+            by_k = by_D2 * 2.0 * t * a * (1.0 - t * q)
+            b = 1.0 / (self.n - 1.0 - path.D1) - 1.0 / (N - 1.0 - path.D1)
+            shift = np.where(self.resolved, a * b / (1.0 + b * a.sum(0)), 0.0)
+        by_k = by_k + shift * (by_lam0 - by_k.sum(0))
+        total = change + ridge.squares @ by_k
+        spread: Array = total - total.mean(0)
+        return spread
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviation of the logarithm of the error."""
+        square, N = self.path.square, self.ridge.n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = square.std(0, ddof=1) / np.sqrt(N) / square.mean(0)
+        jackknife = np.sqrt(np.sum(self.influence**2, axis=0))
+        found: Array = np.nan_to_num(np.fmax(own, jackknife), nan=0.0)
+        return found
 
 
-def _equal(at: Functions, n: float) -> tuple[Array, Array, Array]:
-    """λ, test error and training loss if all samples have equal leverage."""
-    rest = n - 1.0 - at.D1
-    with np.errstate(divide="ignore"):
-        error = at.bias * (1.0 + 1.0 / n) / (1.0 - at.D2 / (n - 1.0))
-    return at.kappa * rest, error, 0.5 * rest * (at.variance - at.T1) / n
+def floor(ridge: Ridge) -> float:
+    """A regularisation that is as good as none."""
+    return 1e-12 * float(ridge.k.min())
 
 
-def response(s: Array, target: Array, share: Array) -> Array:
-    """The V at which the mean of sV/(1 + sV) is the `target`; inf from 1 on.
+def equivalent(ridge: Ridge, n: Array, lam: Array, p: Array) -> Array:
+    """The λ₀ at which the sample has the κ of fits to n samples of p features at λ."""
+    N, seen = ridge.n, ridge.p
+    most = np.where(p == seen, n - 1.0, np.minimum(n - 1.0, p))
 
-    The mean is over the first axis of s, of groups with some share of the samples. It is concave in
-    V, so that Newton's method climbs to the root from below.
-    """
-    V = np.where(target < 1.0, target / (share @ s), np.inf)
-    todo = np.flatnonzero(target < 1.0)
-    for _ in range(200):
-        if not todo.size:
-            break
-        t, v = s[:, todo], V[todo]
-        shrunk = 1.0 + t * v
-        missing = target[todo] - share @ (t * v / shrunk)
-        step = missing / (share @ (t / shrunk**2))
-        V[todo] = v + step
-        todo = todo[(np.abs(step) > 1e-12 * V[todo]) & (missing > 1e-15 * target[todo])]
-    if todo.size:
-        raise RuntimeError("the response of samples did not converge")
-    return V
+    def excess(lam0: Array, some: Integers) -> tuple[Array, Array]:
+        D1 = ridge.D1(lam0)
+        wider = np.where(p[some] == seen, 1.0, (p[some] - D1) / ridge.spare(lam0) * seen / p[some])
+        found = lam0 * (n[some] - 1.0 - D1) / (N - 1.0 - D1) * wider
+        found = np.where(most[some] > D1, found - lam[some], -1.0 - lam[some])
+        return found, np.full_like(D1, np.nan)
+
+    low = np.full_like(lam, floor(ridge))
+    scale = (lam + ridge.k.sum()) * np.maximum(1.0, (N - 1.0) / (n - 1.0))
+    high = 2.0 * scale * np.maximum(1.0, seen / p)
+    return increasing_root(excess, (low, high))

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled, spanned
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, resolve
-from hiddenmanifold.data.extrapolation import QUANTITIES
+from hiddenmanifold.checks import resolve
+from hiddenmanifold.data.analysis import FALLING, QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, check_loss, of_shortfall
@@ -28,14 +28,16 @@ MULTIPLES = (0.5, 1, 2, 4, 8)
 """Numbers of samples, in units of those at hand, of a curve that asks for none."""
 
 
+ENDS = ("", "_low", "_high")
+
+
 class Support(IntEnum):
     """The basis of a prediction, each with a sentence that explains it."""
 
-    SAMPLE = 0, "what counts shows in the sample"
-    TAIL = 1, "what counts is too faint for the sample: an assumed tail"
+    SAMPLE = 0, "the spectrum that matters is resolved by the sample"
+    UNRESOLVED = 1, "the spectrum that matters is not resolved by the sample: its last value"
     REFUSED = 2, "the diagnosis refuses predictions beyond the sample"
-    UNREACHED = 3, "so many features would show more of their kernel than the sample's do"
-    UNSOLVED = 4, "the equations were not solved there"
+    UNREACHED = 3, "so many features would show more of their kernel than those of the sample"
 
     sentence: str
 
@@ -79,11 +81,11 @@ def learning_curve(
     -------
     xarray.Dataset
         `generalisation_error` (mean square for regression, misclassification for classes),
-        `test_loss` and `training_loss`, each with `_low` and `_high` one standard deviation away
-        (misclassifications assume that scores within classes keep their shape, and their deviation
-        includes the error of this assumption at n = N);
-        `resolved`, whether the sample resolves the part of the spectrum that matters or the
-        prediction rests on an assumed tail; `status`;
+        `test_loss` and `training_loss`, and the ratios of the first two to those at n = N,
+        `generalisation_error_fall` and `test_loss_fall`, which are known better; each with `_low`
+        and `_high`, one standard deviation of the logarithm away;
+        `resolved`, whether the sample resolves the part of the spectrum that matters, or the
+        prediction is the last one that it resolves; `status`;
         and with `_leave_one_out` and its `_stderr` the leave-one-out estimate at n = N (for the
         training loss, that of the fit): exact for the square loss, by one Newton step from the
         fit for losses of continuous slope, and for others, as the hinge, by ten fits to nine
@@ -91,8 +93,9 @@ def learning_curve(
 
     Notes
     -----
-    For losses other than the square the classes are modelled as two normal distributions with the
-    same covariance, a `teachers.Mixture`.
+    The level of an error is that of left-out rows; its fall with n follows from the degrees of
+    freedom of ridge regression, for other losses from a twin of the same curvature
+    (docs/real_data.md).
 
     Raises
     ------
@@ -121,10 +124,9 @@ def learning_curve(
             "on_refusal='keep' gives them all the same"
         )
     columns = _columns(data, ns, lams, ps, loss)
-    status = np.where(columns["resolved"], Support.SAMPLE, Support.TAIL)
+    status = np.where(columns["resolved"], Support.SAMPLE, Support.UNRESOLVED)
     status = np.where(refused, Support.REFUSED, status)
-    missing = np.where(np.isnan(ps), Support.UNSOLVED, Support.UNREACHED)
-    columns["status"] = np.where(np.isnan(columns["test_loss"]), missing, status)
+    columns["status"] = np.where(np.isnan(columns["test_loss"]), Support.UNREACHED, status)
     ds = xr.Dataset(
         {name: (template.dims, values.reshape(template.shape)) for name, values in columns.items()},
         coords={**template.coords, **coordinates},
@@ -133,7 +135,7 @@ def learning_curve(
             "objective": OBJECTIVE,
             "method": "extrapolation of a sample",
             "N": data.N,
-            "usable": int(data.usable),
+            **({"usable": int(data.usable)} if beyond.any() else {}),
         },
     )
     ds = ds.assign(_measured(data, coordinates["regularisation"], loss))
@@ -145,12 +147,10 @@ def learning_curve(
 def accepted(data: Data, loss: str | Loss) -> Loss:
     """A loss by its name, if it can be predicted for such data."""
     chosen = of_shortfall(resolve("loss", loss, ConvexLoss, REGISTRY))
+    if not isinstance(chosen, Loss):
+        raise InvalidArgumentError("loss", loss, "a loss of the margin or the residual")
     if data.task not in chosen.tasks:
         raise InvalidArgumentError("loss", loss, f"a loss for {data.task}")
-    if data.task is Task.REGRESSION and not chosen.quadratic:
-        raise InvalidArgumentError(
-            "loss", loss, "'square': other losses are predicted for classes only"
-        )
     check_loss(chosen)
     return chosen
 
@@ -184,19 +184,19 @@ def _coordinates(
 
 def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[str, Array]:
     """Predictions at flat points; those that share p are made together."""
-    columns = {
-        f"{name}{end}": np.empty(len(ns)) for name in QUANTITIES for end in ("", "_low", "_high")
-    }
+    names = (*QUANTITIES, *(f"{name}_fall" for name in FALLING))
+    columns = {f"{name}{end}": np.empty(len(ns)) for name in names for end in ENDS}
     columns["kappa"], columns["resolved"] = np.empty(len(ns)), np.empty(len(ns), dtype=bool)
     sizes = np.where(np.isnan(ps), data.p, ps)
     for p in np.unique(sizes):
         at = np.flatnonzero(sizes == p)
         found = data.predicted(ns[at], lams[at], None if p == data.p else float(p), loss=loss)
-        for name, value, error in zip(QUANTITIES, found.value, found.deviation, strict=True):
+        for name in names:
+            quantity = name.removesuffix("_fall")
+            interval = found.interval(quantity, fall=name != quantity)
             most = 1.0 if name == QUANTITIES[0] and data.classes else np.inf
-            columns[name][at] = value
-            columns[f"{name}_low"][at] = np.maximum(value - error, 0.0)
-            columns[f"{name}_high"][at] = np.minimum(value + error, most)
+            for end, value in zip(ENDS, interval, strict=True):
+                columns[f"{name}{end}"][at] = np.minimum(value, most)
         columns["kappa"][at], columns["resolved"][at] = found.kappa, found.resolved
     return columns
 

@@ -49,16 +49,11 @@ def left_out(
     lams: Array,
     folds: int = FOLDS,
     *,
-    labels: Array | None = None,
+    labels: Array,
 ) -> LeftOut:
-    """Fit at some regularisations, with and without each sample.
-
-    Without `labels` they are computed from the centred ones, and a count of zero may be off by
-    rounding.
-    """
-    y = ridge.y + ridge.mean if labels is None else labels
-    C = ridge.U * np.sqrt(ridge.k)
-    features = C * np.sqrt(C.shape[1])  # the kernel of the sample's own, in fewer columns
+    """Fit at some regularisations, with and without each sample."""
+    y, features = labels, ridge.scores
+    C = features / np.sqrt(features.shape[1])
     fits = fit_path(loss, task, features, y, lams, intercept=True)
     fitted = np.array([loss.shortfall(task, y, C @ fit.w + fit.b) for fit in fits]).T
     objective = np.array([fit.objective for fit in fits])
@@ -77,13 +72,13 @@ def left_out(
     return LeftOut(shortfall, fitted, objective)
 
 
-def best(loss: ConvexLoss, task: Task, ridge: Ridge, labels: Array | None = None) -> float:
-    """The regularisation of least leave-one-out loss; `labels` as in `left_out`."""
+def best(loss: ConvexLoss, task: Task, ridge: Ridge, labels: Array) -> float:
+    """The regularisation of least leave-one-out loss."""
     if loss.quadratic:
         return ridge.best
     lams = float(ridge.k.sum()) / ridge.n * CANDIDATES
     found = left_out(loss, task, ridge, lams, FEWER_FOLDS, labels=labels).shortfall
-    own_loss = loss.of_labels(ridge.y + ridge.mean if labels is None else labels)
+    own_loss = loss.of_labels(labels)
     losses = [own_loss.value(s).mean() for s in found.T]
     return float(lams[np.argmin(losses)])
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_number
-from hiddenmanifold.data.learning_curve import accepted, learning_curve
+from hiddenmanifold.data.learning_curve import ENDS, accepted, learning_curve
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
@@ -91,39 +91,45 @@ def plan(
     """
     if not isinstance(data, Data):
         raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
-    if (target_error is None) == (target_gain is None):
+    if target_error is None and target_gain is None:
         raise InvalidArgumentError.because(
-            "target_error and target_gain",
-            "are both given" if target_gain is not None else "are both missing",
-            "give exactly one of them",
+            "target_error and target_gain", "are both missing", "give exactly one of them"
         )
-    if target_error is not None:
-        check_number("target_error", target_error, 0.0, open_low=True)
-        goal, relative = float(target_error), False
-    else:
-        check_number("target_gain", target_gain, 0.0, 1.0, open_low=True)
-        goal, relative = 1.0 - float(target_gain or 0.0), True
+    goal, relative = target(target_error, target_gain)
     loss = accepted(data, loss)
     lam = data.best_for(loss)
     sizes = [m * data.N for m in (1, 2, 4, 8)]
     curve = learning_curve(data, n=sizes, regularisation=lam, loss=loss, on_refusal=on_refusal)
-    n, low, high = _needed(data, lam, loss, goal, relative=relative)
-    limited = _limit(data, lam, loss)
+    n, low, high = needed(data, lam, loss, goal, relative=relative)
+    limited = limiting(data, lam, loss)
     words = [_outlook(data, curve), answer(n, low, high, goal, relative=relative)]
-    words += [f"Leave-one-out selects the regularisation λ = {lam:.3g}.", _LIMITS[limited]]
+    words += [f"Leave-one-out selects the regularisation λ = {lam:.3g}."]
+    words += [LIMITS[limited].format(fell(curve, -1))]
     return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
 
 
-def _needed(
+def target(error: float | None, gain: float | None) -> tuple[float, bool]:
+    """The goal, and whether it is a part of the error at hand; raise unless it makes sense."""
+    if error is not None and gain is not None:
+        raise InvalidArgumentError.because(
+            "target_error and target_gain", "are both given", "give exactly one of them"
+        )
+    if error is not None:
+        check_number("target_error", error, 0.0, open_low=True)
+        return float(error), False
+    check_number("target_gain", gain, 0.0, 1.0, open_low=True)
+    return 1.0 - float(gain or 0.0), True
+
+
+def needed(
     data: Data, lam: float, loss: Loss, goal: float, *, relative: bool
 ) -> tuple[float, float, float]:
     """Samples at which the prediction, and its lower and upper ends, come down to the goal."""
     from scipy import interpolate
 
     sizes = np.maximum(REACH * data.N, 3.0)
-    found = data.predicted(sizes, np.full(len(sizes), lam), loss=loss, relative=relative)
-    value, deviation = found.value[0], found.deviation[0]
-    ends = (value, value - deviation, value + deviation)
+    found = data.predicted(sizes, np.full(len(sizes), lam), loss=loss)
+    ends = found.interval("generalisation_error", fall=relative)
     fine = np.geomspace(sizes[0], sizes[-1], 1000)
     smooth = interpolate.PchipInterpolator(np.log(sizes), np.array(ends), axis=1)
     n, low, high = (crossing(fine, end, goal) for end in smooth(np.log(fine)))
@@ -142,28 +148,58 @@ def crossing(sizes: Array, values: Array, goal: float) -> float:
     return float(np.exp(np.interp(-goal, -values[pair], np.log(sizes[pair]))))
 
 
-def _limit(data: Data, lam: float, loss: Loss) -> Literal["samples", "features"]:
-    sizes, at = np.array([1.0, 8.0]) * data.N, np.full(2, lam)
-    now, then = data.forecast.at(sizes, at, None, loss).value[1]
+def limiting(data: Data, lam: float, loss: Loss) -> Literal["samples", "features"]:
+    """The resource of which more would lower the error."""
+    far = data.predicted(8.0 * data.N, np.array([lam]), loss=loss)
     if data.random_features:
-        wider = data.forecast.at(data.N, at[:1], 8 * data.p, loss).value[1, 0]
-        if wider < then:
+        wider = data.predicted(float(data.N), np.array([lam]), 8.0 * data.p, loss=loss)
+        if wider.value[0, 0] < far.value[0, 0]:
             return "features"
-    return "samples" if then < (1.0 - WORTHWHILE) * now else "features"
+    return "samples" if far.fall[0, 0] < 1.0 - WORTHWHILE else "features"
 
 
-_LIMITS = {
-    "samples": "The number of samples limits this task: more of them lower the error.",
-    "features": "The features or noise limit this task: more samples alone hardly lower the error.",
+LIMITS = {
+    "samples": "The number of samples limits this task: with 8N the error {}.",
+    "features": "The features or noise limit this task: with 8N samples the error {}.",
 }
+
+
+def fell(curve: xr.Dataset, i: int) -> str:
+    """By how much the error changes from N samples on, as part of a sentence."""
+    change, bar = _change(curve, i)
+    return (
+        f"{'rises' if change > 0 else 'falls'} by {_part(abs(change), bar)} ± {_part(bar, bar)} %"
+    )
+
+
+def changed(curve: xr.Dataset, i: int) -> str:
+    """The same as a number with its sign."""
+    change, bar = _change(curve, i)
+    part = _part(abs(change), bar)
+    sign = "" if not float(part) else "−" if change < 0 else "+"
+    return f"{sign}{part} ± {_part(bar, bar)} %"
+
+
+def _change(curve: xr.Dataset, i: int) -> tuple[float, float]:
+    """By how many per cent the error changes from N samples on, and the bar of this."""
+    fall, low, high = (float(curve[f"generalisation_error_fall{e}"][i]) for e in ENDS)
+    return 100 * (fall - 1.0), 50 * (high - low)
+
+
+def _part(value: float, bar: float) -> str:
+    """Per cents to the digit that the bar leaves."""
+    digits = 0 if bar >= 1 else 1 if bar >= 0.1 else 2
+    return f"{value:.{digits}f}"
 
 
 def _outlook(data: Data, curve: xr.Dataset) -> str:
     kind = "mean square error" if data.task is Task.REGRESSION else "misclassification rate"
-    names = (f"generalisation_error{end}" for end in ("", "_low", "_high"))
-    columns = ([_digits(value) for value in curve[name].values] for name in names)
-    now, *later = (f"{mean} ({low} to {high})" for mean, low, high in zip(*columns, strict=True))
-    times = ", ".join(f"{text} with {m}N" for text, m in zip(later, (2, 4, 8), strict=True))
+    columns = ([_digits(v) for v in curve[f"generalisation_error{end}"].values] for end in ENDS)
+    now, *_ = (f"{mean} ({low} to {high})" for mean, low, high in zip(*columns, strict=True))
+    means = [_digits(value) for value in curve.generalisation_error.values]
+    times = "; ".join(
+        f"with {m}N it {fell(curve, i)}, to {means[i]}" for i, m in ((1, 2), (2, 4), (3, 8))
+    )
     guess = ""
     if data.classes:  # what a rare class makes look good
         share = float((data.y > 0).mean())
@@ -171,7 +207,7 @@ def _outlook(data: Data, curve: xr.Dataset) -> str:
             f"; always predicting {data.classes[share > 0.5]} gives "
             f"{_digits(min(share, 1 - share))}"
         )
-    return f"The {kind} is {now} with the N = {data.N} samples given, and would be {times}{guess}."
+    return f"The {kind} is {now} with the N = {data.N} samples given{guess}; {times}."
 
 
 def answer(n: float, low: float, high: float, goal: float, *, relative: bool) -> str:

@@ -3,6 +3,9 @@ r"""Ridge regression of a sample at every λ: leverages and exact leave-one-out 
 With the centred kernel :math:`K = X_c X_c^\top/p = U\,\mathrm{diag}(k)\,U^\top` the fit of strength
 λ, its intercept left free, has the leverages :math:`1/N + h_i`, :math:`h_i = \sum_j U_{ij}^2
 k_j/(k_j + \lambda)`. A residual over :math:`1 - 1/N - h_i` is that of the fit without the sample.
+
+Labels may be vectors: their columns are fitted with the same leverages, and their squared residuals
+are added.
 """
 
 from __future__ import annotations
@@ -12,19 +15,12 @@ from functools import cached_property
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.numerics.threads import one_thread
 
 PER_DECADE = 4
 """Regularisations on a path, per decade."""
-LEAST_EVEN = 0.15
-"""Smallest effective fraction of samples at which the spectrum is estimated from a fit."""
-FEW = 0.1
-"""Degrees of freedom per sample up to which it does not matter which samples carry them."""
-LEAST_LEFT = 0.03
-"""Least 1 - D2/N at which the bias can be separated from the error of a fit."""
-LEAST_FREE = 0.002
-"""Least 1 - leverage of a sample: at zero a sample is fitted by a feature of its own."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +31,15 @@ class Ridge:
     ----------
     U, k : arrays (N, rank), (rank,)
         Eigenvectors and positive eigenvalues of the centred kernel.
-    y : array (N,)
-        Centred labels; `mean` was taken away.
+    Y : array (N, columns)
+        Centred labels.
     p : int
         Number of features.
     """
 
     U: Array
     k: Array
-    y: Array
-    mean: float
+    Y: Array
     p: int
 
     @classmethod
@@ -55,47 +50,105 @@ class Ridge:
         centred = X - X.mean(0)
         if p < n:  # singular values keep digits that the Gram matrix of few columns would lose
             U, s, _ = np.linalg.svd(centred, full_matrices=False)
-            k = s**2 / p
+            k, keep = s**2 / p, s > np.finfo(float).eps * n * s.max()
         else:
             k, U = np.linalg.eigh(centred @ centred.T / p)
-        keep = k > 1e-13 * max(n, p) ** 0.5 * k.max()
-        return cls(U[:, keep], k[keep], y - y.mean(), float(y.mean()), p)
+            keep = k > 1e-13 * p**0.5 * k.max()
+        Y = y.reshape(n, -1)
+        return cls(U[:, keep], k[keep], Y - Y.mean(0), p)
 
     @property
     def n(self) -> int:
         """Number of samples."""
-        return len(self.y)
+        return len(self.Y)
+
+    @property
+    def hidden(self) -> int:
+        """Directions of the sample, beside the mean, that no feature shows."""
+        return self.n - 1 - len(self.k)
 
     @property
     def variance(self) -> float:
         """Variance of the labels."""
-        return float(self.y @ self.y) / (self.n - 1)
+        return float(np.sum(self.Y**2)) / (self.n - 1)
+
+    @cached_property
+    def scores(self) -> Array:
+        """Features (N, rank) with the kernel of the sample's own; fits need 1/√rank of these."""
+        return self.U * np.sqrt(self.k * len(self.k))
+
+    @cached_property
+    def rotated(self) -> Array:
+        """The labels along the eigenvectors."""
+        return self.U.T @ self.Y
+
+    @cached_property
+    def squares(self) -> Array:
+        """Squares of the eigenvectors' entries."""
+        return self.U**2
+
+    def left(self, lams: Array) -> Array:
+        """1 - r = λ/(k + λ), the part of each direction that is not fitted; (rank, λ)."""
+        return lams / (self.k[:, None] + lams)
+
+    def D1(self, lams: Array) -> Array:
+        """Degrees of freedom of the fit, and of the population at its κ."""
+        total: Array = np.sum(self.k[:, None] / (self.k[:, None] + lams), axis=0)
+        return total
+
+    def spare(self, lams: Array) -> Array:
+        """Features less degrees of freedom, p - D1, to full relative precision."""
+        found: Array = self.p - len(self.k) + self.left(lams).sum(0)
+        return found
+
+    def D2(self, lams: Array) -> Array:
+        r"""Those of the population's squared shrinkage, which the path's slope shows.
+
+        With q = λ/(k + λ) over all N - 1 directions, :math:`D_2 = N' - (\sum q)^2/\sum q^2`,
+        written as a variance, which loses no digits.
+        """
+        q = self.left(lams)
+        mean = (self.hidden + q.sum(0)) / (self.n - 1)
+        spread = self.hidden * (1.0 - mean) ** 2 + np.sum((q - mean) ** 2, axis=0)
+        found: Array = (self.n - 1) * spread / (self.hidden + np.sum(q**2, axis=0))
+        return found
+
+    def weakest(self, most: float) -> float:
+        """The least λ at which D2 is at most a fraction of the directions of the sample."""
+        allowed = most * (self.n - 1)
+        above = np.flatnonzero(self.D2(self.grid) > allowed)
+        if not above.size:
+            return 0.0
+        ends = self.grid[above[-1:]], self.grid[above[-1:] + 1]
+        none = np.full(1, np.nan)
+        return float(increasing_root(lambda lam, _: (allowed - self.D2(lam), none), ends)[0])
 
     def path(self, lams: Array) -> Path:
         """Leverages and residuals at some regularisations; 0 means its limit."""
         lams = np.maximum(lams, 1e-12 * float(self.k.min()))
-        r, left = (part / (self.k[:, None] + lams) for part in (self.k[:, None], lams))
-        squares, rotated = self.U**2, self.U.T @ self.y
+        q = self.left(lams)
         # at rank N - 1 nothing lies outside the span
-        hidden, never = np.zeros((self.n, 1)), np.zeros((self.n, 1))
-        if self.full_rank:
-            hidden = (1.0 - 1.0 / self.n - squares.sum(1))[:, None]
-            never = (self.y - self.U @ rotated)[:, None]
-        residual = never + self.U @ (left * rotated[:, None])
-        free = np.maximum(hidden, 0.0) + squares @ left
-        return Path(lams, squares @ r, -squares @ (r * left), residual, free, self.y)
+        beside, never = np.zeros((self.n, 1)), np.zeros_like(self.Y)
+        if self.hidden:
+            beside = (1.0 - 1.0 / self.n - self.squares.sum(1))[:, None]
+            never = self.Y - self.U @ self.rotated
+        free = np.maximum(beside, 0.0) + self.squares @ q
+        residual = never[:, None] + along(self.U, q[:, :, None] * self.rotated[:, None])
+        return Path(self, lams, residual, free)
+
+    @cached_property
+    def grid(self) -> Array:
+        """Regularisations over the whole range in which the fit changes."""
+        top = float(self.k.max())
+        low, high = 1e-3 * float(self.k.min()), 1e3 * top
+        if self.p >= self.n:  # whose small eigenvalues have few digits
+            low = max(low, 1e-11 * top)
+        return np.geomspace(low, high, int(PER_DECADE * np.log10(high / low)) + 1)
 
     @cached_property
     def whole_path(self) -> Path:
-        """Regularisations over the whole range in which the fit changes."""
-        top = float(self.k.max())
-        low, high = max(1e-11 * top, 1e-3 * float(self.k.min())), 1e3 * top
-        return self.path(np.geomspace(low, high, int(PER_DECADE * np.log10(high / low)) + 1))
-
-    @property
-    def full_rank(self) -> bool:
-        """Whether there are more samples than directions, so that λ may vanish."""
-        return len(self.k) < self.n - 1
+        """The fits on this grid."""
+        return self.path(self.grid)
 
     @cached_property
     def best(self) -> float:
@@ -117,113 +170,74 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Path:
-    """Fits at regularisations `lams`: arrays (N, regularisations).
+    """Fits at regularisations `lams`.
 
     Attributes
     ----------
-    leverage, slope, residual, free : arrays
-        The h of the module's docstring, dh/dlog λ, residuals of the fit, and 1 - 1/N - h, what a
-        sample does not decide itself.
-    y : array (N,)
-        Centred labels.
+    residual : array (N, λ, columns)
+        Residuals of the fits.
+    free : array (N, λ)
+        1 - 1/N - h, what a sample does not decide itself.
     """
 
+    ridge: Ridge
     lams: Array
-    leverage: Array
-    slope: Array
     residual: Array
     free: Array
-    y: Array
 
     @property
-    def n(self) -> int:
-        """Number of samples."""
-        return len(self.y)
+    def leverage(self) -> Array:
+        """The h of the module's docstring."""
+        h: Array = 1.0 - 1.0 / self.ridge.n - self.free
+        return h
 
     @cached_property
     def left_out(self) -> Array:
         """Residuals of the fits without the sample."""
-        return self.residual / self.free
+        return self.residual / self.free[:, :, None]
+
+    @cached_property
+    def square(self) -> Array:
+        """Their squares (N, λ)."""
+        square: Array = np.sum(self.left_out**2, axis=2)
+        return square
 
     @property
     def error(self) -> Array:
         """Mean square of a left-out residual."""
-        return _mean(self.left_out**2)
+        mean: Array = self.square.mean(0)
+        return mean
 
     @property
     def generalised(self) -> Array:
         """The same by generalised cross-validation: as if all leverages were equal."""
-        left: Array = np.maximum(1.0 - (1.0 + self.D1) / self.n, 1e-12)
-        return _mean(self.residual**2) / left**2
+        free = self.free.mean(0)
+        mean: Array = np.sum(self.residual**2, axis=2).mean(0) / free**2
+        return mean
+
+    @property
+    def objective(self) -> Array:
+        """Minimum of the objective per sample, by samples (N, λ): of |residual|² + λ|w|²/N."""
+        product: Array = 0.5 * np.sum(self.ridge.Y[:, None] * self.residual, axis=2)
+        return product
 
     @cached_property
-    def odds(self) -> Array:
-        """h/(1 - leverage), the mean response V times the relative leverage s of samples."""
-        return self.leverage / self.free
-
-    @property
-    def V(self) -> Array:
-        """Mean response."""
-        return _mean(self.odds)
-
-    @property
-    def relative_leverage(self) -> Array:
-        """The s of samples, of mean 1: their features behave like √s times equal ones."""
-        return self.odds / self.V
-
-    @property
     def D1(self) -> Array:
-        """Degrees of freedom of the fit, and of the population at `kappa`."""
-        return self.n * _mean(self.leverage)
+        """Degrees of freedom of the fit."""
+        return self.ridge.D1(self.lams)
+
+    @cached_property
+    def D2(self) -> Array:
+        """See `Ridge.D2`."""
+        return self.ridge.D2(self.lams)
 
     @property
     def kappa(self) -> Array:
         """The population's argument that the fit belongs to."""
-        return self.lams * self.V / self.D1
-
-    @property
-    def D2(self) -> Array:
-        """D1 + dD1/dlog κ, of the population."""
-        D11 = -self.n * _mean(self.slope)
-        by_V = _mean(self.slope * (self.free + self.leverage) / self.free**2) / self.V
-        return self.D1 - D11 / (1.0 + by_V + D11 / self.D1)
-
-    @property
-    def left(self) -> Array:
-        """1 - D2/(N - 1)."""
-        return 1.0 - self.D2 / (self.n - 1)
-
-    @property
-    def even(self) -> Array:
-        """The effective fraction of samples that determines the fit."""
-        return self.V**2 / _mean(self.odds**2)
-
-    @property
-    def trusted(self) -> Booleans:
-        """Where spectrum and bias can be estimated."""
-        few = FEW * self.n > self.D1  # a fit of so few directions depends on no single row
-        good: Booleans = ((self.even >= LEAST_EVEN) | few) & (self.left >= LEAST_LEFT)
-        good &= (self.free.min(0) >= LEAST_FREE) & (self.D2 > 0)
-        return good
-
-    @property
-    def noise(self) -> Array:
-        r"""The factor :math:`\psi` of the variance of fits that unequal leverage causes."""
-        equal = np.full(self.n, 1.0 / self.n)
-        return variance_factor(self.relative_leverage, self.left_out**2, self.V, equal)
+        return self.lams / (self.ridge.n - 1 - self.D1)
 
 
-def _mean(samples: Array) -> Array:
-    mean: Array = samples.mean(0)
-    return mean
-
-
-def variance_factor(s: Array, square: Array, V: Array, share: Array) -> Array:
-    r""":math:`\langle s r^2/(1+sV)^2\rangle / (\langle s/(1+sV)\rangle^2 \langle r^2\rangle)`.
-
-    The means are over the first axis, of groups with some share of the samples, of relative
-    leverage s and left-out residual r.
-    """
-    shrunk = 1.0 + s * V
-    carried: Array = share @ (s * square / shrunk**2)
-    return carried / (share @ (s / shrunk)) ** 2 / (share @ square)
+def along(matrix: Array, values: Array) -> Array:
+    """A matrix times the first axis of an array of three."""
+    flat = matrix @ values.reshape(values.shape[0], -1)
+    return flat.reshape(matrix.shape[0], *values.shape[1:])

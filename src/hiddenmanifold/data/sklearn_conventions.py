@@ -280,6 +280,17 @@ def _of_classifier(model: Any, name: str, lam: float) -> Objective:
     return Objective("hinge", lam) if model.loss == "hinge" else Objective("squared_hinge", lam / 2)
 
 
+def counterpart(loss: str, task: Task, lam: float, p: int) -> str:
+    """scikit-learn's model of a loss and a λ on p features, as code; empty if there is none."""
+    if loss == "square":
+        name = "Ridge" if task is Task.REGRESSION else "RidgeClassifier"
+        return f"{name}(alpha={to_ridge_alpha(lam, p):.4g})"
+    if loss == "squared_hinge":  # which lacks our ½ there, and penalises the intercept
+        return f"LinearSVC(C={0.5 * to_sklearn_C(lam, p):.4g}, intercept_scaling=1000)"
+    models = {"logistic": "LogisticRegression(", "hinge": "SVC(kernel='linear', "}
+    return f"{models[loss]}C={to_sklearn_C(lam, p):.4g})" if loss in models else ""
+
+
 def task_of(model: Any, y: Any) -> Task | None:
     """The task of a model; None if it has none, or is a regression on labels of only two values."""
     tags = model.__sklearn_tags__() if hasattr(model, "__sklearn_tags__") else None

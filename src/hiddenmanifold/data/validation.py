@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task
+from hiddenmanifold.checks import SCALAR_TASKS, Task
 from hiddenmanifold.errors import InvalidArgumentError, plural
 
 FEWEST_ROWS = 50
 FEWEST_OF_A_CLASS = 10
-GROUPS = 10
-"""Groups of samples that are left out in turn, for the error bars."""
-SPLITS = 5
-"""Times that the sample is halved at random, for the backtest."""
 MOST_AMBIGUOUS = 10
 """Different whole numbers up to which labels may be classes, so that the task must be given."""
 MEMORY_LIMIT = 8e9
@@ -31,25 +27,32 @@ FITS = 60
 class Cost:
     """Memory and time of the analysis of a sample by ridge regression, on one core.
 
-    Times were within a factor of two of what was measured for 200 to 10 000 rows and 10 to 1500
-    columns; smooth losses take somewhat longer, and those with a kink ten times as long or more.
+    Times of a processor were within a factor of two of what was measured for 200 to 10 000 rows and
+    10 to 5000 columns. Other losses take longer; those with a kink ten times as long or more.
     """
 
     bytes: float
     seconds: float
 
     @classmethod
-    def of(cls, n: int, p: int, *, cuts: int = 0, rows: int = 0) -> Cost:
-        """Estimated for diagnosis, learning curve and plan from N samples of p features.
-
-        With `cuts`, also for a comparison that predicts so often from some of the `rows`.
-        """
-        m, left = min(n, p), n - n // GROUPS
-        parts = ((1, n), (GROUPS, left), (2 * SPLITS, n // 2), (cuts * (GROUPS + 1), rows))
+    def of(cls, n: int, p: int) -> Cost:
+        """Estimated for diagnosis, learning curve and plan from N samples of p features."""
+        m = min(n, p)
+        reading = 0.2 + 1e-5 * n + 1.2e-7 * n * m
         return cls(
             8.0 * (4 * n * p + 3 * n * m + 2 * m**2 + 8 * n * FITS),
-            1.2 + sum(times * _seconds(some, p) for times, some in parts),
+            _seconds(n, p) + cls.of_diagnosis(n, p) + reading,
         )
+
+    @staticmethod
+    def of_diagnosis(n: int, p: int) -> float:
+        """Seconds of the diagnosis, once the sample is decomposed: it decomposes four halves."""
+        return 0.2 + 4 * _seconds(n // 2, min(n, p))
+
+    @staticmethod
+    def of_cuts(cuts: int, rows: int, p: int) -> float:
+        """Seconds of so many cuts of a backtest that predict from some of the rows."""
+        return cuts * (0.03 + 1.3 * _seconds(rows, p))
 
     def check(self, shape: tuple[int, int]) -> None:
         """Raise if it is too much."""
@@ -66,9 +69,9 @@ class Cost:
 
 
 def _seconds(n: int, p: int) -> float:
-    """Of one decomposition, the fits along its path, and the measures read off them."""
-    svd, eigh = 2.8e-10 * n * p**2, 1.9e-10 * n**3 + 2.5e-11 * n**2 * p
-    return (svd if p < n else eigh) + 1.6e-8 * n * min(n, p) + 0.012
+    """Of one decomposition: singular values of many rows, else eigenvalues of their kernel."""
+    operations = 6 * n * p**2 + 20 * p**3 if p < n else 9 * n**3 + n**2 * p
+    return 4e-11 * operations
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -94,7 +97,7 @@ def labels(
         raise InvalidArgumentError.because(
             "y", f"has shape {array.shape}", f"give one label for each of the {rows} rows"
         )
-    if task not in (None, *Task):
+    if task not in (None, *SCALAR_TASKS):
         raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
     missing = _missing(array)
     if missing:
@@ -151,7 +154,8 @@ def _one_against_others(array: Any, values: Any, positive: Any, task: Any) -> tu
         raise InvalidArgumentError("positive", positive, f"one of the labels: {listed(values)}")
     chosen = values[at[0]]
     two = np.where(array == chosen, 1, 0)
-    names = np.array(["others", str(chosen)], dtype=object)
+    rest = "others" if str(chosen) != "others" else "all others"
+    names = np.array([rest, str(chosen)], dtype=object)
     return names[two], names, np.bincount(two, minlength=2)
 
 
@@ -178,9 +182,9 @@ def duplicate_rows(X: Array, y: Array) -> int:
 def _missing(array: Any) -> int:
     if array.dtype.kind == "f":
         return int((~np.isfinite(array)).sum())
-    if array.dtype.kind == "O":
-        return sum(value is None or value != value for value in array)  # noqa: PLR0124 (NaN)
-    return 0
+    import pandas as pd
+
+    return int(pd.isna(array).sum())
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:

@@ -109,9 +109,10 @@ def _in_the_browser(app: Dash) -> None:
     here("theme", Output("theme", "data"), Input("toggle-theme", "n_clicks"))
     here("picture", Input(identity("image", ALL), "n_clicks"), **later)
     file = [State("upload", "filename"), State("upload", "contents")]
-    fields = [Input(name, "value") for name in ("label", "task", "gain")]
+    fields = [Input(name, "value") for name in ("label", "task", "gain", "positive")]
     asked = [Input("upload", "last_modified"), *fields]
     here("learn", *asked, *file, **later)
+    here("saveReport", Input("save-report", "n_clicks"), State("learning", "data"), **later)
     here("drawLearning", Output("learning-graph", "figure"), Input("learning", "data"), theme)
     here("simulate", Input("simulate", "n_clicks"), State("address", "data"), **later)
     here("cancel", Input("cancel", "n_clicks"), **later)

@@ -1,7 +1,8 @@
-"""The learning curve of an uploaded table: predicted, measured, and in a sentence."""
+"""The report of an uploaded table on the page: its curve as a figure, its words as components."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,62 +10,40 @@ import numpy as np
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer.plots import LAYOUT, axis, numbers, scatter, vertical_line
-from hiddenmanifold.explorer.upload import CUTS, Sample, sample
+from hiddenmanifold.explorer.upload import CUTS, MOST_SECONDS, Sample, sample
 from hiddenmanifold.plotting.style import COLOURS
 
 if TYPE_CHECKING:
     import xarray as xr
 
-REACH, POINTS = 8.0, 25
-"""The curve runs from 1/8 to 8 times the size of the sample."""
-TESTED = 20
-"""Smallest number of test rows."""
 HOVER = "n = %{x:.4g}: %{y:.4g}"
 
 
-def learned(name: str, content: bytes, label: str, task: str, gain: float) -> dict[str, Any]:
-    """The learning curve of an uploaded file as a figure, a sentence and a program."""
-    own = sample(name, content, label, task)
+def learned(
+    name: str, content: bytes, label: str, task: str, gain: float, *, positive: str = ""
+) -> dict[str, Any]:
+    """The report of an uploaded file: a figure, what stands below it, a page and a program."""
+    began = time.monotonic()
+    own = sample(name, content, label, task, positive)
     data = own.data()
-    last = data.N * (REACH if data.usable else 1.0)
-    sizes = np.geomspace(max(3.0, data.N / REACH), last, POINTS)
-    curve = hm.learning_curve(data, n=sizes, on_refusal="keep")
-    counts, measured = _measured(data)
-    anchor = "left" if last > data.N else "right"
+    report = hm.report(
+        data,
+        target_gain=gain,
+        seeds=CUTS,
+        deadline=max(0.0, MOST_SECONDS - (time.monotonic() - began)),
+        title=f"{name}: {own.label}",
+    )
+    curve = report.curve
+    anchor = "left" if float(curve.n.max()) > data.N else "right"
     return {
-        "data": _traces(curve, measured, data.N),
+        "data": _traces(curve, report.backtest, data.N),
         "layout": _layout(curve, data.N),
         **vertical_line(data.N, f" sample size: {data.N} ", anchor, logarithmic=True),
-        "sentence": _sentence(own, data, gain),
-        "python": _program(own, sizes, counts, gain),
+        "headline": report.headline,
+        "report": _below(report),
+        "page": report.to_html(),
+        "python": _program(own, report, gain),
     }
-
-
-def _measured(data: hm.Data) -> tuple[list[int], xr.Dataset | None]:
-    """Backtest at a few sample sizes; none if too few rows are left for testing."""
-    N = data.N
-    most = min(N // 2, N - data.own_rows - TESTED)
-    least = max(3, round(N / REACH))
-    if most <= least:
-        return [], None
-    counts = sorted({round(n) for n in np.geomspace(least, most, 4)})
-    try:
-        return counts, hm.backtest(data, n=counts, seeds=CUTS)
-    except hm.InvalidArgumentError:  # half of the rows hold too few of a rare class
-        return [], None
-
-
-def _sentence(own: Sample, data: hm.Data, gain: float) -> str:
-    read = f"{data.N} samples of {data.p} features; labels: {own.label}"
-    if data.classes:
-        read += f", classes {data.classes[0]} and {data.classes[1]}"
-    if data.notes:
-        read += f". Of the table we {'; '.join(data.notes)}"
-    if not data.usable:
-        reasons = "; ".join(f.meaning for f in data.diagnosis.refusals)
-        return f"{read}. Predictions for more samples are refused: {reasons}."
-    care = "".join(f" Caution: {f.meaning}." for f in data.diagnosis.warnings)
-    return f"{read}. {hm.plan(data, target_gain=gain).sentence}{care}"
 
 
 def _traces(curve: xr.Dataset, measured: xr.Dataset | None, N: int) -> list[dict[str, Any]]:
@@ -109,12 +88,46 @@ def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
     }
 
 
-def _program(own: Sample, sizes: Any, counts: list[int], gain: float) -> str:
-    """A Python program that computes the same curve from the file."""
-    spaced = f"np.geomspace({float(sizes[0])!r}, {float(sizes[-1])!r}, {len(sizes)})"
-    lines = ["import numpy as np", "", "import hiddenmanifold as hm", ""]
-    lines += [own.program]
-    lines += [f'curve = hm.learning_curve(data, n={spaced}, on_refusal="keep")']
-    lines += [f"measured = hm.backtest(data, n={counts}, seeds={CUTS})"] if counts else []
-    lines += ["if data.usable:", f"    print(hm.plan(data, target_gain={gain!r}))"]
+def _below(report: Any) -> list[Any]:
+    """The words of a report as components of the page, which are text to a browser."""
+    parts = [_element("P", sentence) for sentence in report.outlook]
+    if cautions := [*report.refusals, *report.warnings]:
+        parts.append(_element("Div", _list(cautions), className="caution"))
+    for table in report.tables:
+        parts += [_element("H2", table.title), _element("Div", _table(table), className="table")]
+    for part in report.remarks:
+        parts += [_element("H2", part.title), _list(part.sentences)]
+    return parts
+
+
+def _list(sentences: Any) -> Any:
+    return _element("Ul", [_element("Li", sentence) for sentence in sentences])
+
+
+def _table(table: Any) -> Any:
+    head = [_element("Thead", _row("Th", table.header))] if table.header else []
+    rows = [
+        _row("Td", row, className="here" if i == table.here else "")
+        for i, row in enumerate(table.rows)
+    ]
+    body = _element("Tbody", rows)
+    return _element("Table", [*head, body], className="numbers" if head else "")
+
+
+def _row(kind: str, cells: Any, **properties: str) -> Any:
+    return _element("Tr", [_element(kind, cell) for cell in cells], **properties)
+
+
+def _element(kind: str, children: Any, **properties: str) -> dict[str, Any]:
+    """An element as Dash sends it to the browser, in plain JSON."""
+    props = {"children": children, **properties}
+    return {"namespace": "dash_html_components", "type": kind, "props": props}
+
+
+def _program(own: Sample, report: Any, gain: float) -> str:
+    """A Python program that makes the same report from the file."""
+    held = "" if report.backtest is None else f", seeds={report.backtest.attrs['seeds']}"
+    lines = ["import hiddenmanifold as hm", "", own.program]
+    lines += [f"report = hm.report(data, target_gain={gain!r}{held}, title={report.title!r})"]
+    lines += ["print(report)", 'report.to_html("report.html")']
     return "\n".join(lines) + "\n"

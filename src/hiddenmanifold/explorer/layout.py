@@ -224,6 +224,7 @@ def _own_data() -> Any:
                 [
                     dcc.Upload(html.Button("Choose a file"), id="upload", multiple=False),
                     *_typed("label", "label column", "", "detect"),
+                    *_typed("positive", "class", "", "of two, the larger"),
                     html.Label("task", htmlFor="task"),
                     dcc.RadioItems(TASKS, "", id="task", className="radio"),
                     *_typed("gain", "target: error lower by (%)", "10", ""),
@@ -234,7 +235,9 @@ def _own_data() -> Any:
             html.Div(
                 [
                     html.Div(graph, className="graph"),
-                    html.P(id="learning-sentence", className="sentence"),
+                    html.P(id="learning-sentence", className="sentence", **{"aria-live": "polite"}),
+                    html.Div(html.Button("Save this report", id="save-report"), className="bar"),
+                    html.Div(id="learning-report", className="report"),
                     html.Pre(id="learning-python", tabIndex=0),
                 ],
                 id="learned",

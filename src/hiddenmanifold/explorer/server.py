@@ -72,8 +72,8 @@ def _streamed(lines: Callable[[str], Iterator[str]]) -> Response:
 
 
 def _learn() -> Response:
-    given = (request.args.get(one, "")[:200] for one in ("name", "label", "task", "gain"))
-    name, *asked = given
+    fields = ("name", "label", "task", "gain", "positive")
+    name, *asked, positive = (request.args.get(one, "")[:200] for one in fields)
     if not _free.acquire(timeout=PATIENCE):
         return refused(f"{AT_ONCE} files are being read: try again later.", 503)
     with ExitStack() as held:
@@ -83,7 +83,7 @@ def _learn() -> Response:
             upload.check(name, content)
         except hm.InvalidArgumentError as error:
             return refused(f"{error}.", 400)
-        response = Response(stream.learn(name, content, *asked), mimetype=LINES)
+        response = Response(stream.learn(name, content, *asked, positive=positive), mimetype=LINES)
         response.call_on_close(held.pop_all().close)
         return response
 

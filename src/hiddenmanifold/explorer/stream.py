@@ -8,19 +8,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import plots
+from hiddenmanifold.explorer import plots, upload
 from hiddenmanifold.explorer.compute import HERE
 from hiddenmanifold.explorer.controls import OVERLAPS, QUANTITIES, short
 from hiddenmanifold.explorer.data_panel import learned
 from hiddenmanifold.explorer.parse import views_of
 from hiddenmanifold.explorer.sentence import sentence
 from hiddenmanifold.explorer.view import View, converted
-from hiddenmanifold.explorer.worker_pool import elsewhere
+from hiddenmanifold.explorer.worker_pool import DEADLINE, elsewhere
 
 AT_ONCE = 2
 """Simulations that run beside each other."""
@@ -47,7 +48,9 @@ def describe(query: str) -> Iterator[str]:
         yield _line(sentence=f"{error}.")
 
 
-def learn(name: str, content: bytes, label: str, task: str, gain: str) -> Iterator[str]:
+def learn(
+    name: str, content: bytes, label: str, task: str, gain: str, *, positive: str = ""
+) -> Iterator[str]:
     """The learning curve of an uploaded file, or why there is none."""
     try:
         lower = float(gain)
@@ -57,7 +60,10 @@ def learn(name: str, content: bytes, label: str, task: str, gain: str) -> Iterat
         yield _line(error="The error can be lower by more than 0 and less than 100 %.")
         return
     try:
-        found = yield from _awaited(learned, name, content, label, task, lower / 100.0)
+        asked = name, content, label, task, lower / 100.0
+        found = yield from _awaited(
+            partial(learned, positive=positive), *asked, seconds=upload.LONGEST
+        )
         yield _line(learning=found)
     except hm.HiddenManifoldError as error:
         yield _line(error=f"{error}.")
@@ -112,9 +118,11 @@ def _measured(view: View, x: float) -> dict[str, Any]:
     return {"values": {n: value for n, value in values.items() if np.isfinite(value)}}
 
 
-def _awaited(work: Callable[..., R], *given: Any) -> Generator[str, None, R]:
+def _awaited(
+    work: Callable[..., R], *given: Any, seconds: float = DEADLINE
+) -> Generator[str, None, R]:
     """The result of some work elsewhere; empty lines until then, so that a lost client is found."""
-    with closing(elsewhere(work, *given)) as found:
+    with closing(elsewhere(work, *given, seconds=seconds)) as found:
         for result in found:
             if result is not None:
                 return result

@@ -19,9 +19,12 @@ import hiddenmanifold as hm
 MOST_BYTES, MOST_ROWS, MOST_COLUMNS = 20_000_000, 20_000, 1_000
 MOST_UNPACKED = 10 * MOST_BYTES
 MOST_SECONDS = 30.0
-"""Budget of the analysis, on one core, with all that is measured."""
+"""Budget of an analysis: what is expected to take longer is refused, and what is not measured on
+rows held out by then is left out."""
+LONGEST = 2 * MOST_SECONDS
+"""When an analysis is ended, because it took longer than expected."""
 CUTS = 8
-"""Times that the sample is cut at random to measure fits on rows that they never saw."""
+"""Times that the sample is cut at random to measure fits on rows held out, at most."""
 FEWER = "rows drawn at random from a larger table show the same population"
 TOO_MUCH = f"more than {MOST_BYTES / 1e6:g} MB: {FEWER}"
 KINDS = (".csv", ".npy", ".npz")
@@ -37,14 +40,15 @@ class Sample:
     y: Any
     label: str
     task: str | None
+    positive: str | None
     program: str
 
     def data(self) -> hm.Data:
         """The sample in standard units; raise if its analysis would take too long."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows what was done to the table
-            data = hm.Data(self.X, self.y, self.task, scale="standard")
-        cost = data.cost.of(data.N, data.p, cuts=CUTS, rows=data.own_rows)
+            data = hm.Data(self.X, self.y, self.task, scale="standard", positive=self.positive)
+        cost = data.cost
         if cost.seconds > MOST_SECONDS:
             raise hm.InvalidArgumentError.because(
                 "file",
@@ -54,7 +58,9 @@ class Sample:
         return data
 
 
-def sample(name: str, content: bytes, label: str = "", task: str = "") -> Sample:
+def sample(
+    name: str, content: bytes, label: str = "", task: str = "", positive: str = ""
+) -> Sample:
     """Read a file as `read_table` does.
 
     Parameters
@@ -67,6 +73,8 @@ def sample(name: str, content: bytes, label: str = "", task: str = "") -> Sample
         The column of labels; found by itself if empty.
     task : str
         That of `hm.Data`; as the labels look if empty.
+    positive : str
+        The class to tell from all others; of two classes the larger if empty.
 
     Raises
     ------
@@ -85,10 +93,12 @@ def sample(name: str, content: bytes, label: str = "", task: str = "") -> Sample
             ) from None
     asked = f", {label!r}" if label else ""
     chosen = str(getattr(y, "name", "")) or label or "y"
-    told = f", task={task!r}" if task else ""
+    told = "".join(
+        f", {key}={value!r}" for key, value in (("task", task), ("positive", positive)) if value
+    )
     program = f"""X, y = hm.read_table({name!r}{asked})
 data = hm.Data(X, y{told}, scale="standard")"""
-    return Sample(X, y, chosen, task or None, program)
+    return Sample(X, y, chosen, task or None, positive or None, program)
 
 
 def check(name: str, content: bytes) -> None:

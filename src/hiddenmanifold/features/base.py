@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns
+from hiddenmanifold.arrays import Array, Columns, Numbers
+from hiddenmanifold.features.pair_sums import PairSums
 from hiddenmanifold.features.posterior import LatentPosterior, Posterior
-from hiddenmanifold.features.spectral_sums import FAINT, Sums
+from hiddenmanifold.features.spectral_sums import FAINT, Response, Sums
 
 ROUNDING = 1e-14
 """Relative rounding of a sum over the spectrum."""
@@ -160,6 +161,10 @@ class Drawn:
         """Variance Q of the prediction x·w/√p, its covariance M with the field, and others."""
         return self.inputs.overlaps(w)
 
+    def latent_weights(self, w: Array) -> Array:
+        """Weights of the inputs in the linear part of the prediction x·w/√p, c·latent/√d."""
+        return w
+
     def constant(self, w: Array) -> float:
         """Mean of the prediction x·w/√p, of features that have a mean."""
         return 0.0
@@ -247,6 +252,31 @@ class Features:
         """
         raise NotImplementedError
 
+    def pair_sums(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
+        """The sums at two arguments k and l, for two fits on the same features.
+
+        All three are arrays of one shape; k and l may be complex, off the negative axis.
+        """
+        raise NotImplementedError
+
+    random: ClassVar[bool] = False
+    """Whether every draw of the features is another one; else they are a function of the data."""
+
+    def check_redrawn(self) -> None:
+        """Raise if the features cannot be drawn independently, as those of a given matrix."""
+
+    def response(self, k: Array, gamma: Array) -> Response:
+        """The response of directions of the data to a fit, at k and d/p; by default of white data.
+
+        It is the mean over draws of the features.
+        """
+        sums = self.sums(k, gamma)
+        return Response.of_white(sums.T1, sums.U1)
+
+    def largest(self, gamma: Array) -> Array:
+        """The largest eigenvalue of the features' covariance, at each d/p."""
+        raise NotImplementedError
+
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         """Rough count of the numbers held in memory while features of `rows` samples are drawn."""
         raise NotImplementedError
@@ -254,6 +284,10 @@ class Features:
     def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> Drawn:
         """Draw features of given sizes, and a teacher whose field has the variance rho."""
         raise NotImplementedError
+
+    def redrawn(self, drawn: Drawn, p: int, rng: np.random.Generator) -> Drawn:
+        """Another draw of p features of the same inputs; the same features if none are random."""
+        return drawn
 
     def further_overlaps(self, at: SpectralArguments) -> Columns:
         """Overlaps that only this kind of features has, by name."""

@@ -9,12 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Numbers
 from hiddenmanifold.checks import check_number, check_scale, finite_vector
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.features.base import Drawn, Features, Inputs
+from hiddenmanifold.features.pair_sums import PairSums, discrete_pair
 from hiddenmanifold.features.posterior import DiscretePosterior
-from hiddenmanifold.features.spectral_sums import Sums, discrete, sum_rounding
+from hiddenmanifold.features.spectral_sums import Response, Sums, discrete, sum_rounding
 
 ANY = 1e20
 """A variance so large that it bounds nothing."""
@@ -158,6 +159,19 @@ class Covariance(Features):
 
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
         return discrete(k / boost, *self._atoms)
+
+    def pair_sums(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
+        w, share, tau, hidden = self._atoms
+        return discrete_pair(k, other, w, share, tau, hidden=hidden)
+
+    def response(self, k: Array, gamma: Array) -> Response:
+        w, share, tau, hidden = self._atoms
+        with np.errstate(over="ignore"):
+            r = 1.0 / (1.0 + k[:, None] / w)
+        return Response(share, tau, hidden, r, 1.0 / (1.0 + w / k[:, None]))
+
+    def largest(self, gamma: Array) -> Array:
+        return np.full_like(gamma, len(self.eigenvalues) * max(self.eigenvalues))
 
     def posterior(self, gamma: Array) -> DiscretePosterior:
         if not self.drawn_teacher:

@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Numbers
 from hiddenmanifold.errors import InvalidArgumentError, shown
 from hiddenmanifold.features.base import Drawn, Features, White
 from hiddenmanifold.features.kernels import Custom, KernelFunction, resolved
+from hiddenmanifold.features.pair_sums import PairSums, white_pair
 from hiddenmanifold.features.posterior import DiscretePosterior
 from hiddenmanifold.features.spectral_sums import Kappas, Sums, white
 
@@ -144,6 +145,26 @@ class Kernel(Features):
             left=linear.left + (0.0 if self.noiseless else INFINITE * s),
         )
 
+    def pair_sums(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
+        _, kappa_1, kappa_star = self.kappas
+        one, unit = np.ones(k.shape), kappa_1**2
+        linear = (
+            PairSums.of_nothing(k, 1.0) if self.blind else white_pair(k / unit, other / unit, one)
+        )
+        noise = kappa_star**2 / INFINITE
+        (r, s), (rr, ss) = ((noise / (noise + at), at / (noise + at)) for at in (k, other))
+        return replace(
+            linear,
+            D_rr=linear.D_rr + INFINITE * r * rr,
+            D_rs=linear.D_rs + INFINITE * r * ss,
+            D_sr=linear.D_sr + INFINITE * s * rr,
+            D_ss=linear.D_ss + INFINITE * s * ss,
+        )
+
+    def largest(self, gamma: Array) -> Array:
+        _, kappa_1, kappa_star = self.kappas
+        return np.full_like(gamma, max(kappa_1**2, kappa_star**2 / INFINITE))
+
     def posterior(self, gamma: Array) -> DiscretePosterior:
         hidden = np.full_like(gamma, float(self.blind))
         return DiscretePosterior(np.ones_like(gamma), 1.0 - hidden, hidden, np.ones(1))
@@ -219,10 +240,13 @@ class KernelMachine(Drawn):
         x: Array = k @ (np.sqrt(self.inverse.shape[1]) * self.inverse)
         return x
 
-    def overlaps(self, w: Array) -> dict[str, float]:
+    def latent_weights(self, w: Array) -> Array:
         directions = self.centres / np.linalg.norm(self.centres, axis=1, keepdims=True)
-        linear = self.kernel.kappas[1] ** 2 * (directions.T @ (self.inverse @ w))
-        return self.inputs.overlaps(linear)
+        linear: Array = self.kernel.kappas[1] ** 2 * (directions.T @ (self.inverse @ w))
+        return linear
+
+    def overlaps(self, w: Array) -> dict[str, float]:
+        return self.inputs.overlaps(self.latent_weights(w))
 
     def rounding(self, lam: float) -> float:
         """The error of eigenvalues of K over λ plus the least of them.

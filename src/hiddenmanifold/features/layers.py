@@ -9,12 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.arrays import Array, Columns, Integers, Numbers
 from hiddenmanifold.checks import check_number, resolve
-from hiddenmanifold.errors import InvalidArgumentError, shown
+from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError, shown
 from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.base import Drawn, Features, SpectralArguments, White
 from hiddenmanifold.features.covariance import Covariance
+from hiddenmanifold.features.kernel_arguments import Below
+from hiddenmanifold.features.pair_sums import PairSums, activated_pair
 from hiddenmanifold.features.spectral_sums import Kappas, Sums, activated
 from hiddenmanifold.numerics.matrices import LinearMap
 
@@ -56,6 +58,7 @@ class Layer:
 class Layered(Features):
     """Base of features that are the neurons of the last of some layers above the data."""
 
+    random = True
     inputs: Covariance | None = None
     """The data below the first layer; white ones if None."""
     layers: tuple[Layer, ...]
@@ -134,12 +137,63 @@ class Layered(Features):
 
         return activated(received, k, self.kappas[level - 1], width)
 
+    def pair_sums(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
+        return self._pair_sums(len(self.layers), k, other, gamma)
+
+    def _pair_sums(self, level: int, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
+        """The sums of the neurons of a layer at two arguments; level 1 is above the data."""
+        if level == 0 and self.inputs is not None:
+            return self.inputs.pair_sums(k * gamma, other * gamma, gamma).in_units(gamma)
+        projection, width = self.layers[level - 1].projection, self._size(level, gamma)
+
+        def received(at: Numbers, other: Numbers) -> PairSums:
+            if level == 1 and self.inputs is None:
+                sums = projection.linear_pair(at * width, other * width, gamma / width)
+                return sums.in_units(width)
+            size, below = self._size(level - 1, gamma), self._below(level, gamma)
+            return projection.pair_of_layer(below, at, other, d=size, p=width)
+
+        return activated_pair(received, k, other, self.kappas[level - 1], width)
+
+    def _below(self, level: int, gamma: Array) -> Below:
+        """The sums of the layer below one."""
+        one = np.ones_like(gamma)
+        return Below(
+            lambda at, some: self._sums(level - 1, at, gamma[some], one[some]),
+            lambda at, other, some: self._pair_sums(level - 1, at, other, gamma[some]),
+        )
+
+    def largest(self, gamma: Array) -> Array:
+        found = None if self.inputs is None else self.inputs.largest(gamma) / gamma
+        for level, (layer, (_, kappa_1, kappa_star)) in enumerate(
+            zip(self.layers, self.kappas, strict=True), start=1
+        ):
+            width = self._size(level, gamma)
+            if found is None:
+                found = layer.projection.largest(gamma / width) / width
+            else:
+                sizes = {"d": self._size(level - 1, gamma), "p": width}
+                pairs = self._below(level, gamma).pairs
+                found = layer.projection.largest_of_layer(pairs, found, **sizes)
+            found = kappa_1**2 * found + kappa_star**2 / width
+        assert found is not None
+        return found
+
     def _size(self, level: int, gamma: Array) -> Array:
         """Neurons of a layer, in units of the number of features; level 0 is that of the data."""
         if level == 0:
             return gamma
         width = self.layers[level - 1].width
         return np.ones_like(gamma) if width is None else width * gamma
+
+    def check_redrawn(self) -> None:
+        for layer in self.layers:
+            if isinstance(layer.projection, projections.Matrix):
+                raise IncompatibleIngredientsError(
+                    f"features of a given matrix, {shown(layer.projection)}, are not drawn at "
+                    "random, and so not independently: choose a random projection, or fits on "
+                    "independent samples"
+                )
 
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         sizes = self._sizes(d, p)
@@ -152,10 +206,16 @@ class Layered(Features):
         hidden = [max(1, round(layer.width * d)) for layer in self.layers if layer.width]
         return [d, *hidden, p]
 
+    def _maps(self, d: int, p: int, rng: np.random.Generator) -> tuple[LinearMap, ...]:
+        layers = zip(self.layers, pairwise(self._sizes(d, p)), strict=True)
+        return tuple(layer.projection.sample(*pair, rng) for layer, pair in layers)
+
+    def redrawn(self, drawn: Drawn, p: int, rng: np.random.Generator) -> DrawnLayers:
+        d = len(drawn.inputs.field_covariance)
+        return DrawnLayers(drawn.inputs, self, self._maps(d, p, rng))
+
     def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> DrawnLayers:
-        sizes = self._sizes(d, p)
-        layers = zip(self.layers, pairwise(sizes), strict=True)
-        maps = tuple(layer.projection.sample(*pair, rng) for layer, pair in layers)
+        maps = self._maps(d, p, rng)
         if self.inputs is None:
             return DrawnLayers(White.drawn(d, rho, rng), self, maps)
         return DrawnLayers(self.inputs.draw(d, d, rho, rng).inputs, self, maps)
@@ -181,6 +241,11 @@ class DrawnLayers(Drawn):
 
     def constant(self, w: Array) -> float:
         return float(self.network.mean * w.sum() / np.sqrt(len(w)))
+
+    def latent_weights(self, w: Array) -> Array:
+        for (_, kappa_1, _), F in reversed(list(zip(self.network.kappas, self.maps, strict=True))):
+            w = kappa_1 * F.right(w) / np.sqrt(len(w))
+        return w
 
     def overlaps(self, w: Array) -> dict[str, float]:
         Q = 0.0

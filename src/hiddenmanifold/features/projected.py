@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hiddenmanifold.arrays import Array
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError, shown
 from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.covariance import Covariance
 from hiddenmanifold.features.layers import Layer, Layered
 from hiddenmanifold.features.posterior import Posterior
+from hiddenmanifold.features.spectral_sums import Response, Sums
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,19 @@ class Projected(Layered):
     @property
     def blind(self) -> bool:
         return super().blind or self.inputs.blind
+
+    def response(self, k: Array, gamma: Array) -> Response:
+        """The response of each direction of the data, at the argument where they respond alike."""
+        _, kappa_1, kappa_star = self.kappas[0]
+        if kappa_1 == 0.0:  # nothing of the data is seen
+            return self.inputs.response(np.full_like(k, np.inf), gamma)
+
+        def below(at: Array, some: Integers) -> Sums:
+            return self._sums(0, at, gamma[some], np.ones(len(some)))
+
+        at = (k + kappa_star**2) / kappa_1**2
+        u = self.projection.argument_below(below, at, d=gamma, p=np.ones_like(gamma))
+        return self.inputs.response(u * gamma, gamma)
 
     def posterior(self, gamma: Array) -> Posterior:
         raise IncompatibleIngredientsError(

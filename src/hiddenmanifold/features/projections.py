@@ -6,16 +6,31 @@ only through the sums of ``spectral_sums``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.arrays import Array, Numbers
 from hiddenmanifold.checks import check_number, check_unmasked, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError, plural
+from hiddenmanifold.features.feature_matrix import Projection as Projection  # noqa: PLC0414
+from hiddenmanifold.features.kernel_arguments import (
+    Below,
+    argument,
+    largest_eigenvalue,
+    of_normal_features,
+    of_orthogonal_features,
+    positive_argument,
+)
+from hiddenmanifold.features.pair_sums import (
+    PairsBelow,
+    PairSums,
+    discrete_pair,
+    projected_pair,
+    white_pair,
+)
 from hiddenmanifold.features.spectral_sums import Sums, SumsBelow, discrete, projected, white
 from hiddenmanifold.numerics.matrices import (
     Dense,
@@ -24,43 +39,7 @@ from hiddenmanifold.numerics.matrices import (
     haar_orthogonal,
     random_orthogonal,
 )
-from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.numerics.special import positive_root
-
-ROUNDING = 4e-15
-"""Relative accuracy of the argument of the sums below."""
-FAR = 1e75
-"""An argument that is larger than all eigenvalues."""
-
-
-class Projection:
-    """Base of all feature matrices."""
-
-    corner: ClassVar[bool] = False
-    """Whether the spectrum changes its form at p = d, so that curves have a corner there."""
-    stacks: ClassVar[bool] = False
-    """Whether it can also project the features of a layer below, see `of_layer`."""
-
-    fixed_ratio: float | None = None
-    """The ratio d/p if the projection fixes it."""
-    fixed_dimension: int | None = None
-    """The dimension d of the input if the projection fixes it."""
-
-    def sample(self, d: int, p: int, rng: np.random.Generator) -> LinearMap:
-        """A d × p matrix F of this kind; its columns have squared norm d, for p > d on average."""
-        raise NotImplementedError
-
-    def numbers_drawn(self, rows: int, d: int, p: int) -> float:
-        """Rough count of numbers held while a matrix is drawn and applied to `rows` rows."""
-        return 5.0 * d * p  # a decomposition needs several copies
-
-    def linear(self, k: Array, gamma: Array) -> Sums:
-        r"""The sums of linear features of white data, at :math:`\gamma = d/p`."""
-        raise NotImplementedError
-
-    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
-        """The sums of p linear features of d others, whose own sums are given."""
-        raise NotImplementedError
+from hiddenmanifold.numerics.special import outer_root, positive_root
 
 
 @dataclass(frozen=True)
@@ -76,57 +55,48 @@ class Gaussian(Projection):
         return float(d * p)
 
     def linear(self, k: Array, gamma: Array) -> Sums:
-        # k = u (1 - D1(u)) for the argument u of white data: a quadratic equation
-        u = positive_root(gamma, 1.0 - gamma - k * gamma, k)
+        u = self._white_argument(k, gamma)
         return self._seen(white(u, gamma), k / u)
 
-    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
-        def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
-            left = _left(inner, p[some])
-            return np.log(np.fmax(left, 0.0) / p[some]), 1.0 + inner.D11 / left
+    def linear_pair(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
+        u, v = (self._white_argument(at, gamma) for at in (k, other))
+        return self._seen_pair(white_pair(u, v, gamma), k / u, other / v)
 
-        u = _argument(below, stretching, k, p)
+    def largest(self, gamma: Array) -> Array:
+        return (1.0 + gamma**-0.5) ** 2
+
+    def largest_of_layer(self, below: PairsBelow, largest: Array, *, d: Array, p: Array) -> Array:
+        return largest_eigenvalue(below, of_normal_features(p), largest)
+
+    @staticmethod
+    def _white_argument(k: Numbers, gamma: Array) -> Numbers:
+        # k = u (1 - D1(u)) for the argument u of white data: a quadratic equation
+        b = 1.0 - gamma - k * gamma
+        beyond = not np.iscomplexobj(k) and (k < 0.0).any()
+        return (outer_root if beyond else positive_root)(gamma, b, k)
+
+    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
+        u = self.argument_below(below, k, d=d, p=p)
         return self._seen(below(u, np.arange(len(k))), p * k / u)
+
+    def argument_below(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Array:
+        return positive_argument(below, of_normal_features(p), k, p)
+
+    def pair_of_layer(
+        self, below: Below, k: Numbers, other: Numbers, *, d: Array, p: Array
+    ) -> PairSums:
+        u, v = (argument(below, of_normal_features(p), at, p, d) for at in (k, other))
+        return self._seen_pair(below.pairs(u, v, np.arange(len(k))), p * k / u, p * other / v)
 
     @staticmethod
     def _seen(inner: Sums, rest: Array) -> Sums:
         g = inner.D11 / rest
         return projected(inner, rest / (1.0 + g), g)
 
-
-def _argument(
-    below: SumsBelow,
-    stretching: Callable[[Sums, Integers], tuple[Array, Array]],
-    k: Array,
-    p: Array,
-) -> Array:
-    """The argument of the sums below at which p linear features have the given k.
-
-    The logarithm of k over the argument, and the slope of log k by that of the argument, are the
-    `stretching`. The argument is no smaller than k, and larger by at most the variance of a feature
-    over p; that variance, on average, is the limit of the argument below times D1.
-    """
-
-    def distance(log_u: Array, index: Integers) -> tuple[Array, Array]:
-        """How far the argument is from the one sought: rounding is magnified by the slope."""
-        stretch, slope = stretching(below(np.exp(log_u), index), index)
-        left = (log_u + stretch - log_k[index]) / slope
-        return np.where(stretch > -np.inf, left, -np.inf), np.ones_like(slope)
-
-    with np.errstate(all="ignore"):
-        log_k, index = np.log(k), np.arange(len(k))
-        most = FAR * below(np.full_like(k, FAR), index).D1 / p
-        return np.exp(increasing_root(distance, (log_k, np.log(k + most)), ROUNDING))
-
-
-def _left(inner: Sums, p: Array) -> Array:
-    """How many of p features are left, p - D1.
-
-    Where D1 is almost p this difference cancels; the features left below give it accurately.
-    """
-    more = p - (inner.D1 + inner.left)
-    more = np.where(np.abs(more) < 1e-14 * p, 0.0, more)  # rounding is no feature
-    return np.where(inner.left < inner.D1, more + inner.left, p - inner.D1)
+    @staticmethod
+    def _seen_pair(inner: PairSums, rest: Numbers, other_rest: Numbers) -> PairSums:
+        g, other_g = inner.D_sr / other_rest, inner.D_rs / rest
+        return projected_pair(inner, rest / (1.0 + g), g, other_g)
 
 
 class Discrete(Projection):
@@ -158,6 +128,14 @@ class Discrete(Projection):
         s, weight = self.atoms(gamma)
         return discrete(k, s, weight, weight / gamma[:, None])
 
+    def largest(self, gamma: Array) -> Array:
+        s, _ = self.atoms(gamma)
+        return np.broadcast_to(s.max(-1), gamma.shape)
+
+    def linear_pair(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
+        s, weight = self.atoms(gamma)
+        return discrete_pair(k, other, s, weight, weight / gamma[:, None])
+
 
 @dataclass(frozen=True)
 class Orthogonal(Discrete):
@@ -173,22 +151,38 @@ class Orthogonal(Discrete):
         weight = np.minimum(gamma, 1.0)[:, None]
         return 1.0 / weight, weight
 
-    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
-        def stretching(inner: Sums, some: Integers) -> tuple[Array, Array]:
-            size = np.minimum(p, d)[some]
-            left = _left(inner, size)
-            stretch = np.log(np.fmax(left, 0.0) / size) - np.log(inner.unlearned / d[some])
-            return stretch, 1.0 + inner.D11 * (1.0 / left - 1.0 / inner.unlearned)
-
+    def argument_below(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Array:
         # as many features as there are below show all of it: only fewer stretch the argument
+        bound = np.where(p < d, p, np.inf)
+        return positive_argument(below, of_orthogonal_features(d, p), k, bound)
+
+    def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
         fewer = p < d
-        u = _argument(below, stretching, k, np.where(fewer, p, np.inf))
+        u = self.argument_below(below, k, d=d, p=p)
         inner = below(u, np.arange(len(k)))
         rest = np.where(fewer, (k / u) * inner.unlearned * p / d, 1.0)
         b = np.where(fewer, inner.D11 / inner.unlearned, 0.0)
         g = np.where(fewer, inner.D11 * (d - p) / (rest * inner.unlearned), 0.0)
         D02 = np.where(fewer, rest * inner.D02 / inner.unlearned / (1.0 + g), p - d + inner.D02)
         return projected(inner, D02, g, b)
+
+    def pair_of_layer(
+        self, below: Below, k: Numbers, other: Numbers, *, d: Array, p: Array
+    ) -> PairSums:
+        fewer = p < d
+        bound = np.where(fewer, p, np.inf)
+        u, v = (argument(below, of_orthogonal_features(d, p), at, bound, d) for at in (k, other))
+        inner = below.pairs(u, v, np.arange(len(k)))
+        lost, other_lost = inner.unlearned, inner.unlearned_other
+        rest, other_rest = (k / u) * lost * p / d, (other / v) * other_lost * p / d
+        g = np.where(fewer, inner.D_sr * (d - p) / (other_rest * lost), 0.0)
+        other_g = np.where(fewer, inner.D_rs * (d - p) / (rest * other_lost), 0.0)
+        D_ss = np.where(fewer, rest * inner.D_ss / lost / (1.0 + g), p - d + inner.D_ss)
+        return projected_pair(inner, D_ss, g, other_g)
+
+    def largest_of_layer(self, below: PairsBelow, largest: Array, *, d: Array, p: Array) -> Array:
+        found = largest_eigenvalue(below, of_orthogonal_features(d, p), largest)
+        return np.where(p < d, found, largest)
 
 
 class Transform(Orthogonal):

@@ -17,7 +17,7 @@ T_2 - T_1^2`, with nothing subtracted. Their logarithmic derivatives by :math:`\
 derivatives by a boost of the latent data, which the noise of activations does not share.
 
 A projection (`projected`) and an activation (`activated`) transform the sums of the data below into
-those of the features above.
+those of the features above. The sums of two different arguments are in ``pair_sums``.
 
 Numbers of directions, and :math:`1/\kappa`, are in units of the number p of features, so that p
 itself drops out: ``k`` below is :math:`p\kappa`.
@@ -154,8 +154,8 @@ def discrete(
     powers = (r * r, s * s, r * r * s, r * s * s)
     D20, D02, D21, D12 = ((share * part).sum(-1) for part in powers)
     T20, T02, T21, T12 = ((tau * part).sum(-1) for part in powers)
-    blank = _remainder(share)
-    hidden = _remainder(tau) if hidden is None else hidden
+    blank = remainder(share)
+    hidden = remainder(tau) if hidden is None else hidden
     # of r and 1 - r, the variance is that of the smaller one: its deviations keep their digits
     T1, U1 = (tau * r).sum(-1), (tau * s).sum(-1) + hidden
     away = np.where((T1 > U1)[:, None], s - U1[:, None], r - T1[:, None]) ** 2
@@ -179,7 +179,7 @@ def discrete(
     )
 
 
-def _remainder(parts: Array) -> Array:
+def remainder(parts: Array) -> Array:
     """One minus the sum of the parts; exactly zero if the difference is only rounding."""
     rest = 1.0 - parts.sum(-1)
     return np.where(rest < sum_rounding(parts.shape[-1]), 0.0, rest)
@@ -188,6 +188,82 @@ def _remainder(parts: Array) -> Array:
 def sum_rounding(terms: int) -> float:
     """Relative rounding of a sum of rounded terms, added in pairs."""
     return float((4.0 + np.log2(max(terms, 1))) * np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Response:
+    r"""How much of each direction of the data a fit follows, on average over draws of its features.
+
+    The same :math:`r` as in the sums, for the directions of the data below the features. Where
+    features are random, those of two independent draws have nothing else in common.
+
+    Attributes
+    ----------
+    share, tau : arrays (atoms,)
+        What part of the d directions of the data each atom is, and what part of the teacher's
+        field.
+    hidden : float
+        The part of the field that no direction shows.
+    r, s : arrays (points, atoms)
+        The response, and 1 - r.
+    """
+
+    share: Array
+    tau: Array
+    hidden: float
+    r: Array
+    s: Array
+
+    @classmethod
+    def of_white(cls, r: Array, s: Array) -> Response:
+        """The response of white data, whose directions are all alike."""
+        one = np.ones(1)
+        return cls(one, one, 0.0, r[:, None], s[:, None])
+
+    @property
+    def T1(self) -> Array:
+        """Part of the teacher's field that is seen."""
+        return self.r @ self.tau
+
+    @property
+    def U1(self) -> Array:
+        """Part of the teacher's field that is not seen."""
+        return self.s @ self.tau + self.hidden
+
+
+@dataclass(frozen=True)
+class CrossSums:
+    r"""Sums over products of the responses of two fits, arrays (points,).
+
+    ``D2`` is the sum of :math:`rr'` over directions, in units of p; over the teacher's measure
+    ``T2`` is that of :math:`rr'`, ``U2`` that of :math:`(1-r)(1-r')`, and ``W`` is :math:`T_2 -
+    T_1T_1'`, with nothing subtracted.
+    """
+
+    D2: Array
+    T2: Array
+    U2: Array
+    W: Array
+
+    @classmethod
+    def of_equal(cls, sums: Sums) -> CrossSums:
+        """Those of two fits on the same features, whose responses are the same."""
+        return cls(sums.D20, sums.T20, sums.T02, sums.W)
+
+    @classmethod
+    def of_independent(cls, first: Response, second: Response, gamma: Array) -> CrossSums:
+        """Those of fits on independent features of the same data, at d/p."""
+        tau, hidden = first.tau, first.hidden
+        T1, U1, T1_, U1_ = first.T1, first.U1, second.T1, second.U1
+        mostly = (T1 > U1)[:, None]  # deviations of the smaller of r and 1 - r keep their digits
+        away = np.where(mostly, first.s - U1[:, None], first.r - T1[:, None])
+        away_ = np.where(mostly, second.s - U1_[:, None], second.r - T1_[:, None])
+        return cls(
+            gamma * ((first.r * second.r) @ first.share),
+            (first.r * second.r) @ tau,
+            (first.s * second.s) @ tau + hidden,
+            (away * away_) @ tau + hidden * T1 * T1_,
+        )
 
 
 def projected(inner: Sums, D02: Array, g: Array, b: Array | float = 0.0) -> Sums:

@@ -13,7 +13,8 @@ within :math:`10^{-10}` of the anchor, which happens when :math:`V \sim 10^{10}`
 A loss is defined by its value, two derivatives and its kinks (points where the first or the second
 derivative jumps). Everything else, the proximal map included, follows from these.
 
-Losses that depend on label and prediction in another way, as those of counts, are in `of_label`.
+Losses that depend on label and prediction in another way, as those of counts, are in `of_label`;
+that of several scores is in `softmax`.
 """
 
 from typing import cast
@@ -40,6 +41,7 @@ from hiddenmanifold.losses.of_label import (
     Poisson,
 )
 from hiddenmanifold.losses.per_label import PerLabel, check_label_loss
+from hiddenmanifold.losses.softmax import Softmax
 
 __all__ = [
     "Absolute",
@@ -59,6 +61,7 @@ __all__ = [
     "Poisson",
     "Quantile",
     "SmoothedHinge",
+    "Softmax",
     "Square",
     "SquaredHinge",
     "check_label_loss",
@@ -81,6 +84,7 @@ REGISTRY: dict[str, type[ConvexLoss]] = {
     "poisson": Poisson,
     "gamma": Gamma,
     "binomial": Binomial,
+    "softmax": Softmax,
 }
 
 

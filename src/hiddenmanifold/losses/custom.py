@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, check_kinks, check_scale
+from hiddenmanifold.checks import SCALAR_TASKS, Task, check_kinks, check_scale
 from hiddenmanifold.compiled import CompiledLoss
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses.base import Loss, check_loss, compiled
@@ -62,7 +62,7 @@ class Custom(Loss):
             "kinks": tuple(sorted(_SIGNS[of] * kink for kink in check_kinks(kinks))),
             "scale": float(scale),
             "anchor": 0.0 if of == "margin" else 1.0,
-            "tasks": frozenset(Task) if of == "residual" else frozenset({Task.CLASSIFICATION}),
+            "tasks": SCALAR_TASKS if of == "residual" else frozenset({Task.CLASSIFICATION}),
         }.items():
             object.__setattr__(self, name, content)
         check_loss(self)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, check_number, check_scale
+from hiddenmanifold.checks import SCALAR_TASKS, Task, check_number, check_scale
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses.base import Loss
 
 
 @dataclass(frozen=True)
 class Square(Loss):
-    r"""Square loss :math:`\tfrac12 s^2`."""
+    r"""Square loss :math:`\tfrac12 s^2`; of several classes, the sum over one-hot targets."""
 
     scale = None
     tasks = frozenset(Task)
@@ -114,7 +114,7 @@ class Huber(Loss):
 
     scale = None
     delta: float = 1.0
-    tasks = frozenset(Task)
+    tasks = SCALAR_TASKS
     even = True
 
     def __post_init__(self) -> None:
@@ -140,7 +140,7 @@ class Absolute(Loss):
     r"""Absolute loss :math:`|s|`."""
 
     scale = None
-    tasks = frozenset(Task)
+    tasks = SCALAR_TASKS
     even = True
 
     kinks = (0.0,)
@@ -160,7 +160,7 @@ class LogCosh(Loss):
     r"""Logarithm of the hyperbolic cosine, :math:`\log\cosh s`: square near zero, then absolute."""
 
     scale = 0.35
-    tasks = frozenset(Task)
+    tasks = SCALAR_TASKS
     even = True
 
     def value(self, s: Array) -> Array:

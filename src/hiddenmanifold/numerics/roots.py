@@ -14,6 +14,8 @@ PATIENCE = 4
 """Number of evaluations within which a bracket should lose half of its floating-point numbers."""
 CLOSE = 4
 """Largest distance, in floating-point numbers, of the ends of a bracket that counts as a root."""
+MINUS_ZERO = np.iinfo(np.int64).min
+"""The bits of -0.0, read as an integer."""
 
 
 def increasing_root(
@@ -71,11 +73,13 @@ def increasing_root(
             beyond = 0.5 * CLOSE * np.copysign(np.spacing(np.abs(at)), value)
             trial = np.clip(root - np.where(wide, step + beyond, beyond), lo, hi)
         known = (trial == lo) & seen[0, todo] | (trial == hi) & seen[1, todo]
-        middle = _middle(lo, hi) if turn % 3 else _halfway(lo, hi)
         cut = wide & (turn % (2 * PATIENCE) == 0) | known | np.isnan(trial)
         done = (np.abs(value) <= tolerance[todo]) | (left <= CLOSE) | np.isnan(value)
         final = np.where(((root >= lo) & (root <= hi)) | np.isnan(value), root, at)
-        x[todo] = np.where(done, final, np.where(cut, middle, trial))
+        if cut.any():
+            middle = _middle(lo, hi) if turn % 3 else _halfway(lo, hi)
+            trial = np.where(cut, middle, trial)
+        x[todo] = np.where(done, final, trial)
         todo = todo[~done]
     return x.reshape(shape)
 
@@ -84,13 +88,14 @@ def _middle(low: Array, high: Array) -> Array:
     """The mean of both ends, if they are finite."""
     with np.errstate(invalid="ignore"):
         mean = 0.5 * low + 0.5 * high
-    return np.where(np.isfinite(mean), mean, _halfway(low, high))
+    finite = np.isfinite(mean)
+    return mean if finite.all() else np.where(finite, mean, _halfway(low, high))
 
 
 def _ordinal(x: Array) -> NDArray[np.int64]:
     """Place of a number among all floating-point numbers; zero has 0."""
     bits = x.view(np.int64)
-    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+    return np.where(bits < 0, MINUS_ZERO - bits, bits)
 
 
 def _numbers(low: Array, high: Array) -> NDArray[np.uint64]:
@@ -102,4 +107,4 @@ def _halfway(low: Array, high: Array) -> Array:
     """The number with as many others towards one end as towards the other."""
     a, b = _ordinal(low), _ordinal(high)
     middle = (a & b) + ((a ^ b) >> 1)
-    return np.where(middle < 0, np.iinfo(np.int64).min - middle, middle).view(np.float64)
+    return np.where(middle < 0, MINUS_ZERO - middle, middle).view(np.float64)

@@ -39,7 +39,7 @@ from hiddenmanifold.plotting.style import (
 from hiddenmanifold.plotting.words import caption, fixed
 from hiddenmanifold.results.datasets import summary
 from hiddenmanifold.results.observables import OBSERVABLES
-from hiddenmanifold.results.schema import Role, is_real_data, of_role
+from hiddenmanifold.results.schema import CLASS_DIMENSIONS, Role, is_real_data, of_role
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,6 +52,7 @@ PANELS = (
     ("n_over_d",),
     ("test_cdf", "train_cdf"),
     ("generalisation_error", "optimal_regularisation"),
+    ("generalisation_error", "optimal_time"),
     ("generalisation_error", "training_loss"),
     ("generalisation_error",),
     ("test_cdf", "train_cdf"),
@@ -61,7 +62,7 @@ PANELS = (
 Observables, which are measured where they are asked for, are drawn below.
 """
 SUPPORTS = {
-    1: "too faint for the sample: an assumed tail",
+    1: "not resolved by the sample: its last value",
     2: "refused by the diagnosis",
 }
 """The basis of a doubtful part of a curve for real data, by its status."""
@@ -123,7 +124,7 @@ def plot(
 
     dataset = _dataset(dataset)
     predictions = dataset if theory is None else theory
-    x, family = axes_of({str(dim): n for dim, n in predictions.sizes.items()}, x)
+    x, family = axes_of(_sizes(predictions, y), x)
     if dataset[x].dtype.kind not in NUMBERS:
         raise InvalidArgumentError("x", x, "a dimension of numbers")
     names = _quantities(dataset, x, y)
@@ -224,6 +225,17 @@ def axes_of(sizes: Mapping[str, int], x: str | None = None) -> tuple[str, str | 
             "dataset", f"varies along {', '.join(sizes)}", "a plot shows at most two dimensions"
         )
     return x, others[0] if others else None
+
+
+def _sizes(dataset: xr.Dataset, y: str | Sequence[str] | None) -> dict[str, int]:
+    """Lengths of the dimensions along which the quantities vary.
+
+    Those of several classes count only where a quantity is asked for that has them.
+    """
+    names = [] if y is None else [y] if isinstance(y, str) else list(y)
+    asked = {dim for name in names for dim in CLASS_DIMENSIONS.get(name, ())}
+    unseen = {dim for dims in CLASS_DIMENSIONS.values() for dim in dims}.difference(asked)
+    return {str(dim): n for dim, n in dataset.sizes.items() if dim not in unseen}
 
 
 def _dataset(given: object) -> xr.Dataset:

@@ -29,6 +29,11 @@ LABELS = {
     "d": "number of latent dimensions, $d$",
     "regularisation": r"regularisation, $\lambda$",
     "optimal_regularisation": r"optimal regularisation, $\lambda_{\mathrm{opt}}$",
+    "time": "training time, $t$",
+    "steps": "steps of gradient descent",
+    "step": r"step, $\eta$",
+    "optimal_time": r"optimal time, $t_{\mathrm{opt}}$",
+    "mean_square_error": "mean square error",
     "generalisation_error": r"generalisation error, $\varepsilon_g$",
     "clean_error": "error against noiseless labels",
     "training_loss": r"training loss, $\varepsilon_t$",
@@ -112,14 +117,13 @@ def symbol(name: str) -> str:
     if name in RATIOS:
         return name.replace("_over_", "/")
     words = name.replace("_", r"\ ")
-    return {"regularisation": r"\lambda", "y_f": "y f"}.get(
-        name, name if name in COUNTS else rf"\mathrm{{{words}}}"
-    )
+    known = {"regularisation": r"\lambda", "y_f": "y f", "time": "t", "step": r"\eta"}
+    return known.get(name, name if name in COUNTS else rf"\mathrm{{{words}}}")
 
 
 def equation(name: str, value: float) -> str:
     """A coordinate and its value, or the limit that it stands for, without dollar signs."""
-    if np.isinf(value) or (value == 0 and name in ("regularisation", *RATIOS)):
+    if np.isinf(value) or (value == 0 and name in ("regularisation", "time", *RATIOS)):
         return rf"{symbol(name)} \to {mathematical(value) if value else '0^+'}"
     return f"{symbol(name)} = {mathematical(value)}"
 

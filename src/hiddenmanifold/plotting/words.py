@@ -11,7 +11,7 @@ import numpy as np
 from hiddenmanifold.api.arguments import COUNTS
 from hiddenmanifold.model import NAMED, ingredient_attributes
 from hiddenmanifold.plotting.style import equation
-from hiddenmanifold.results.schema import REAL_DATA, UNFITTED
+from hiddenmanifold.results.schema import REAL_DATA, UNFITTED, Kind
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
@@ -43,14 +43,17 @@ def fixed(dataset: xr.Dataset) -> str:
     """The coordinates that do not vary, as a line of formulas."""
     ratios = [name for name in RATIOS if name in dataset.coords]
     sizes = ("d",) if ratios else COUNTS  # with ratios, one tells the others
-    known = [*ratios, "regularisation", *sizes, "target_error"]
+    known = [*ratios, "regularisation", "time", "steps", "step", *sizes, "target_error"]
     given = dataset.coords
     unique = {name: np.unique(given[name].values) for name in known if name in given}
-    return ", ".join(
+    found = [
         f"${equation(name, float(values[0]))}$"
         for name, values in unique.items()
         if len(values) == 1
-    )
+    ]
+    if dataset.attrs.get("kind") == Kind.TRAINING:  # whose λ is zero, and no limit
+        found = [text.replace(r"\lambda \to 0^+", r"\lambda = 0") for text in found]
+    return ", ".join(found)
 
 
 def _in_words(kind: str, attributes: Mapping[str, Any]) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import KERNEL_OBJECTIVE, OBJECTIVE, Model, model_attributes
 from hiddenmanifold.results.observables import Observable
-from hiddenmanifold.results.schema import VARIABLES, Kind, Role, described
+from hiddenmanifold.results.schema import CLASS_DIMENSIONS, VARIABLES, Kind, Role, described
 from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:
@@ -34,24 +35,31 @@ def dataset(
     *,
     source: Mapping[str, Any],
     observables: Sequence[Observable] = (),
+    last: tuple[str, Array] | None = None,
 ) -> xr.Dataset:
     """Flat columns as a dataset shaped like `template`, with coordinates and provenance.
 
-    The column of an observable whose value is a vector is two-dimensional.
+    Columns of values that are no numbers, as a rate for each class, have more dimensions: those of
+    the observable of their name, or else the one given with its labels as `last`.
     """
     import xarray as xr
 
-    margins = {o.name: np.array(o.at) for o in observables if o.at is not None}
+    vectors = {o.name: o for o in observables if o.at is not None}
+    own = {**CLASS_DIMENSIONS, **{name: (o.dimension,) for name, o in vectors.items()}}
     dims, shape = template.dims, template.shape
+    if last is not None:
+        own = {n: (last[0],) for n, v in columns.items() if v.ndim > 1} | own
     data = {
-        name: variable(
-            (*dims, "y_f") if name in margins else dims,
-            values.reshape((*shape, *values.shape[1:])),
-        )
+        name: variable((*dims, *own.get(name, ())), values.reshape((*shape, *values.shape[1:])))
         for name, values in columns.items()
     }
-    last = [("y_f", xr.DataArray(values, dims="y_f")) for values in margins.values()]
-    given = [*template.coords.items(), *coordinates.items(), *last]
+    labels = [(o.dimension, np.array(o.at)) for o in vectors.values()] + ([last] if last else [])
+    lengths = {dim: n for array in data.values() for dim, n in array.sizes.items()}
+    for dim in dict.fromkeys(dim for some in CLASS_DIMENSIONS.values() for dim in some):
+        if dim in lengths:
+            labels.append((dim, np.arange(lengths[dim]) + (dim == "top")))
+    further = [(name, xr.DataArray(values, dims=name)) for name, values in labels]
+    given = [*template.coords.items(), *coordinates.items(), *further]
     coords = {name: _coordinate(name, array) for name, array in given}
     attrs = {
         **model_attributes(model),
@@ -68,6 +76,14 @@ def variable(dims: tuple[Hashable, ...], values: NDArray[Any]) -> xr.Variable:
 
     # fastpath: else xarray imports dask to ask whether it is one of its arrays, in 0.2 s
     return xr.Variable(dims, values, fastpath=True)
+
+
+def bare(array: xr.DataArray) -> xr.Variable:
+    """The values of an array and the names of its axes, without coordinates or attributes.
+
+    To put it into a dataset is quick: there are no coordinates to compare.
+    """
+    return variable(array.dims, array.data)
 
 
 def _coordinate(name: Hashable, array: xr.DataArray) -> xr.DataArray | xr.Variable:
@@ -139,9 +155,8 @@ def summary(ds: xr.Dataset) -> xr.Dataset:
     count = used.count("seed")
     squares = ((used - out) ** 2).sum("seed")
     spread = (squares / (count - 1).where(count > 1) / count) ** 0.5  # `std` warns of a single one
-    for name in used.data_vars:
-        out[f"{name}_stderr"] = spread[name].drop_attrs()
-    out["seeds"] = count.generalisation_error.drop_attrs()
     # a trial that a Ctrl-C left undone took no time, and is no fit to leave out
-    out["dropped"] = (~good & ds.seconds.notnull()).sum("seed").drop_attrs()
-    return with_schema(out, Kind.SUMMARY)
+    dropped = (~good & ds.seconds.notnull()).sum("seed")
+    added = {f"{name}_stderr": bare(spread[name]) for name in used.data_vars}
+    added |= {"seeds": bare(count.generalisation_error), "dropped": bare(dropped)}
+    return with_schema(out.assign(added), Kind.SUMMARY)

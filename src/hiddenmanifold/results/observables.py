@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, did_you_mean, finite_vector
+from hiddenmanifold.checks import SCALAR_TASKS, Task, did_you_mean, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.simulation import test_scores
 from hiddenmanifold.teachers import real
-from hiddenmanifold.theory.scores import calibration, distribution, numbers
+from hiddenmanifold.theory.scores import calibration, distribution, numbers, probabilities
 
 TWO_CLASSES = frozenset({Task.CLASSIFICATION})
 NUMBERS = frozenset({Task.REGRESSION})
+GIVEN = {
+    Task.REGRESSION: "real labels",
+    Task.CLASSIFICATION: "labels ±1",
+    Task.CLASSES: "the numbers of several classes",
+}
+"""What the labels of each task are."""
+
+
+def _r2(scores: distribution.Scores) -> Array:
+    """R² of new samples, of classes or numbers."""
+    classes = scores.teacher.task is Task.CLASSIFICATION
+    return probabilities.r2(scores) if classes else numbers.r2(scores)
 
 
 def _test_loss(scores: distribution.Scores) -> Array:
@@ -44,7 +57,9 @@ class Observable:
     less_is_better : bool
         Whether a regularisation can be chosen that makes it least.
     at : tuple of float, optional
-        The margins to which the parts of a value that is a vector belong: its dimension `y_f`.
+        The margins or thresholds to which the parts of a value that is a vector belong.
+    dimension : str
+        The dimension of such a value.
     """
 
     name: str
@@ -54,6 +69,7 @@ class Observable:
     tasks: frozenset[Task] = TWO_CLASSES
     less_is_better: bool = False
     at: tuple[float, ...] | None = None
+    dimension: str = "y_f"
 
 
 OBSERVABLES = (
@@ -62,7 +78,7 @@ OBSERVABLES = (
         "mean loss of new samples, without the penalty",
         _test_loss,
         test_scores.test_loss,
-        tasks=frozenset(Task),
+        tasks=SCALAR_TASKS,
         less_is_better=True,
     ),
     Observable(
@@ -83,10 +99,11 @@ OBSERVABLES = (
     ),
     Observable(
         "r2",
-        "R²: 1 - (mean square error of the prediction)/(variance of the label), of new samples",
-        numbers.r2,
+        "R²: 1 - (mean square error of the prediction)/(variance of the label), of new samples; "
+        "labels ±1 count as 1 and 0, and 1/(1 + exp(-f)) predicts them",
+        _r2,
         test_scores.r2,
-        tasks=NUMBERS,
+        tasks=SCALAR_TASKS,
     ),
     Observable(
         "coverage",
@@ -110,6 +127,40 @@ OBSERVABLES = (
         less_is_better=True,
     ),
     Observable(
+        "probability_error",
+        "mean over new samples of |1/(1 + exp(-f)) - P(y = +1 | field)|",
+        probabilities.probability_error,
+        test_scores.probability_error,
+        less_is_better=True,
+    ),
+    Observable(
+        "brier_score",
+        "mean square distance of 1/(1 + exp(-f)) from the label, as 0 or 1, of new samples",
+        probabilities.brier_score,
+        test_scores.brier_score,
+        less_is_better=True,
+    ),
+    Observable(
+        "nagelkerke_r2",
+        "Nagelkerke's R² of new samples: 1 - exp(2 (L - L0)) over 1 - exp(-2 L0), with the mean "
+        "log-loss L of f and that of the best constant, L0",
+        probabilities.nagelkerke_r2,
+        test_scores.nagelkerke_r2,
+    ),
+    Observable(
+        "calibration_slope",
+        "the s of the line a + s f with the smallest mean log-loss log(1 + exp(-y (a + s f))) of "
+        "new samples; below 1 if predictions are too extreme",
+        probabilities.calibration_slope,
+        test_scores.calibration_slope,
+    ),
+    Observable(
+        "calibration_intercept",
+        "the a of that line a + s f",
+        probabilities.calibration_intercept,
+        test_scores.calibration_intercept,
+    ),
+    Observable(
         "best_temperature",
         "the T with the smallest mean log-loss log(1 + exp(-y f/T)) of new samples; inf if the "
         "scores carry no information about the labels",
@@ -121,11 +172,82 @@ REGISTRY = {observable.name: observable for observable in OBSERVABLES}
 """The observables that can be requested by name alone."""
 
 
+def true_positive_rate(missed: Any, alarms: Any, plus: Any, t: float) -> Any:
+    """Share of the samples of label +1 that are not missed."""
+    return 1.0 - missed / plus
+
+
+def true_negative_rate(missed: Any, alarms: Any, plus: Any, t: float) -> Any:
+    """Share of the samples of label -1 that raise no false alarm."""
+    return 1.0 - alarms / (1.0 - plus)
+
+
+def net_benefit(missed: Any, alarms: Any, plus: Any, t: float) -> Any:
+    """Share of true alarms minus that of false ones, at the odds that the threshold t implies."""
+    return plus - missed - alarms * t / (1.0 - t)
+
+
 MARGIN_LAWS = {
     "test_cdf": ("fraction of new samples whose margin y f is at most the value", False),
     "train_cdf": ("fraction of training samples whose margin y f is at most the value", True),
 }
 """The laws of margins: what each means, and whether it is that of training samples."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity of decisions: its meaning, and how it follows from counts.
+
+    The counts are the probabilities of +1 that is missed and of -1 that is not, and of +1.
+    """
+
+    meaning: str
+    of_counts: Callable[..., Any]
+
+
+DECISIONS = {
+    "true_positive_rate": Quantity(
+        "sensitivity: probability that a new sample of label +1 is decided to be +1",
+        true_positive_rate,
+    ),
+    "true_negative_rate": Quantity(
+        "specificity: probability that a new sample of label -1 is decided to be -1",
+        true_negative_rate,
+    ),
+    "net_benefit": Quantity(
+        "probability of a true +1, minus t/(1 - t) times that of a false +1, at the threshold t",
+        net_benefit,
+    ),
+}
+"""What is known of decisions at thresholds of the probability 1/(1 + exp(-f))."""
+
+
+def decisions(model: Model, argument: str, at: ArrayLike) -> tuple[Observable, ...]:
+    """The quantities of decisions at some thresholds of probability.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the values of the `argument` are not between 0 and 1, or labels are not ±1.
+    """
+    values = tuple(finite_vector(argument, at).tolist())
+    if outside := [t for t in values if not 0.0 < t < 1.0]:
+        raise InvalidArgumentError(argument, outside[0], "probabilities above 0 and below 1")
+    if model.task is not Task.CLASSIFICATION:
+        raise InvalidArgumentError(
+            "model", model, "one whose labels are ±1: only these are decided at a threshold"
+        )
+    return tuple(
+        Observable(
+            name,
+            quantity.meaning,
+            probabilities.Decision(quantity.of_counts, values),
+            test_scores.Decisions(quantity.of_counts, values),
+            at=values,
+            dimension="decision_threshold",
+        )
+        for name, quantity in DECISIONS.items()
+    )
 
 
 def margin_laws(model: Model, argument: str, at: ArrayLike) -> tuple[Observable, ...]:
@@ -165,6 +287,8 @@ def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:
         found = dict.fromkeys([names] if isinstance(names, str) else names)
     except TypeError:
         raise InvalidArgumentError("observables", names, "a sequence of names") from None
+    if model.task is Task.CLASSES:
+        found.pop("test_loss", None)  # it is always predicted
     for name in found:
         if name not in REGISTRY:
             known = ", ".join(map(repr, REGISTRY))
@@ -175,9 +299,10 @@ def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:
             raise InvalidArgumentError.because(
                 "observables",
                 f"= {name!r} needs {'labels that are numbers' if numbers_asked else 'two classes'}",
-                f"{model.teacher} gives {'labels ±1' if numbers_asked else 'real labels'}",
+                f"{model.teacher} gives {GIVEN[model.task]}",
             )
-        if name == "r2" and not np.isfinite(real(model.teacher).moments.second):
+        numbers_given = model.task is Task.REGRESSION
+        if name == "r2" and numbers_given and not np.isfinite(real(model.teacher).moments.second):
             raise InvalidArgumentError.because(
                 "observables",
                 "= 'r2' needs labels of finite variance",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path, has_minimum, numbers_needed
 from hiddenmanifold.simulation.problem import Fit
 from hiddenmanifold.simulation.samples import BLOCK, Sample, Sizes, World
-from hiddenmanifold.simulation.test_scores import MarginFractions, Measure, Scored
+from hiddenmanifold.simulation.test_scores import Decisions, MarginFractions, Measure, Scored
 
 MEMORY_LIMIT = 16e9
 """Bytes that the trials running at once may need, by estimate, before they are refused."""
@@ -43,33 +44,38 @@ class Trial:
         wherever the trial runs.
         """
         start = time.perf_counter()
-        # not `spawn`, which counts its calls: a trial gives the same result however often it runs
-        world_rng, train_rng, test_rng = (
-            np.random.default_rng(
-                np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, k))
-            )
-            for k in range(3)
-        )
+        world_rng, train_rng, test_rng = self.generators
         world = World.draw(self.model, self.sizes, world_rng, equivalent=self.equivalent)
         world, train = world.training(self.sizes.n, train_rng)
-        model, lams = self.model, np.array(self.lams)
+        model, lams = self.model, self.lams
         found = {n: np.full((len(lams), *shape), np.nan) for n, shape in self.shapes.items()}
         found["optimality"][:] = np.inf
         if has_minimum(model.loss, model.task, train.y, intercept=model.intercept):
-            with_b = model.intercept
-            fits = fit_path(model.loss, model.task, train.X, train.y, lams, intercept=with_b)
-            columns = [
-                {
-                    **_overlaps(world, fit),
-                    **_on_training(model, train, fit),
-                    "optimality": max(fit.optimality, world.features.rounding(lam)),
-                }
-                for fit, lam in zip(fits, self.lams, strict=True)
-            ]
-            found.update({name: np.array([c[name] for c in columns]) for name in columns[0]})
+            fits = self.fitted(train)
+            found.update(of_fits(world, train, fits, lams))
             found.update(_on_test(self, world, train, fits, test_rng))
         found["seconds"][:] = (time.perf_counter() - start) / len(lams)
         return found
+
+    def rng(self, *key: int) -> np.random.Generator:
+        """A source of randomness of its own for each part of the trial.
+
+        It is not made by `spawn`, which counts its calls: a trial gives the same result however
+        often it runs.
+        """
+        sequence = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *key))
+        return np.random.default_rng(sequence)
+
+    def fitted(self, train: Sample) -> list[Fit]:
+        """The fit for each regularisation."""
+        model, lams = self.model, np.array(self.lams)
+        free = model.intercept
+        return fit_path(model.loss, model.task, train.X, train.y, lams, intercept=free)
+
+    @property
+    def generators(self) -> tuple[np.random.Generator, ...]:
+        """Randomness of the world, of the training samples and of the test."""
+        return tuple(self.rng(k) for k in range(3))
 
     @property
     def _dimensions(self) -> tuple[int, int, int]:
@@ -117,10 +123,15 @@ class Trial:
         return {name: (len(vectors[name]),) if name in vectors else () for name in names}
 
     @property
+    def further_contents(self) -> dict[str, Any]:
+        """Inputs of its fits that not all trials have, for a store."""
+        return {}
+
+    @property
     def vectors(self) -> dict[str, tuple[float, ...]]:
-        """The observables whose value is a vector, and the margins to which its parts belong."""
+        """The observables whose value is a vector, and the values to which its parts belong."""
         measures = self.observables.items()
-        return {name: m.at for name, m in measures if isinstance(m, MarginFractions)}
+        return {name: m.at for name, m in measures if isinstance(m, MarginFractions | Decisions)}
 
 
 def measured(model: Model) -> tuple[str, ...]:
@@ -156,6 +167,21 @@ def check_memory(trials: Sequence[Trial], at_once: int) -> None:
         )
 
 
+def of_fits(
+    world: World, train: Sample, fits: Sequence[Fit], lams: Sequence[float]
+) -> dict[str, Array]:
+    """What is measured of fits without fresh samples, arrays over the regularisations."""
+    columns = [
+        {
+            **_overlaps(world, fit),
+            **_on_training(world.model, train, fit),
+            "optimality": max(fit.optimality, world.features.rounding(lam)),
+        }
+        for fit, lam in zip(fits, lams, strict=True)
+    ]
+    return {name: np.array([c[name] for c in columns]) for name in columns[0]}
+
+
 def _overlaps(world: World, fit: Fit) -> dict[str, float]:
     """Overlaps of the fitted weights with themselves and with the teacher."""
     found = world.features.overlaps(fit.w)
@@ -174,7 +200,7 @@ def _wrong(f: Array, y: Array) -> Array:
     return wrong
 
 
-def _cost(model: Model, f: Array, y: Array) -> Array:
+def cost(model: Model, f: Array, y: Array) -> Array:
     """Errors of the predictions that follow from scores f, sample by sample."""
     if model.counts_errors:
         return _wrong(f, y)
@@ -208,28 +234,36 @@ def _on_test(
     W /= np.sqrt(len(W))
     b = np.array([fit.b for fit in fits])
     sums = {name: np.zeros((2, len(fits))) for name in ("generalisation_error", "clean_error")}
-    kept: list[tuple[Array, Array]] = []
+    kept: list[tuple[Array, Array, Array]] = []
     for block in world.blocks(n_test, rng):
         f = block.X @ W + b
-        kept += [(f, block.y)] if observables else []
+        kept += [(f, block.y, block.nu)] if observables else []
         for name, y in (("generalisation_error", block.y), ("clean_error", block.clean)):
-            cost = _cost(world.model, f, y[:, None])
-            sums[name] += np.array([cost.sum(0), (cost * cost).sum(0)])
-    found = {}
-    for name, (first, second) in sums.items():
-        mean = first / n_test
-        found[name] = mean
-        spread = np.maximum(second / n_test - mean**2, 0.0)
-        # the spread cannot be estimated from a single sample
-        found[f"{name}_test_stderr"] = np.sqrt(spread / (n_test - 1 or np.nan))
+            each = cost(world.model, f, y[:, None])
+            sums[name] += np.array([each.sum(0), (each * each).sum(0)])
+    found = means(sums, n_test)
     if observables:
-        scores, y = (np.concatenate(part) for part in zip(*kept, strict=True))
-        scored = [_scored(world, train, fit, f, y) for fit, f in zip(fits, scores.T, strict=True)]
+        scores, *labels = (np.concatenate(part) for part in zip(*kept, strict=True))
+        scored = [
+            _scored(world, train, fit, (f, *labels)) for fit, f in zip(fits, scores.T, strict=True)
+        ]
         found |= {n: np.array([m(s) for s in scored]) for n, m in observables.items()}
     return found
 
 
-def _scored(world: World, train: Sample, fit: Fit, f: Array, y: Array) -> Scored:
-    """The scores of one fit, with its overlaps."""
+def means(sums: Mapping[str, Array], rows: int) -> dict[str, Array]:
+    """Means with standard errors, from the sums of values and of their squares over some rows."""
+    found = {}
+    for name, (first, second) in sums.items():
+        found[name] = mean = first / rows
+        spread = np.maximum(second / rows - mean**2, 0.0)
+        # the spread cannot be estimated from a single sample
+        found[f"{name}_test_stderr"] = np.sqrt(spread / (rows - 1 or np.nan))
+    return found
+
+
+def _scored(world: World, train: Sample, fit: Fit, tested: tuple[Array, ...]) -> Scored:
+    """The scores of one fit and the labels and fields of its test, with its overlaps."""
     known = {name: _overlaps(world, fit)[name] for name in ("intercept", "Q", "M")}
-    return Scored(world.model, f, y, _scores(train, fit), train.y, **known)
+    f, y, nu = tested
+    return Scored(world.model, f, y, _scores(train, fit), train.y, **known, nu=nu)

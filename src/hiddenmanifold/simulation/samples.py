@@ -47,14 +47,15 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Sample:
-    """Features X (rows, p), labels y, and the labels without noise against which errors are clean.
+    """Features X (rows, p), labels y, the labels against which errors are clean, and the fields.
 
-    These are noiseless labels where errors are counted, otherwise mean labels.
+    Clean labels are noiseless ones where errors are counted, otherwise mean labels.
     """
 
     X: Array
     y: Array
     clean: Array
+    nu: Array
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,21 @@ class World:
         X, nu = self.features.sample(rows, rng, equivalent=self.equivalent, displaced=y)
         return self._labelled(X, nu, y, rng)
 
+    def latent(self, rows: int, rng: np.random.Generator) -> Sample:
+        """Draw samples with latent data in place of features, for several worlds to share."""
+        y = self._classes(rows, rng)
+        return self._labelled(*self.features.data(rows, rng, y), y, rng)
+
+    def redrawn(self, rng: np.random.Generator) -> World:
+        """A world of other features of the same data, with the same teacher."""
+        drawn = self.model.features.redrawn(self.features, self.sizes.p, rng)
+        return replace(self, features=drawn)
+
+    def trained_on(self, latent: Sample, rng: np.random.Generator) -> tuple[World, Sample]:
+        """Training samples with their features, and the world that may depend on them."""
+        drawn, X = self.features.trained_on(latent.X, rng, equivalent=self.equivalent)
+        return replace(self, features=drawn), replace(latent, X=X)
+
     def _classes(self, rows: int, rng: np.random.Generator) -> Array | None:
         """Labels that displace their samples, if the teacher draws such."""
         teacher = self.model.teacher
@@ -96,14 +112,19 @@ class World:
     ) -> Sample:
         """Samples with their classes, or with labels drawn for their fields."""
         if classes is not None:
-            return Sample(X, classes, classes)
+            return Sample(X, classes, classes, nu)
         teacher = self.model.teacher
         clean = teacher.noiseless if self.model.counts_errors else teacher.label_mean
-        return Sample(X, teacher.sample(nu, rng), clean(nu))
+        return Sample(X, teacher.sample(nu, rng), clean(nu), nu)
 
     def blocks(self, rows: int, rng: np.random.Generator) -> Iterator[Sample]:
         """Draw many fresh samples in blocks of bounded memory."""
+        for size in self.block_sizes(rows):
+            yield self.sample(size, rng)
+
+    def block_sizes(self, rows: int) -> Iterator[int]:
+        """Numbers of rows of such blocks."""
         n, p, d = self.sizes.n, self.sizes.p, self.sizes.d
         most = max(1, BLOCK // max(self.model.features.columns(n, p), d))
         for start in range(0, rows, most):
-            yield self.sample(min(most, rows - start), rng)
+            yield min(most, rows - start)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import LabelLoss, of_shortfall
 from hiddenmanifold.model import Model
+from hiddenmanifold.numerics.logistic_line import logistic_line
 from hiddenmanifold.teachers import binary
 
 
@@ -19,7 +21,7 @@ class Scored:
     """Scores f and labels y of fresh and of training samples, and what is known of their fit.
 
     `intercept` is the mean of f, `Q` its variance and `M` its covariance with the teacher's field,
-    of the Gaussian-equivalent features.
+    of the Gaussian-equivalent features. `nu` are the teacher's fields of the fresh samples.
     """
 
     model: Model
@@ -30,6 +32,7 @@ class Scored:
     intercept: float
     Q: float
     M: float
+    nu: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def predicted(self) -> Array:
@@ -68,11 +71,14 @@ def mean_absolute_error(scored: Scored) -> float:
 def r2(scored: Scored) -> float:
     """One minus the mean square error of the prediction over the variance of the labels.
 
-    NaN if all labels are equal.
+    Labels ±1 are predicted by probabilities. NaN if all labels are equal.
     """
     variance = float(scored.y.var())
-    with np.errstate(over="ignore"):
-        error = float(np.square(scored.y - scored.predicted).mean())
+    if scored.model.task is Task.CLASSIFICATION:
+        error = 4.0 * brier_score(scored)  # of labels 0 and 1, whose variance is a quarter
+    else:
+        with np.errstate(over="ignore"):
+            error = float(np.square(scored.y - scored.predicted).mean())
     return 1.0 - error / variance if variance > 0 else np.nan
 
 
@@ -106,6 +112,52 @@ def calibration_error(scored: Scored) -> float:
     return float(np.abs(scipy.special.expit(scored.f) - known).mean())
 
 
+def brier_score(scored: Scored) -> float:
+    """Mean square distance of the logistic function of f from the label, as 0 or 1."""
+    return float((scipy.special.expit(-scored.y * scored.f) ** 2).mean())
+
+
+def nagelkerke_r2(scored: Scored) -> float:
+    """Nagelkerke's R², from the log-losses of f and of the share of +1; NaN if it is 0 or 1."""
+    plus = float((scored.y > 0).mean())
+    if not 0.0 < plus < 1.0:
+        return np.nan
+    constant = -(plus * np.log(plus) + (1.0 - plus) * np.log1p(-plus))
+    loss = float(np.logaddexp(0.0, -scored.y * scored.f).mean())
+    with np.errstate(over="ignore"):
+        return float(np.expm1(2.0 * (loss - constant)) / np.expm1(-2.0 * constant))
+
+
+def calibration_slope(scored: Scored) -> float:
+    """The s for which the logistic function of a + s f has the least log-loss; see `line`."""
+    return line(scored)[1]
+
+
+def calibration_intercept(scored: Scored) -> float:
+    """The a for which the logistic function of a + s f has the least log-loss; see `line`."""
+    return line(scored)[0]
+
+
+def line(scored: Scored) -> tuple[float, float]:
+    """Intercept and slope of the line in f that predicts the labels best.
+
+    NaN if f separates them, is constant, or if they are all the same.
+    """
+    centre, spread = float(scored.f.mean()), float(scored.f.std())
+    if not spread > 0.0:
+        return np.nan, np.nan
+    positive = (scored.y > 0)[None].astype(float)
+    x = (scored.f - centre)[None] / spread
+    (a,), (b,) = logistic_line(x, positive, 1.0 - positive)
+    return float(a - b * centre / spread), float(b / spread)
+
+
+def probability_error(scored: Scored) -> float:
+    """Mean distance of the logistic function of f from the probability of +1 given the field."""
+    known = binary(scored.model.teacher).probability(scored.nu)
+    return float(np.abs(scipy.special.expit(scored.f) - known).mean())
+
+
 def best_temperature(scored: Scored) -> float:
     """The T of least mean log-loss of f/T: inf if scores mislead, 0 if they separate the labels."""
     from scipy import optimize
@@ -136,3 +188,24 @@ class MarginFractions:
     def __call__(self, scored: Scored) -> Array:
         f, y = (scored.f_train, scored.y_train) if self.training else (scored.f, scored.y)
         return np.array([float((y * f <= value).mean()) for value in self.at])
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """A quantity of the decision for +1 where the logistic function of f is at least a threshold.
+
+    `quantity` computes it from the shares of samples that are positive and missed, and that are
+    negative and not, from the share of positives, and from the threshold.
+    """
+
+    quantity: Callable[..., float]
+    at: tuple[float, ...]
+
+    def __call__(self, scored: Scored) -> Array:
+        positive, values = scored.y > 0, []
+        for t in self.at:
+            chosen = scored.f >= scipy.special.logit(t)
+            missed, alarms = (positive & ~chosen).mean(), (~positive & chosen).mean()
+            with np.errstate(invalid="ignore", divide="ignore"):  # of a single class
+                values.append(self.quantity(missed, alarms, positive.mean(), t))
+        return np.array(values)

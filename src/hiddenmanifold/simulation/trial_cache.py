@@ -165,6 +165,7 @@ def contents(trial: Trial, model: str) -> Iterator[dict[str, Any]]:
             "seed": trial.seed.spawn_key[0],
             **({"observables": sorted(trial.observables)} if trial.observables else {}),
             **({"at": at} if at else {}),
+            **trial.further_contents,
         }
 
 

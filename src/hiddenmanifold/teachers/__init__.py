@@ -8,6 +8,8 @@ field, :math:`Z_0(y, \omega) = E_{\nu \sim N(\omega, V_0)} P(y|\nu)`. It is writ
 Labels that are numbers enter through their law given the field itself: a mixture of normals for a
 function plus noise (`real`, `noises`), probabilities or a density at points for all others
 (`label_points`, `counts`, `densities`).
+
+Labels of more than two classes are in `several_classes`.
 """
 
 from typing import cast
@@ -29,11 +31,14 @@ from hiddenmanifold.teachers.label_points import PointTeacher
 from hiddenmanifold.teachers.mixture import Mixture
 from hiddenmanifold.teachers.probit import Logistic, ProbitSum, Sign, Steps
 from hiddenmanifold.teachers.real import LabelMoments, Linear, Real, RealTeacher
+from hiddenmanifold.teachers.several_classes import Classes, ClassTeacher, several
 
 __all__ = [
     "CERTAIN",
     "Binomial",
     "BinaryTeacher",
+    "ClassTeacher",
+    "Classes",
     "CompiledRows",
     "ConstantLaw",
     "Custom",
@@ -59,6 +64,7 @@ __all__ = [
     "Teacher",
     "binary",
     "real",
+    "several",
 ]
 
 REGISTRY: dict[str, type[Teacher]] = {

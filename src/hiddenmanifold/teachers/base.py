@@ -12,7 +12,11 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.compiled import CompiledLaw
+from hiddenmanifold.numerics.panels import NEAR, Panels, fanned, refine
 
+ORDER, SETTLED, FINEST = 20, 1e-11, 9
+"""Nodes of a panel of the field, the relative change at which an average over it has settled, and
+how often its panels are halved."""
 Law = tuple[Array, Array, Array]
 CompiledRows = tuple[Integers | slice, CompiledLaw]
 """Some points, and their label law as compiled code takes it."""
@@ -146,6 +150,24 @@ class BinaryTeacher(Teacher):
             Mean of the teacher's field along the label, and its variance.
         """
         raise NotImplementedError
+
+    def label_variance(self, x: Array, V0: Array) -> Array:
+        """Mean variance of the label given a normal field, at means and variances (rows,).
+
+        NaN where the integral over the field did not settle.
+        """
+
+        def mean(some: Integers, halvings: int) -> tuple[Array, Array]:
+            sd = np.sqrt(V0[some])
+            with np.errstate(all="ignore"):  # a field that is known cuts no panel
+                marks = (self.landmarks(1, np.zeros(1)) - x[some, None]) / sd[:, None]
+            panels = Panels.between(fanned(NEAR, np.nan_to_num(marks)), (ORDER, halvings))
+            at = panels.row[:, None]
+            p = self.probability(x[some][at] + sd[at] * panels.nodes)
+            value = panels.sum(4.0 * p * (1.0 - p))
+            return value, SETTLED * value + 1e-15  # the rounding of 1 - p
+
+        return refine(mean, x.shape, range(FINEST))
 
     def probits(self, y: int) -> CompiledLaw | None:
         """The probability of a label as a sum of probits, or None if it is not such a sum."""

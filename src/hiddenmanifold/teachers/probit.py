@@ -81,6 +81,19 @@ class ProbitSum(BinaryTeacher):
         angles = np.arctan2(np.sqrt(V0[:, None] + variances), slope[:, None])
         return offset + angles @ weights / np.pi
 
+    def label_variance(self, x: Array, V0: Array) -> Array:
+        offset, weights, thresholds, variances = self._terms
+        if len(weights) > 1:
+            return super().label_variance(x, V0)
+        # the mean square of one probit is a bivariate normal probability
+        weight, variance = float(weights[0]), float(variances[0])
+        z = (x - thresholds[0]) / np.sqrt(V0 + variance)
+        left = np.sqrt(variance / (2.0 * V0 + variance)) if variance else np.zeros_like(V0)
+        common = 2.0 * scipy.special.owens_t(z, left)
+        mean = weight * (1.0 - 2.0 * offset - weight) * scipy.special.ndtr(z)
+        found: Array = 4.0 * (offset * (1.0 - offset) + mean + weight**2 * common)
+        return found
+
     def landmarks(self, y: int, V0: Array) -> Array:
         _, weights, thresholds, variances = self._terms
         ladder = LADDER if len(weights) > len(set(thresholds)) else LADDER[2:-2]

@@ -9,6 +9,8 @@ In the order in which ``docs/theory.md`` derives them:
 - `limits`: λ → 0⁺, λ → ∞ and infinite ratios;
 - `predictions`: every predicted quantity at given points, limits included;
 - `scores`: test errors, calibration, AUC and other properties of predictions on new samples;
+- `pairs`: two fits that share features or samples, and ensembles of fits;
 - `best_lambda`, `curves`: the best λ, and one error curve along n, p or λ;
+- `training`: the square loss along training, by gradient flow or in steps;
 - `separability`, `bayes`: when all samples can be fitted, and the least error of any predictor.
 """

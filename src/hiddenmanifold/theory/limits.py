@@ -35,9 +35,9 @@ TINY = 1e-60
 """Regularisation that represents the limit 0⁺."""
 NEGLIGIBLE = 1e-18
 """In a limit, a number below this is zero, and a number above its inverse is infinite."""
-POWERS = {"Q": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
+POWERS = {"Q": 2, "overlap": 2, "q_s": 2, "M": 1, "m_s": 1, "intercept": 1}
 """Overlaps that follow the length of w, and how."""
-SHRINKING = {"Q": 2, "q_s": 2, "q_w": 2, "M": 1, "m_s": 1, "V": 1, "V_s": 1, "V_w": 1}
+SHRINKING = {"Q": 2, "overlap": 2, "q_s": 2, "q_w": 2, "M": 1, "m_s": 1, "V": 1, "V_s": 1, "V_w": 1}
 """Quantities that fall like a power of 1/λ when λ is huge, and that power."""
 FLAT = 1e-12
 """Curvature of a loss at its minimum that counts as none."""
@@ -125,8 +125,11 @@ class Part:
         return low, high
 
 
-def parts(model: Model, points: Points) -> Iterator[Part]:
-    """Split a batch into parts of one phase, each with its stand-in model."""
+def parts(model: Model, points: Points, drawn: float = 1.0) -> Iterator[Part]:
+    """Split a batch into parts of one phase, each with its stand-in model.
+
+    Only a part of the samples may be `drawn`.
+    """
     vanishing = points.has(Limit.VANISHING)
     positive, zero = np.flatnonzero(~vanishing), np.flatnonzero(vanishing)
     if positive.size:
@@ -140,7 +143,7 @@ def parts(model: Model, points: Points) -> Iterator[Part]:
     if not zero.size:
         return
     fitted, scale = fitted_phase(model)
-    distance = _distance(model, points[zero], fitted)
+    distance = _distance(model, points[zero], fitted, drawn)
     choices = (
         (distance > ON_THE_LINE, fitted),
         (distance < -ON_THE_LINE, Phase.GENERIC),
@@ -213,11 +216,11 @@ def _exponential(loss: Loss) -> bool:
     return bool(slopes[1] - slopes[2] > 1.5 * (slopes[0] - slopes[1]))
 
 
-def _distance(model: Model, points: Points, fitted: Phase) -> Array:
+def _distance(model: Model, points: Points, fitted: Phase, drawn: float) -> Array:
     """Logarithm of the number of features over that at the threshold; -inf if there is none."""
     visible, regression = model.features.visible(points.gamma), model.task is Task.REGRESSION
     with np.errstate(divide="ignore"):
-        available: Array = np.log(visible.rank / points.alpha)
+        available: Array = np.log(visible.rank / (points.alpha * drawn))
         if fitted is Phase.INTERPOLATING or (regression and fitted is Phase.UNKNOWN):
             return available
         if fitted is Phase.GENERIC or (regression and fitted is not Phase.ESCAPING):

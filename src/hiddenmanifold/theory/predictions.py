@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
+from hiddenmanifold.resampling import ONCE, Copies
 from hiddenmanifold.theory.features_side import overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.limits import parts
@@ -32,16 +34,25 @@ DIGITS = 1e9
 """Largest ratio of two lengths whose difference still has enough digits."""
 
 
+class Derived(Protocol):
+    """Further quantities that follow from solved models; it may also find that some points fail."""
+
+    def __call__(self, solved: Solved, request: Request) -> Columns:
+        """Named results at each point."""
+
+
 @dataclass(frozen=True)
 class Request:
     """The quantities to predict at each point besides the errors.
 
-    `slopes` are parameters by which to differentiate, `observables` are named. If the model is a
-    stand-in, `loss` is that of the requested model, whose predictions are `scale` times as large.
+    `slopes` are parameters by which to differentiate, `observables` are named. What is `derived`
+    from the solved model may replace quantities of the same name. If the model is a stand-in,
+    `loss` is that of the requested model, whose predictions are `scale` times as large.
     """
 
     slopes: tuple[str, ...] = ()
     observables: Mapping[str, Observed] = field(default_factory=dict)
+    derived: Derived | None = None
     loss: ConvexLoss | None = None
     scale: float = 1.0
 
@@ -81,20 +92,24 @@ def asymptotics(
     *,
     slopes: Sequence[str] = (),
     observables: Mapping[str, Observed] | None = None,
+    derived: Derived | None = None,
     start: Array | None = None,
     tolerances: Tolerances = STANDARD,
+    copies: Copies = ONCE,
 ) -> Columns:
     """Every predicted quantity at each of some points, limits included.
 
     The `slopes` are parameters, out of `PARAMETERS`, by whose logarithm to differentiate the
-    errors and the `observables`, further quantities given by name. By default there is one worker
-    per core. Approximate solutions at positive λ may be given as `start` (points, unknowns).
+    errors and the `observables`, further quantities given by name; others may be `derived` from
+    the solutions. Each sample may be drawn in several `copies`. By default there is one worker per
+    core. Approximate solutions at positive λ may
+    be given as `start` (points, unknowns).
     """
     columns: Columns = {}
-    for part in parts(model, points):
-        request = Request(tuple(slopes), dict(observables or {}), part.loss, part.scale)
+    for part in parts(model, points, copies.drawn):
+        request = Request(tuple(slopes), dict(observables or {}), derived, part.loss, part.scale)
         near = None if start is None or np.isnan(start[part.index]).any() else start[part.index]
-        problem = SaddlePoint.of(part.model, part.points, tolerances)
+        problem = SaddlePoint.of(part.model, part.points, tolerances, copies)
         found = part.finished(_predicted(problem, request, near, workers or Workers()))
         for name, values in found.items():
             shape = (len(points), *values.shape[1:])
@@ -141,6 +156,9 @@ def _quantities(solved: Solved, request: Request) -> Columns:
             "intercept": channel.intercept(solved.x),
             **(observed := request.observed(channel, solved.x)),
         }
+    if request.derived is not None:
+        found |= (derived := request.derived(solved, request))
+        observed = {**observed, **derived}
     integrals = (found["generalisation_error"], *observed.values())
     unsettled = np.isnan(np.column_stack(integrals)).any(1) & (solved.status == Status.CONVERGED)
     low, high = getattr(channel.loss, "minimisers", (0.0, 0.0))

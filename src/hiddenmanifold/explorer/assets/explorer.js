@@ -211,7 +211,8 @@
         if (!event.learning) return;
         set("learned", { hidden: false });
         set("learning", { data: event.learning });
-        set("learning-sentence", { children: event.learning.sentence });
+        set("learning-sentence", { children: event.learning.headline });
+        set("learning-report", { children: event.learning.report });
         set("learning-python", { children: event.learning.python });
       });
     } catch (error) {
@@ -220,8 +221,8 @@
   }
 
   dash.explorer = {
-    learn: function (_, label, task, gain, name, contents) {
-      const asked = { label: label || "", task: task || "", gain: gain || "" };
+    learn: function (_, label, task, gain, positive, name, contents) {
+      const asked = { label: label || "", task: task || "", gain: gain || "", positive: positive || "" };
       if (contents) learn(name, contents, asked);
     },
     drawLearning: function (learned) {
@@ -232,6 +233,9 @@
     draw: function (drawing, references, dots) {
       if (!drawing || settling !== null) return dash.no_update; // a slider has moved on
       return figure(drawing, references, dots);
+    },
+    saveReport: function (clicks, learned) {
+      if (clicks && learned) set("download", { data: { content: learned.page, filename: "report.html", type: "text/html" } });
     },
     remember: function (address) {
       if (address === undefined || address === null) return;

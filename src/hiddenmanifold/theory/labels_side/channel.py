@@ -28,6 +28,7 @@ import numpy as np
 from hiddenmanifold import compiled
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.losses.predictors import Predictor
+from hiddenmanifold.resampling import ONCE, Copies
 from hiddenmanifold.theory.labels_side.averages import (
     Branch,
     ChannelAverages,
@@ -50,6 +51,8 @@ intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered 
 loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
 stops the fall where it no longer matters.
 """
+POWERS = np.array([1.0, 2.0, 1.0, 1.0])
+"""With which power of the number of copies e1, e2, e3 and e0 of one copy are multiplied."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
 
@@ -72,6 +75,8 @@ class Channel:
     prediction : Predictor, optional
         The function of the score by which labels are predicted, unless it is the usual one: the
         sign for labels ±1, the score itself for others.
+    copies : Copies
+        How often the fit draws each sample.
     """
 
     teacher: Any
@@ -79,6 +84,7 @@ class Channel:
     free_intercept: bool = False
     closed_form: bool = False
     prediction: Predictor | None = None
+    copies: Copies = ONCE
 
     overlap_unknowns: ClassVar[int]
     """Number of unknowns that are overlaps; the intercept may be one more."""
@@ -100,7 +106,7 @@ class Channel:
     @property
     def has_branches(self) -> bool:
         """Whether points are sums over few branches, and can be solved without cancellation."""
-        return True
+        return self.copies == ONCE
 
     @property
     def has_compiled_law(self) -> bool:
@@ -147,13 +153,41 @@ class Channel:
         """The constant prediction of least mean loss, or a number near it."""
         raise NotImplementedError
 
+    @property
+    def label_noise(self) -> float:
+        """Mean variance of a label given the field."""
+        raise NotImplementedError
+
     def intercept_unit(self, x: Array) -> Array:
         """The unit in which the intercept is unknown: the deviation S."""
         unit: Array = np.exp(0.5 * x[:, 1])
         return unit
 
     def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
-        """Averages over labels and fields at the unknowns `x` (points, unknowns)."""
+        """Averages over labels, fields and copies at the unknowns `x` (points, unknowns).
+
+        A sample that is drawn a times has a times the loss, so that its proximal map has the width
+        aV, and its h is a times that of one copy.
+        """
+        if self.copies == ONCE:
+            return self.averages_of_one(x, level, with_loss)
+        shapes = (len(x), 4), (len(x), 4, self.unknowns), len(x), len(x)
+        total = ChannelAverages(*(np.zeros(shape) for shape in shapes))
+        for copies, probability in zip(*self.copies, strict=True):
+            if copies == 0.0:
+                total.norm[:] += probability
+                continue
+            wider = x.copy()
+            wider[:, 0] += np.log(copies)
+            part, power = self.averages_of_one(wider, level, with_loss), copies**POWERS
+            total.e[:] += probability * power * part.e
+            total.de[:] += probability * power[:, None] * part.de
+            total.data_loss[:] += probability * copies * part.data_loss
+            total.norm[:] += probability * part.norm
+        return total
+
+    def averages_of_one(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
+        """The averages if every sample is drawn once."""
         if self.closed_form:
             return square_averages(np.exp(x[:, 0]), self.square_moments(x))
         branches = self.branches(x)

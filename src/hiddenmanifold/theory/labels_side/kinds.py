@@ -8,6 +8,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.losses.predictors import Identity
 from hiddenmanifold.model import Model
+from hiddenmanifold.resampling import ONCE, Copies
 from hiddenmanifold.teachers import Linear, Teacher
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.labels_side.label_table import TableChannel
@@ -16,14 +17,17 @@ from hiddenmanifold.theory.labels_side.number_channel import RowsChannel
 from hiddenmanifold.theory.labels_side.two_labels import BinaryChannel, ClassChannel
 
 
-def channel_of(model: Model) -> Channel:
-    """The channel of a model's labels and loss, in closed form if there is one."""
+def channel_of(model: Model, copies: Copies = ONCE) -> Channel:
+    """The channel of a model's labels and loss, in closed form if there is one.
+
+    Every sample may be drawn several times, or not at all.
+    """
     classes = model.task is Task.CLASSIFICATION
     usual = model.counts_errors if classes else model.prediction == Identity()
     prediction = None if usual else model.prediction
     kind = kind_of(model.teacher, model.loss, linear=usual)
     free, closed = model.free_intercept, model.loss.quadratic
-    channel = kind(model.teacher, model.loss, free, closed_form=closed, prediction=prediction)
+    channel = kind(model.teacher, model.loss, free, closed, prediction, copies)
     return replace(channel, free_intercept=free and not channel.centred)
 
 

@@ -67,9 +67,9 @@ class TableChannel(NumberChannel):
         mean, second = float(p @ f), float(p @ f**2)
         return mean, second, second - mean**2, float(f @ T @ nu) / self.teacher.rho
 
-    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
+    def averages_of_one(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         if self.closed_form:
-            return super().averages(x, level, with_loss)
+            return super().averages_of_one(x, level, with_loss)
         with np.errstate(all="ignore"):
             extra = np.ceil(np.log2(np.maximum(NARROW * np.cosh(x[:, 2]), 1.0)))
         extra = np.clip(np.nan_to_num(extra), 0, MOST_HALVINGS).astype(np.intp)

@@ -95,12 +95,16 @@ class LinearChannel(Channel):
 
     @property
     def has_branches(self) -> bool:
-        return self.normal
+        return self.normal and super().has_branches
 
     @cached_property
     def floor(self) -> float:
         """The least variance D of a component of the noise."""
         return float(self.teacher.law.components(0).variances.min())
+
+    @property
+    def label_noise(self) -> float:
+        return float(self.teacher.law.variance)
 
     @property
     def best_constant(self) -> float:
@@ -120,9 +124,9 @@ class LinearChannel(Channel):
         variance = np.exp(x[:, 1:2]) + (mixture.variances - self.floor)
         return mixture.weights, mixture.means - b, variance
 
-    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
+    def averages_of_one(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         if self.closed_form or self.normal:
-            return super().averages(x, level, with_loss)
+            return super().averages_of_one(x, level, with_loss)
         weights, mean, variance = self.residuals(x, level)
         rows = row_averages(self.loss, np.exp(x[:, 0]), mean, variance, level, with_loss=with_loss)
         by_unknown = [rows.by_log_V @ weights, (rows.by_variance @ weights) * np.exp(x[:, 1])]

@@ -83,6 +83,10 @@ class NumberChannel(FieldChannel):
         m = self.teacher.moments
         return m.mean, m.second, m.second - m.mean**2, m.slope
 
+    @property
+    def label_noise(self) -> float:
+        return self.teacher.moments.second - self.teacher.moments.explained
+
     @cached_property
     def marginal(self) -> tuple[Array, Array]:
         """Labels and their probabilities, exact if labels are discrete, else by few points."""
@@ -280,17 +284,21 @@ class RowsChannel(NumberChannel):
         small = mixture.variances.ravel()[order][np.searchsorted(below, SMALL)]
         return float(np.quantile(slopes, 0.98)), float(small)
 
-    def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
+    def averages_of_one(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
         if self.closed_form:
-            return super().averages(x, level, with_loss)
+            return super().averages_of_one(x, level, with_loss)
+        return self.in_groups(x, self.halvings(x), level, with_loss)
+
+    def halvings(self, x: Array) -> Integers:
+        """How often panels of the field are halved at each point, where residuals are steep."""
         slope, variance = self._steepest
         _, V0 = self.teacher_field(x)
         deviation = np.sqrt(np.exp(x[:, 1]) * V0 / self.teacher.rho + variance)
         steepness = (slope + np.exp(0.5 * x[:, 1])) * np.sqrt(self.teacher.rho) / deviation
         with np.errstate(invalid="ignore"):
             extra = np.ceil(np.log2(np.maximum(steepness / STEEP, 1.0)))
-        extra = np.clip(np.nan_to_num(extra), 0, self._most_halvings).astype(np.intp)
-        return self.in_groups(x, extra, level, with_loss)
+        halvings: Integers = np.clip(np.nan_to_num(extra), 0, self._most_halvings).astype(np.intp)
+        return halvings
 
     def part_averages(self, x: Array, level: int, extra: int, with_loss: bool) -> ChannelAverages:
         nu, weights, means, variances = self._rows[level, extra]

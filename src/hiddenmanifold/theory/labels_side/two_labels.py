@@ -58,6 +58,10 @@ class BinaryChannel(FieldChannel):
         return replace(found, de=found.de[..., : self.unknowns])
 
     @property
+    def label_noise(self) -> float:
+        return float(self.teacher.label_variance(np.zeros(1), np.full(1, self.rho))[0])
+
+    @property
     def best_constant(self) -> float:
         plus, minus, _ = self.teacher.label_marginals
         return self.loss.best_constant(plus, minus)

@@ -41,7 +41,7 @@ def calibration_error(scores: Scores) -> Array:
             return np.asarray(scipy.special.expit(f) * total - known)
 
         rough = Panels.between(some.edges(1, bends), (ORDER, halvings))
-        roots = _sign_changes(excess, rough)
+        roots = sign_changes(excess, rough)
         panels = Panels.between(some.edges(1, bends, roots), (ORDER, halvings))
         value = panels.sum(np.abs(excess(panels.nodes, panels.row)))
         return value, SETTLED * value + 10.0 * ROUNDING
@@ -49,7 +49,7 @@ def calibration_error(scores: Scores) -> Array:
     return settled(mean, scores)
 
 
-def _sign_changes(function: Callable[[Array, Integers], Array], panels: Panels) -> Array:
+def sign_changes(function: Callable[[Array, Integers], Array], panels: Panels) -> Array:
     """Where a function changes sign between two nodes of a row, (rows, most), filled up by NaN."""
     values = function(panels.nodes, panels.row)
     sure = np.abs(values) > ROUNDING

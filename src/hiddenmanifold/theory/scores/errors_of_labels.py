@@ -89,7 +89,11 @@ def errors(channel: Channel, x: Array, overlaps: Overlaps) -> Columns:
     if channel.teacher.task is Task.REGRESSION or channel.prediction is not None:
         return square_errors(channel, x)
     at = Predictions.of(channel, x).guessing(channel)
-    training = training_error(channel.teacher, channel.loss, at)
+    copies = zip(*channel.copies, strict=True)
+    training = np.zeros(len(x))
+    for number, probability in copies:
+        drawn = replace(at, V=number * at.V)
+        training += probability * training_error(channel.teacher, channel.loss, drawn)
     return {**_test_errors(channel.teacher, at), "training_error": training}
 
 

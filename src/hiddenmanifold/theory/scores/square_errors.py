@@ -40,19 +40,24 @@ def square_errors(channel: Channel, x: Array) -> Columns:
         law = channel.teacher.law
         clean = np.exp(x[:, 1]) - channel.floor + (b - law.mean) ** 2
         return {"generalisation_error": clean + law.variance, "clean_error": clean}
-    mean, second, explained, c = _moments(channel.teacher)
+    _, second, explained, _ = _moments(channel.teacher)
     slope, _ = channel.teacher_field(x)
     Q = np.exp(x[:, 1])
     if channel.prediction is None or channel.prediction == predictors.Identity():
-        excess = b**2 + Q - 2.0 * b * mean - 2.0 * c * slope * np.sqrt(Q)
-        clean = explained + excess
-        return {"generalisation_error": second + excess, "clean_error": clean}
+        clean = excess_of(channel.teacher, b, slope * np.sqrt(Q), Q)
+        return {"generalisation_error": second - explained + clean, "clean_error": clean}
     slope, V0 = channel.teacher_field(x)
     found = settled_products(
         channel.teacher, channel.prediction, b, slope * np.sqrt(Q) / channel.rho, Q, V0=V0
     )
     excess = found[:, 1] - 2.0 * found[:, 0]
     return {"generalisation_error": second + excess, "clean_error": explained + excess}
+
+
+def excess_of(teacher: RealTeacher | BinaryTeacher, b: Array, M: Array, Q: Array) -> Array:
+    """Mean square distance of scores of mean b, covariance M and variance Q from the mean label."""
+    mean, _, explained, c = _moments(teacher)
+    return explained + b**2 + Q - 2.0 * b * mean - 2.0 * c * M
 
 
 def _moments(teacher: RealTeacher | BinaryTeacher) -> tuple[float, float, float, float]:

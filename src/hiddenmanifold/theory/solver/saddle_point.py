@@ -9,6 +9,7 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.features import Features
 from hiddenmanifold.model import Model
+from hiddenmanifold.resampling import ONCE, Copies
 from hiddenmanifold.theory.features_side import Overlaps, overlaps, spectral_arguments
 from hiddenmanifold.theory.labels_side.averages import ChannelAverages
 from hiddenmanifold.theory.labels_side.channel import Channel
@@ -31,9 +32,15 @@ class SaddlePoint:
     effort: Effort = Effort()
 
     @classmethod
-    def of(cls, model: Model, points: Points, tolerances: Tolerances = STANDARD) -> SaddlePoint:
-        """The equations of a model."""
-        return cls(channel_of(model), model.features, points, tolerances)
+    def of(
+        cls,
+        model: Model,
+        points: Points,
+        tolerances: Tolerances = STANDARD,
+        copies: Copies = ONCE,
+    ) -> SaddlePoint:
+        """The equations of a model, each sample of which may be drawn several times."""
+        return cls(channel_of(model, copies), model.features, points, tolerances)
 
     def __getitem__(self, index: Integers | slice) -> SaddlePoint:
         return self.at(self.points[index])

@@ -1,0 +1,106 @@
+"""Sample sizes beside other programs, and random populations beside exact simulation.
+
+First the cases that the authors of pmsampsize, samplesizedev and pmsims print. Then random
+populations: the predicted performance of logistic regression without a penalty, and that of single
+fits of the same sizes on their whole population, whose mean, and median, over draws is compared.
+The arguments are the number of populations (100) and the seconds for each (3).
+"""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+
+import numpy as np
+
+import hiddenmanifold as hm
+from hiddenmanifold.studies.performance import drawn, expected
+from hiddenmanifold.studies.textbook import textbook_criteria
+
+NAMES = ("calibration_slope", "auc", "brier_score", "probability_error")
+LARGEST = 20_000
+"""Largest n of a random population."""
+SLOWEST = 4e-10
+"""Seconds of a fit, per n p (p + 30), roughly."""
+
+
+def cases() -> None:
+    """What others print, and what this package finds."""
+    ten = hm.Population(prevalence=0.2, auc=0.85, predictors=10)
+    twenty = hm.Population(prevalence=0.3, auc=0.8, predictors=20)
+    linear = hm.Population(outcome="continuous", r2=0.5, predictors=15)
+    print("pmsampsize 623, 662, 221:", textbook_criteria(predictors=24, r2=0.288, prevalence=0.174))
+    print("pmsampsize 918, 401, 259:", textbook_criteria(predictors=25, r2=0.2))
+    for told, population, goal, assurance in (
+        ("samplesizedev 535 for the mean", ten, 0.9, None),
+        ("samplesizedev 701", ten, (0.85, 1.15), 0.8),
+        ("pmsims 271", linear, 0.9, 0.8),
+        ("pmsims 1173", twenty, 0.85, 0.8),
+    ):
+        began = perf_counter()
+        found = hm.sample_size(population, target={"calibration_slope": goal}, assurance=assurance)
+        spent = perf_counter() - began
+        print(f"{told}: {found.n} ± {found.stderr:.0f}, {spent:.1f} s")
+
+
+def random_population(rng: np.random.Generator) -> tuple[hm.Population, int]:
+    """A population, and a number of samples with 3 to 100 events per predictor."""
+    p = int(np.round(np.exp(rng.uniform(np.log(5), np.log(500)))))
+    prevalence = float(np.exp(rng.uniform(np.log(0.02), np.log(0.5))))
+    auc = float(rng.uniform(0.6, 0.95))
+    most = min(100.0, LARGEST * prevalence / p)
+    events = float(np.exp(rng.uniform(np.log(min(3.0, 0.5 * most)), np.log(most))))
+    population = hm.Population(prevalence=prevalence, auc=auc, predictors=p)
+    return population, int(np.ceil(events * p / prevalence))
+
+
+def judged(population: hm.Population, n: int, seconds: float) -> dict[str, np.ndarray] | None:
+    """For each quantity: z-score of the mean, and the differences of mean and median; or none.
+
+    None where some studies are separable, because then the mean does not exist.
+    """
+    p, model = population.predictors, population.model()
+    draws = int(np.clip(seconds / (0.004 + SLOWEST * n * p * (p + 30)), 8, 200))
+    limit = expected(population, model, np.array([n]), 0.0, NAMES)
+    found, separable = drawn(population, model, [n], 0.0, NAMES, seeds=draws, progress=False)
+    if separable.any() or not all(np.isfinite(values).all() for values in found.values()):
+        return None
+    columns = {}
+    for name, values in found.items():
+        value, row = float(limit[name][0]), values[0]
+        error = row.std(ddof=1) / np.sqrt(draws)
+        columns[name] = np.array(
+            [(row.mean() - value) / error, row.mean() / value - 1, np.median(row) / value - 1]
+        )
+    return columns
+
+
+def main(populations: int = 100, seconds: float = 3.0) -> None:
+    """Print the cases, and a table by the number of predictors and of events per predictor."""
+    cases()
+    rng, rows = np.random.default_rng(29), []
+    for _ in range(populations):
+        population, n = random_population(rng)
+        if (found := judged(population, n, seconds)) is not None:
+            events = n * population.prevalence / population.predictors
+            rows.append((population.predictors, events, found))
+    print(f"\n{len(rows)} of {populations} populations without separable studies")
+    print("rms z-score; mean difference of the mean, and of the median, from the limit")
+    for what, column, cuts in (
+        ("predictors", 0, (5, 15, 50, 150, 501)),
+        ("events per predictor", 1, (0, 5, 10, 20, 101)),
+    ):
+        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+            some = [row for row in rows if low <= row[column] < high]
+            if not some:
+                continue
+            told = []
+            for name in NAMES:
+                z, mean, median = np.array([row[2][name] for row in some]).T
+                rms = np.sqrt(np.mean(z**2))
+                told.append(f"{name} {rms:.1f}; {mean.mean():+.2%}, {median.mean():+.2%}")
+            print(f"{what} {low} to {high}, {len(some)} populations: {' | '.join(told)}")
+
+
+if __name__ == "__main__":
+    main(*(kind(given) for kind, given in zip((int, float), sys.argv[1:], strict=False)))

@@ -1,0 +1,96 @@
+"""When to stop training, and the error of training that is stopped early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import EarlyStopping
+from hiddenmanifold.api.grid import Grid
+from hiddenmanifold.api.signatures import Theory, with_options
+from hiddenmanifold.api.training import METHOD, check_model, finite_points, training
+from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.model import Model
+from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.theory.training.stopping import best_stopping
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Minimised = Literal["generalisation_error", "clean_error", "mean_square_error"]
+
+
+@with_options(Theory)
+def best_time(
+    model: Model,
+    *,
+    regularisation: ArrayLike | xr.DataArray = 0.0,
+    minimise: Minimised = "generalisation_error",
+    bounds: tuple[float, float] | None = None,
+    **options: Unpack[Theory],
+) -> xr.Dataset:
+    """The time at which gradient flow has the least error, and what is predicted there.
+
+    The error may fall, rise and fall again along training: the minimum is the global one, of a scan
+    that is refined.
+
+    Parameters
+    ----------
+    model : Model
+        The learning problem; its loss is the square loss.
+    regularisation : array_like or DataArray
+        The λ of the objective, zero by default.
+    minimise : {"generalisation_error", "clean_error", "mean_square_error"}
+        The error; the last one is of labels ±1.
+    bounds : pair of float, optional
+        Times between which to search, positive; by default from 0.001 to 10⁸ in units of the
+        inverse of the largest eigenvalue, with both limits.
+    **options
+        As in `training`.
+
+    Returns
+    -------
+    xarray.Dataset
+        The `optimal_time`, and all that `training` predicts there. Zero and infinity mean the
+        limits, within the default bounds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense.
+    IncompatibleIngredientsError
+        If the loss is not the square loss.
+    ConvergenceError
+        If a point fails and `on_failure` is "raise"; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(
+    ...     activation="erf", projection="gaussian", teacher=hm.teachers.Linear(0.2), loss="square"
+    ... )
+    >>> ds = hm.best_time(model, n_over_d=1.0, p_over_n=1.0)
+    >>> float(ds.optimal_time.round(2)), float(ds.generalisation_error.round(4))
+    (3.06, 0.6817)
+    """
+    check_model(model)
+    between = EarlyStopping("optimal", bounds).bounds
+    grid = Grid.of(model, options, {"regularisation": regularisation})
+    allowed = ["generalisation_error", "clean_error"]
+    allowed += ["mean_square_error"] if model.counts_errors else []
+    if minimise not in allowed:
+        names = " or ".join(map(repr, allowed))
+        raise InvalidArgumentError("minimise", minimise, f"{names} for these labels")
+    time, columns = best_stopping(model, finite_points(grid), minimise, between, grid.workers)
+    columns = {"optimal_time": time, **columns}
+    source = {"method": METHOD, "training": "gradient flow", "minimised": minimise}
+    return grid.answer(Kind.TRAINING, columns, source)
+
+
+def stopped(model: Model, stopping: EarlyStopping, options: Mapping[str, Any]) -> xr.Dataset:
+    """The prediction of training without a penalty that is stopped early."""
+    if stopping.time == "optimal":
+        return best_time(model, bounds=stopping.bounds, **options)
+    return training(model, times=stopping.time, **options)

@@ -1,0 +1,205 @@
+"""Exact curves of the error along training: gradient flow, and steps with or without momentum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiddenmanifold.api.arguments import labelled
+from hiddenmanifold.api.grid import Grid
+from hiddenmanifold.api.signatures import Theory, with_options
+from hiddenmanifold.arrays import Array, Columns
+from hiddenmanifold.checks import check_number
+from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError, Status
+from hiddenmanifold.model import Model
+from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.training.rules import Descent, Flow, Rule
+from hiddenmanifold.theory.training.trajectory import trained
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+METHOD = "sums of ridge fits at complex regularisations, exact as n, p, d → ∞"
+MOST_STEPS = 500
+"""Steps with momentum at most: their cost grows with the square, and these take a second."""
+
+
+@with_options(Theory)
+def training(
+    model: Model,
+    *,
+    times: ArrayLike | xr.DataArray,
+    step: ArrayLike | xr.DataArray | None = None,
+    momentum: float = 0.0,
+    nesterov: bool = False,
+    regularisation: ArrayLike | xr.DataArray = 0.0,
+    **options: Unpack[Theory],
+) -> xr.Dataset:
+    """Exact errors of the square loss along training from zero weights, as n, p, d → ∞.
+
+    Time and step belong to the *sum* of losses `Σ (y - f)²/2 + (λ/2)|w|²`: with the mean over n
+    samples both are n times as large. A free intercept has its optimum at all times, as if features
+    and labels were centred before.
+
+    Parameters
+    ----------
+    model : Model
+        The learning problem; its loss is the square loss.
+    times : array_like or DataArray
+        Times of gradient flow, a dimension `time`; with `step` the numbers of steps, a dimension
+        `steps`. Zero means the limit of early times, for the errors of a classifier the direction
+        of the first step; `inf` the limit of late times, ridge regression at λ.
+    step : array_like or DataArray, optional
+        The step of gradient descent.
+    momentum : float
+        The factor, in [0, 1), of the last change of the weights that is added to a step (heavy
+        ball). Needs a `step`.
+    nesterov : bool
+        Whether the gradient is taken after this change instead of before.
+    regularisation : array_like or DataArray
+        The λ of the objective, zero by default.
+    on_failure : {"raise", "keep"}
+        Whether a step that is too large raises, or is kept as NaN with its `status`.
+    workers, executor, progress
+        As in `predict`.
+    n_over_d, d_over_n, p_over_n, n_over_p, p_over_d, d_over_p : array_like or DataArray
+        The ratios, finite, as in `predict`. Or the numbers n, p, d.
+
+    Returns
+    -------
+    xarray.Dataset
+        Errors (for labels ±1 the rate of errors and the `mean_square_error`), training loss,
+        overlaps, the `largest_eigenvalue` of the training samples, with steps the `largest_step`,
+        and certificates.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument makes no sense, or a step is too large; the message says how large it may be.
+    IncompatibleIngredientsError
+        If the loss is not the square loss.
+    ConvergenceError
+        If a point fails and `on_failure` is "raise"; ``partial`` has the dataset.
+
+    Examples
+    --------
+    >>> import hiddenmanifold as hm
+    >>> model = hm.Model(
+    ...     activation="erf", projection="gaussian", teacher=hm.teachers.Linear(0.2), loss="square"
+    ... )
+    >>> ds = hm.training(model, n_over_d=1.0, p_over_n=1.0, times=[0.1, 1, 10, 100, 1e4])
+    >>> ds.generalisation_error.values.round(3)
+    array([1.068, 0.751, 0.741, 1.058, 4.283])
+    """
+    training = Training.of(model, times, step, momentum, nesterov)
+    grid = Grid.of(model, options, training.axes(regularisation))
+    points, time = finite_points(grid), grid.flat(grid.coordinates[training.dimension])
+    training.check_times(time)
+    rule = training.rule(None if step is None else grid.flat(grid.coordinates["step"]))
+    columns = trained(model, points, time, rule, grid.workers)
+    if grid.on_failure == "raise":
+        refuse_unstable(columns)
+    return grid.answer(Kind.TRAINING, columns, {"method": METHOD, **training.attributes})
+
+
+@dataclass(frozen=True)
+class Training:
+    """The gradient method and the times that a user asks for."""
+
+    times: ArrayLike | xr.DataArray
+    step: ArrayLike | xr.DataArray | None
+    momentum: float
+    nesterov: bool
+
+    @classmethod
+    def of(cls, model: Model, times: Any, step: Any, momentum: Any, nesterov: Any) -> Training:
+        """Read the arguments of `training`, and check that they fit together."""
+        check_model(model)
+        if not isinstance(nesterov, bool | np.bool_):
+            raise InvalidArgumentError("nesterov", nesterov, "True or False")
+        check_number("momentum", momentum, 0.0)
+        if not momentum < 1.0:
+            raise InvalidArgumentError("momentum", momentum, "below 1")
+        if step is None:
+            for name, given in (("momentum", momentum), ("nesterov", nesterov)):
+                if given:
+                    raise InvalidArgumentError.because(
+                        name, "needs steps", "give a step, or leave it out for gradient flow"
+                    )
+        return cls(times, step, float(momentum), bool(nesterov))
+
+    @property
+    def dimension(self) -> str:
+        """The name of the dimension of the times."""
+        return "time" if self.step is None else "steps"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The gradient method as attributes of a dataset."""
+        if self.step is None:
+            return {"training": "gradient flow"}
+        kind = "heavy ball" if self.momentum else "gradient descent"
+        kind = "Nesterov momentum" if self.nesterov else kind
+        return {"training": kind, "momentum": self.momentum}
+
+    def axes(self, regularisation: Any, *, limits: bool = True) -> dict[str, Any]:
+        """All arguments that may vary."""
+        times = self.times if limits else labelled(self.dimension, self.times)
+        axes = {"regularisation": regularisation, self.dimension: times}
+        return axes if self.step is None else {**axes, "step": self.step}
+
+    def rule(self, step: Array | None) -> Rule:
+        """The gradient method, with a step at every point."""
+        return Flow() if step is None else Descent(step, self.momentum, self.nesterov)
+
+    def check_times(self, times: Array) -> None:
+        """Raise unless steps are whole numbers, and few if there is momentum."""
+        finite = times[np.isfinite(times)]
+        if self.step is None or not finite.size:
+            return
+        if (parts := finite[finite % 1 != 0]).size:
+            raise InvalidArgumentError("times", float(parts[0]), "whole numbers if a step is given")
+        if self.momentum and finite.max() > MOST_STEPS:
+            raise InvalidArgumentError.because(
+                "times",
+                f"has {finite.max():g} steps with momentum",
+                f"ask for at most {MOST_STEPS}, or use no momentum and a step of "
+                "step/(1 - momentum), which late steps equal",
+            )
+
+
+def check_model(model: Model) -> None:
+    """Raise unless the loss is the square loss."""
+    loss = getattr(model, "loss", None)  # what is no model is refused by the grid
+    if loss is not None and not loss.quadratic:
+        raise IncompatibleIngredientsError(
+            f"training needs the square loss, and the model has {loss}: only gradients of "
+            "the square loss are linear in the weights, so that curves are exact"
+        )
+
+
+def finite_points(grid: Grid) -> Points:
+    """The points, unless a ratio or λ is infinite."""
+    for name, values in (*grid.ratios.items(), ("regularisation", None)):
+        array = grid.coordinates["regularisation"] if values is None else values
+        if np.isinf(array.values).any():
+            raise InvalidArgumentError.because(
+                name, "is infinite", "give finite numbers: the order of two limits would matter"
+            )
+    return grid.points()
+
+
+def refuse_unstable(columns: Columns) -> None:
+    """Raise if a step is too large, with the largest one that is not."""
+    unstable = columns["status"] == Status.UNSTABLE
+    if unstable.any():
+        least = float(columns["largest_step"][unstable].min())
+        raise InvalidArgumentError.because(
+            "step",
+            "is too large, so that the weights grow without bound",
+            f"use less than {least:.6g}, or on_failure='keep' for NaN there",
+        )

@@ -1,0 +1,96 @@
+"""Samples of several classes at finite size, and the means and covariances of fitted scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.features import Drawn, White
+from hiddenmanifold.model import Model
+from hiddenmanifold.simulation.samples import BLOCK, Sizes
+from hiddenmanifold.teachers import Classes, several
+
+
+@dataclass(frozen=True)
+class ClassSample:
+    """Features X (rows, p) and the numbers y of the classes."""
+
+    X: Array
+    y: Integers
+
+
+@dataclass(frozen=True)
+class ClassWorld:
+    """What a seed fixes before any sample is drawn: the features and the class means.
+
+    The means are `coordinates` (K, rank) times orthonormal `directions` (rank, d).
+    """
+
+    model: Model
+    sizes: Sizes
+    features: Drawn
+    coordinates: Array
+    directions: Array
+    equivalent: bool
+
+    @classmethod
+    def draw(
+        cls, model: Model, sizes: Sizes, rng: np.random.Generator, *, equivalent: bool = False
+    ) -> ClassWorld:
+        """Draw features, and means of the Gram matrix of the teacher."""
+        teacher = model.teacher
+        assert isinstance(teacher, Classes)
+        drawn = model.features.draw(sizes.d, sizes.p, 1.0, rng)
+        coordinates = teacher.coordinates
+        normal = rng.standard_normal((sizes.d, coordinates.shape[1]))
+        directions = np.linalg.qr(normal)[0].T
+        return cls(model, sizes, drawn, coordinates, directions, equivalent)
+
+    def training(self, rows: int, rng: np.random.Generator) -> tuple[ClassWorld, ClassSample]:
+        """Draw training samples, and return the world with features that may depend on them."""
+        c, y = self._latent(rows, rng)
+        features, X = self.features.trained_on(c, rng, equivalent=self.equivalent)
+        return replace(self, features=features), ClassSample(X, y)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> ClassSample:
+        """Draw fresh samples."""
+        c, y = self._latent(rows, rng)
+        return ClassSample(self.features.features(c, rng, equivalent=self.equivalent), y)
+
+    def _latent(self, rows: int, rng: np.random.Generator) -> tuple[Array, Integers]:
+        """Latent data and classes."""
+        y = several(self.model.teacher).sample_classes(rows, rng)
+        c, _ = self.features.inputs.sample(rows, rng)
+        return c + self.coordinates[y] @ self.directions, y
+
+    def blocks(self, rows: int, rng: np.random.Generator) -> Iterator[ClassSample]:
+        """Draw many fresh samples in blocks of bounded memory."""
+        n, p, d = self.sizes.n, self.sizes.p, self.sizes.d
+        most = max(1, BLOCK // max(self.model.features.columns(n, p), d))
+        for start in range(0, rows, most):
+            yield self.sample(min(most, rows - start), rng)
+
+    def covariance(self, W: Array) -> Array:
+        """Covariance (K, K) of the scores of weights W within a class, by polarisation."""
+        K = W.shape[1]
+        variance = [self.features.overlaps(w)["Q"] for w in W.T]
+        Q = np.diag(variance)
+        for k in range(K):
+            for j in range(k):
+                both = self.features.overlaps(W[:, k] + W[:, j])["Q"]
+                Q[k, j] = Q[j, k] = 0.5 * (both - variance[k] - variance[j])
+        return Q
+
+    def shift(self, W: Array) -> Array:
+        """Means (class, score) of the scores of weights W, without their intercepts."""
+        size = np.sqrt(self.sizes.d)
+        along = [
+            replace(self.features, inputs=White(size * direction, 1.0))
+            for direction in self.directions
+        ]
+        M = np.array([[drawn.overlaps(w)["M"] for w in W.T] for drawn in along])
+        found: Array = self.coordinates @ M
+        return found

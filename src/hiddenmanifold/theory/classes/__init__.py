@@ -1,0 +1,14 @@
+"""More than two classes: K scores per sample, and the class of the highest is predicted.
+
+The scores of a class are normal; their means and covariances are matrices that follow from the same
+sums over the spectrum as the one score of two classes. To read in this order:
+
+- `label_functions`: the matrices T of the class means, beside the scalar sums D and T;
+- `square_classes`: ridge regression on one-hot targets, in closed form;
+- `softmax_classes`: multinomial logistic regression of classes that are all alike;
+- `class_fluctuations`: what matters at finite size, where each class has few samples;
+- `score_law`: the law of scores, and the rates of errors that follow;
+- `score_rates`: which of K normal scores is the highest; `orthants`: its integrals beyond three
+  classes, whose errors are estimated;
+- `class_predictions`: points to every predicted quantity; `best_class_lambda`: the best λ.
+"""

@@ -1,0 +1,94 @@
+r"""The functions of κ through which class means enter: K × K matrices beside the scalar sums.
+
+.. math:: T_{ab} = \sum_i \frac{t_i}{w_i}\, r_i^a (1 - r_i)^b, \qquad
+    t_i^{cc'} = (v_i\cdot\mu_c)(v_i\cdot\mu_{c'})/p
+
+of the means of the classes, whose mean is the origin: :math:`T\pi = 0`. Features of white latent
+data have a scalar function times the Gram matrix of the means there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array
+from hiddenmanifold.features.spectral_sums import Sums
+from hiddenmanifold.teachers import Classes
+
+
+@dataclass(frozen=True)
+class LabelSums:
+    """T1, T2, T1 - T2 and T21 in contrasts, at a batch of points: (points, K - 1, K - 1)."""
+
+    T1: Array
+    T2: Array
+    T11: Array
+    T21: Array
+
+    @property
+    def kept(self) -> Array:
+        """The inverse of 1 + T1: the part of the labels that is not fitted."""
+        return np.linalg.inv(np.eye(self.T1.shape[1]) + self.T1).astype(float)
+
+
+@dataclass(frozen=True)
+class LabelFunctions:
+    r"""Label functions in K - 1 contrasts: :math:`W^\top\Pi^{1/2} T \Pi^{1/2} W`.
+
+    Attributes
+    ----------
+    shares : array (K,)
+        Probabilities of the classes.
+    gram : array (K - 1, K - 1)
+        What the Gram matrix of the means is in contrasts.
+    basis : array (K, K - 1)
+        W, orthonormal and orthogonal to the roots of the shares.
+    """
+
+    shares: Array
+    gram: Array
+    basis: Array
+
+    @classmethod
+    def of(cls, teacher: Classes) -> LabelFunctions:
+        """Those of normal classes."""
+        shares = teacher.shares
+        roots = np.sqrt(shares)
+        full = np.linalg.svd(roots[:, None])[0]
+        basis = full[:, 1:]
+        gram = basis.T @ (roots[:, None] * teacher.centred_gram * roots) @ basis
+        return cls(shares, 0.5 * (gram + gram.T), basis)
+
+    @property
+    def number(self) -> int:
+        """Number of classes."""
+        return len(self.shares)
+
+    def at(self, sums: Sums) -> LabelSums:
+        """The label functions where the scalar sums are given."""
+        scalars = (sums.T1, sums.T20, sums.T11, sums.T21)
+        return LabelSums(*(scalar[:, None, None] * self.gram for scalar in scalars))
+
+    @property
+    def outer_shares(self) -> Array:
+        """The matrix of products of shares."""
+        return np.outer(self.shares, self.shares)
+
+    def in_scores(self, contrasts: Array) -> Array:
+        """Second moments of scores (points, K, K) from those of contrasts."""
+        wide = np.sqrt(self.shares)[:, None] * self.basis
+        found: Array = wide @ contrasts @ wide.T
+        return found
+
+    def diagonal(self, contrasts: Array) -> Array:
+        r"""The diagonal (points, K) of :math:`\Pi^{-1/2} W (\cdot) W^\top \Pi^{-1/2}`."""
+        found: Array = np.einsum("ci,pij,cj->pc", self.basis, contrasts, self.basis) / self.shares
+        return found
+
+    def means(self, contrasts: Array) -> Array:
+        """Means of all scores in each class (points, class, score) from a matrix of contrasts."""
+        roots = np.sqrt(self.shares)[:, None]
+        scores: Array = (roots * self.basis) @ contrasts @ (self.basis / roots).T
+        return scores.swapaxes(1, 2)

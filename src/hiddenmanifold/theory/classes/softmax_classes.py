@@ -1,0 +1,263 @@
+r"""Softmax regression of classes that are all alike, which three numbers describe.
+
+If classes may be exchanged, V, Q and the means M of the scores are v, q and m times
+:math:`I - 11^\top/K`, and so are :math:`E_1 = E[H(1 + VH)^{-1}]` and :math:`E_2 = E[gg^\top]`,
+with the gradient :math:`g = y - s` and the curvature :math:`H = \mathrm{diag}\,s - ss^\top` of the
+loss at the probabilities s of a training sample. With :math:`\tau` times :math:`I - 11^\top/K` for
+the Gram matrix of the means, and :math:`E[g|c]_c = F(1 - 1/K)`,
+
+.. math:: k = \frac{\lambda}{\alpha e_1}, \quad v = \frac{D_1}{\alpha e_1}, \quad
+    a = \frac{F}{K e_1}, \quad m = \tau a T_1, \quad
+    q = \frac{e_2 D_2}{\alpha e_1^2} + \tau a^2 T_2.
+
+The scores of a training sample, :math:`\eta = \omega + v g`, are those without it, moved along
+the gradient: :math:`x_k = v s_k` solves :math:`x + \log x = \omega_k + v y_k + \log v - \log Z`,
+Wright's function, with one number Z for which these add up to v. Averages are over normal
+:math:`\omega` in K - 1 dimensions, on grids for K = 2 and 3 and else by Sobol points; each set of
+points is solved by itself, and their spread is the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.errors import Status
+from hiddenmanifold.features import Features
+from hiddenmanifold.numerics.newton import Solution, newton
+from hiddenmanifold.theory.classes.class_fluctuations import Counts
+from hiddenmanifold.theory.classes.label_functions import LabelFunctions
+from hiddenmanifold.theory.classes.orthants import SCRAMBLES, normal_points
+from hiddenmanifold.theory.classes.score_law import FittedScores, ScoreLaw
+from hiddenmanifold.theory.points import Limit, Points
+
+NUMBERS = (2**8, 2**10)
+"""Sobol points of each set, tried one after another until the error is small."""
+GRIDS = {2: (0.2, 0.05), 3: (0.5, 0.25)}
+"""For few classes, steps of grids that take their place; each set has the grid shifted."""
+WIDTH = 8.5
+"""Range of the grids."""
+TOLERANCE = 1e-4
+"""Relative error of v, q and m at which no more points are tried."""
+WORST = 0.03
+"""Relative error above which a solution is not accepted."""
+RESIDUAL = 1e-10
+"""Residual of a solution: the equations are solved as they are for each set of points."""
+STEP = 1e-5
+"""Step of the differences of which Newton's matrix is made: it only steers the steps."""
+LONGEST = np.full(3, 2.0)
+"""Longest step of the logarithms of v, q and m."""
+MOST = 40
+"""Evaluations of the equations, at most."""
+TURNS, CLOSE = 30, 1e-12
+"""Newton steps for log Z, and its accuracy."""
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Averages over training samples, of each of some laws: arrays (laws,)."""
+
+    e1: Array
+    e2: Array
+    pull: Array
+    loss: Array
+
+
+@dataclass(frozen=True)
+class AlikeClasses:
+    """The equations of one point, for all sets of Sobol points together."""
+
+    features: Features
+    number: int
+    tau: float
+    alpha: float
+    gamma: float
+    lam: float
+    contrasts: Array
+    weights: Array
+    """Normal contrasts of scores (sets, points, K), and the weight of each (sets, points)."""
+
+    def gradients(self, v: Array, q: Array, m: Array, index: Integers) -> Gradients:
+        """Averages over the scores of one class at some v, q and m, one of each set `index`."""
+        from scipy.special import wrightomega
+
+        K, v, weights = self.number, v[:, None, None], self.weights[index]
+        u = np.sqrt(q)[:, None, None] * self.contrasts[index]
+        u[..., 0] += (m + v[:, 0, 0])[:, None]
+        log_v, log_Z = np.log(v), np.logaddexp.reduce(u, axis=-1, keepdims=True)
+        for _ in range(TURNS):
+            x = wrightomega(u + log_v - log_Z)
+            total = x.sum(-1, keepdims=True)
+            step = (np.log(total) - log_v) * total / (x / (1.0 + x)).sum(-1, keepdims=True)
+            log_Z = log_Z + step
+            if (np.abs(step) <= CLOSE * (1.0 + np.abs(log_Z))).all():
+                break
+        x = wrightomega(u + log_v - log_Z)
+        curved = x / (1.0 + x)
+        total = curved.sum(-1)
+        bend = (total - (curved**2).sum(-1) / total) / v[..., 0]
+        s = x / v
+        wrong = s[..., 1:].sum(-1)  # one minus the first, with its digits
+        squares = wrong**2 + (s[..., 1:] ** 2).sum(-1)
+        loss = -(u[..., 0] - x[..., 0] - log_Z[..., 0])
+        e1, e2, pull = ((weights * values).sum(1) / (K - 1.0) for values in (bend, squares, wrong))
+        return Gradients(e1, e2, K * pull, (weights * loss).sum(1))
+
+    def turned(self, x: Array, index: Integers) -> Array:
+        """Logarithms of v, q and m that follow from some (laws, 3)."""
+        v, q, m = np.exp(x.T)
+        at = self.gradients(v, q, m, index)
+        k = self.lam / (self.alpha * at.e1)
+        s = self.features.sums(k, np.full_like(k, self.gamma))
+        a = at.pull / (self.number * at.e1)
+        noise = at.e2 / (self.alpha * at.e1**2)
+        overlaps = (
+            s.D1 / (self.alpha * at.e1),
+            noise * s.D20 + self.tau * a**2 * s.T20,
+            self.tau * a * s.T1,
+        )
+        return np.log(overlaps).T
+
+    def system(self, x: Array, index: Integers) -> tuple[Array, Array]:
+        """Residuals of some laws and Newton's matrices, by differences."""
+        here = self.turned(x, index)
+        moved = [(self.turned(x + STEP * row, index) - here) / STEP for row in np.eye(3)]
+        return here - x, np.eye(3) - np.stack(moved, axis=-1)
+
+    def solve(self, x: Array) -> Solution:
+        """The solution of each set of points, from common guesses (3,) or those of each."""
+        start = np.broadcast_to(x, (len(self.contrasts), 3)).copy()
+        with np.errstate(all="ignore"):
+            return newton(self.system, start, LONGEST, RESIDUAL, MOST)
+
+    def start(self) -> Array:
+        """Unknowns that scores of zero would lead to, which is exact for large λ."""
+        K, e1 = self.number, np.array([1.0 / self.number])
+        with np.errstate(all="ignore"):
+            k = self.lam / (self.alpha * e1)
+            s = self.features.sums(k, np.full_like(k, self.gamma))
+            q = K * s.D20 / self.alpha + self.tau * s.T20
+            return np.log([s.D1 / (self.alpha * e1), q, self.tau * s.T1])[:, 0]
+
+
+def softmax_fit(
+    features: Features, labels: LabelFunctions, points: Points, counts: Counts | None
+) -> FittedScores:
+    """The fit of classes that are all alike, at each of some points."""
+    found = [_solve(features, labels, points, i) for i in range(len(points))]
+    v, q, m, q_w, training, test, noise, k = np.array([part for part, _ in found]).transpose(
+        1, 0, 2
+    )
+    certificate: Columns = {n: np.array([c[n] for _, c in found]) for n in found[0][1]}
+    certificate["status"] = certificate["status"].astype(np.int8)
+    K = labels.number
+    centring = np.eye(K) - 1.0 / K
+    covariance = q.mean(1)[:, None, None] * centring
+    shift = m.mean(1)[:, None, None] * centring
+    each = np.repeat(covariance[:, None], K, axis=1)
+    if counts is not None:
+        more = (noise * _fluctuations(features, labels, points, k)).mean(1) / counts.p
+        each = each + more[:, None, None, None] * centring
+    law = ScoreLaw(np.zeros((len(points), K)), shift, each)
+    # along the gradient all scores move alike, but for the own one
+    moved = shift + v.mean(1)[:, None, None] * centring
+    return FittedScores(
+        law=law,
+        training_law=ScoreLaw(law.intercept, moved, np.repeat(covariance[:, None], K, axis=1)),
+        covariance=covariance,
+        test_loss=test.mean(1),
+        training_loss=training.mean(1),
+        q_w=q_w.mean(1),
+        certificate=certificate,
+        error=_error_of_rate(q, m),
+    )
+
+
+def _fluctuations(features: Features, labels: LabelFunctions, points: Points, k: Array) -> Array:
+    """The factor 1 + T2 of all samples, of classes that are alike (points, sets)."""
+    gamma = np.broadcast_to(points.gamma[:, None], k.shape)
+    sums = features.sums(k.ravel(), gamma.ravel())
+    T1, T2 = (labels.gram[0, 0] * np.reshape(T, k.shape) for T in (sums.T1, sums.T20))
+    added: Array = 1.0 + (labels.number - 1.0) * (T2 + T1**2) / (1.0 + T1) ** 2
+    return added
+
+
+def _error_of_rate(q: Array, m: Array) -> Array:
+    """Error of the misclassification rate, from its spread over the sets (points, sets)."""
+    from scipy.special import ndtr
+
+    z = np.linspace(-8.5, 8.5, 69)
+    weights = np.exp(-0.5 * z**2) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi)
+    # near it the rate is a function of m/√q; K = 2 has the steepest
+    right = ndtr(z + (m / np.sqrt(q))[..., None]) @ weights
+    found: Array = 3.0 * right.std(1, ddof=1) / np.sqrt(right.shape[1])
+    return found
+
+
+Certificates = dict[str, int | float]
+
+
+def _solve(
+    features: Features, labels: LabelFunctions, points: Points, i: int
+) -> tuple[Array, Certificates]:
+    """The numbers of one point for each set, and its status and error estimates."""
+    K, tau = labels.number, labels.number * float(labels.gram[0, 0])
+    unknown = bool(points.has(Limit.VANISHING)[i])
+    lam = 1.0 if unknown else float(points.lam[i])  # what is refused is not worth a search
+    at = float(points.alpha[i]), float(points.gamma[i]), lam
+    x, iterations = np.empty((0, 3)), 0
+    for contrasts, weights in contrasts_of(K):
+        classes = AlikeClasses(features, K, tau, *at, contrasts, weights)
+        solution = classes.solve(x if len(x) else classes.start())
+        x, iterations = solution.x, iterations + int(solution.iterations.max())
+        error = 3.0 * float(x.std(0, ddof=1).max()) / np.sqrt(len(x))
+        if error <= TOLERANCE or not solution.residual.max() <= RESIDUAL:
+            break
+    residual = float(solution.residual.max())
+    status = Status.CONVERGED if residual <= RESIDUAL else Status.MAX_ITERATIONS
+    status = status if error <= WORST or status != Status.CONVERGED else Status.QUADRATURE
+    status = Status.NO_LIMIT if unknown else status
+    certificate: Certificates = {
+        "status": int(status),
+        "residual": residual,
+        "quadrature_error": error,
+        "conditioning_error": 0.0,
+        "iterations": iterations,
+    }
+    return _finished(classes, x), certificate
+
+
+def _finished(classes: AlikeClasses, x: Array) -> Array:
+    """v, q, m, |W|²/p, training and test loss, the noise e2/(α e1²) and k of each set."""
+    v, q, m = np.exp(x.T)
+    at = classes.gradients(v, q, m, np.arange(len(v)))
+    K, alpha, lam = classes.number, classes.alpha, classes.lam
+    k = lam / (alpha * at.e1)
+    s = classes.features.sums(k, np.full_like(k, classes.gamma))
+    a, noise = at.pull / (K * at.e1), at.e2 / (alpha * at.e1**2)
+    q_w = (K - 1.0) * (noise * s.D11 + classes.tau * a**2 * s.T11) / k
+    f = np.sqrt(q)[:, None, None] * classes.contrasts
+    f[..., 0] += m[:, None]
+    test = (classes.weights * (np.logaddexp.reduce(f, axis=-1) - f[..., 0])).sum(1)
+    training = at.loss + 0.5 * lam * q_w / alpha
+    return np.array([v, q, m, q_w, training, test, noise, k])
+
+
+def contrasts_of(number: int) -> Iterator[tuple[Array, Array]]:
+    """Standard normal contrasts of K scores (sets, points, K) with weights, ever more of them."""
+    basis = np.linalg.svd(np.ones((number, 1)))[0][:, 1:]
+    if number not in GRIDS:
+        for points in NUMBERS:
+            z = normal_points(number - 1, points, key=number)
+            yield z @ basis.T, np.full(z.shape[:2], 1.0 / points)
+        return
+    for step in GRIDS[number]:
+        t = step * np.arange(-np.ceil(WIDTH / step), np.ceil(WIDTH / step) + 1)
+        shifts = step * (np.arange(SCRAMBLES)[:, None] + np.arange(number - 1) / 2.0) / SCRAMBLES
+        sides = np.stack(np.meshgrid(*[t] * (number - 1), indexing="ij"), axis=-1)
+        z = sides.reshape(-1, number - 1) + shifts[:, None]
+        density = np.exp(-0.5 * (z**2).sum(-1)) * (step / np.sqrt(2.0 * np.pi)) ** (number - 1)
+        yield z @ basis.T, density

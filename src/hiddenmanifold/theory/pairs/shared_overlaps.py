@@ -1,0 +1,222 @@
+r"""The covariance of the predictions of two fits, by Newton's method on its one equation.
+
+With the sums over the responses of both fits (`CrossSums`), the channel averages of either and
+:math:`C = E[h_1h_2]` at common samples,
+
+.. math:: Q_{12} = \frac{C}{\alpha e_1^2} D_2 + \rho a^2 T_2,
+
+and :math:`\rho Q_{12} - M^2` and :math:`\rho + Q_{12} - 2M` follow as those of a single fit, with
+nothing subtracted. C grows with :math:`Q_{12}`, so that there is one solution. Fits on independent
+samples have C = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.errors import Status
+from hiddenmanifold.features import Features
+from hiddenmanifold.features.spectral_sums import CrossSums
+from hiddenmanifold.resampling import ONCE
+from hiddenmanifold.theory.features_side import Overlaps, overlaps, spectral_arguments
+from hiddenmanifold.theory.labels_side.channel import Channel
+from hiddenmanifold.theory.pairs.common_labels import RULES, common_slopes
+from hiddenmanifold.theory.solver.certificate import Certificate, Solved, polish
+
+CLOSE = 1e-5
+"""Relative step at which Newton's method leaves the roughest quadrature: it squares its error."""
+TURNS = 20
+"""Newton steps on one level, at most: three to five are usual."""
+LEAST = 1e-15
+"""Private variance, relative to the shared one, that is left where rounding leaves none."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What two fits of a model have in common.
+
+    Fits that share samples may draw them independently from these, or see their labels with
+    independent noise.
+    """
+
+    features: bool = True
+    samples: bool = True
+    noise: bool = True
+
+    def check(self, features: Features) -> None:
+        """Raise if features of a given matrix are to be drawn again."""
+        if not self.features:
+            features.check_redrawn()
+
+
+@dataclass
+class SharedOverlaps(Certificate):
+    """The law of the part that two predictions share, at a batch of points.
+
+    ``own`` are the overlaps of a single fit; ``law`` has the Q of the shared part, which is the
+    covariance of the predictions, and what follows from it. ``x`` (points, unknowns) are the
+    unknowns of a prediction of that law, and ``private`` is the variance of the rest of each.
+    """
+
+    own: Overlaps
+    law: Overlaps
+    x: Array
+    private: Array
+
+    def certify(self, solved: Solved) -> None:
+        """Let the certificate of the solution vouch for the pair as well, in place."""
+        failed = (solved.status == Status.CONVERGED) & (self.status != Status.CONVERGED)
+        solved.status[failed] = self.status[failed]
+        solved.residual = np.fmax(solved.residual, self.residual)
+        solved.quadrature_error = np.fmax(solved.quadrature_error, self.quadrature_error)
+        solved.iterations = solved.iterations + self.iterations
+
+
+@dataclass(frozen=True)
+class PairEquation:
+    """The equation of one kind of pair of fits at some points, for C.
+
+    ``own`` are the overlaps of a single fit at its unknowns ``x``; ``unit`` is 1/(α e₁²), ``noise``
+    is e₂ times it, ``a`` is e₃/e₁. ``shared`` is what the fits have in common.
+    """
+
+    channel: Channel
+    x: Array
+    own: Overlaps
+    cross: CrossSums
+    unit: Array
+    noise: Array
+    a: Array
+    shared: Shared
+
+    @classmethod
+    def of(cls, solved: Solved, shared: Shared) -> PairEquation:
+        """The equation of two fits of a solved model."""
+        problem = solved.problem
+        points, features, channel = problem.points, problem.features, problem.channel
+        at = spectral_arguments(points, solved.e, channel.rho)
+        same = shared.features or not features.random
+        if same:
+            cross = CrossSums.of_equal(features.sums(at.k, at.gamma))
+        else:
+            response = features.response(at.k, at.gamma)
+            cross = CrossSums.of_independent(response, response, at.gamma)
+        own, unit = overlaps(features, at), 1.0 / (at.alpha * at.e1**2)
+        shared = replace(shared, features=same, noise=shared.noise or channel.label_noise == 0.0)
+        return cls(channel, solved.x, own, cross, unit, at.noise, at.a, shared)
+
+    def __getitem__(self, some: Integers) -> PairEquation:
+        own, cross = vars(self.own).items(), vars(self.cross).items()
+        return replace(
+            self,
+            x=self.x[some],
+            own=Overlaps(**{name: values[some] for name, values in own}),
+            cross=CrossSums(**{name: values[some] for name, values in cross}),
+            unit=self.unit[some],
+            noise=self.noise[some],
+            a=self.a[some],
+        )
+
+    @property
+    def equal(self) -> bool:
+        """Whether the fits have everything in common."""
+        return self.shared == Shared() and self.channel.copies == ONCE
+
+    @property
+    def gain(self) -> Array:
+        """The derivative of Q₁₂ by C."""
+        return self.unit * self.cross.D2
+
+    def law(self, C: Array) -> Overlaps:
+        """The overlaps of the shared part."""
+        rho, spread, ra = self.channel.rho, self.gain * C, self.channel.rho * self.a
+        return replace(
+            self.own,
+            Q=spread + ra * self.a * self.cross.T2,
+            deficit=rho * spread + ra**2 * self.cross.W,
+            excess=spread + rho * self.cross.U2,
+        )
+
+    def private(self, law: Overlaps) -> Array:
+        """The variance of the rest of each prediction."""
+        return np.maximum(self.own.Q - law.Q, LEAST * law.Q)
+
+    def turn(self, C: Array, level: int) -> tuple[Array, Array]:
+        """The C that follows from one, and its derivative."""
+        law = self.law(C)
+        x = unknowns_of(self.channel, self.x, law)
+        private, noise = self.private(law), self.shared.noise
+        value, slope = common_slopes(self.channel, x, private, level, noise=noise)
+        return value, slope * self.gain
+
+    @property
+    def guess(self) -> Array:
+        """C, if it were proportional to Q₁₂."""
+        e2 = self.noise / self.unit
+        with np.errstate(all="ignore"):
+            shared = self.law(np.zeros_like(e2)).Q / (self.own.Q - self.gain * e2)
+        return e2 * np.clip(np.nan_to_num(shared), LEAST, 1.0)
+
+
+def unknowns_of(channel: Channel, x: Array, law: Overlaps) -> Array:
+    """The unknowns of a prediction of another law, with the same V and intercept."""
+    found, n = x.copy(), channel.overlap_unknowns
+    with np.errstate(all="ignore"):
+        found[:, :n] = channel.coordinates(law)[0]
+    if found.shape[1] > n:
+        found[:, n:] *= (channel.intercept_unit(x) / channel.intercept_unit(found))[:, None]
+    return found
+
+
+def shared_overlaps(solved: Solved, shared: Shared) -> SharedOverlaps:
+    """The law of what the predictions of two fits of a solved model share."""
+    equation = PairEquation.of(solved, shared)
+    if not shared.samples:
+        return _found(equation, np.zeros_like(equation.unit))
+    if equation.equal:
+        return _found(equation, equation.noise / equation.unit)
+    C, points = equation.guess, len(equation.unit)
+    certificate = Certificate(
+        status=np.full(points, Status.MAX_ITERATIONS),
+        residual=np.full(points, np.inf),
+        quadrature_error=np.full(points, np.inf),
+        conditioning_error=np.zeros(points),
+        iterations=np.zeros(points, np.intp),
+    )
+
+    def turn(index: Integers, level: int) -> tuple[Array, Array, Booleans]:
+        some = equation[index]
+        with np.errstate(all="ignore"):
+            value, slope = some.turn(C[index], level)
+            unit = some.gain / some.law(C[index]).Q
+            step = (value - C[index]) / (1.0 - slope)
+            error, residual = np.abs(unit * step), np.abs(unit * (value - C[index]))
+        C[index] = np.where(np.isfinite(step), np.maximum(C[index] + step, 0.0), C[index])
+        certificate.residual[index] = residual
+        certificate.status[index] = Status.QUADRATURE
+        return error, np.zeros_like(error), error <= solved.problem.tolerances.target
+
+    for _ in range(TURNS):
+        error, _, _ = turn(np.arange(points), 0)
+        certificate.iterations += 1
+        if not (error > CLOSE).any():
+            break
+    good = np.flatnonzero(error <= CLOSE)
+    polish(certificate, good, turn, solved.problem.tolerances, finest=len(RULES) - 1)
+    return _found(equation, C, certificate)
+
+
+def _found(
+    equation: PairEquation, C: Array, certificate: Certificate | None = None
+) -> SharedOverlaps:
+    """The law at the solution; without a certificate it is exact."""
+    law, zero = equation.own if equation.equal else equation.law(C), np.zeros_like(C)
+    if certificate is None:
+        whole = np.zeros(len(C), np.intp)
+        certificate = Certificate(whole, zero, zero.copy(), zero.copy(), whole.copy())
+    x = unknowns_of(equation.channel, equation.x, law)
+    own, private = equation.own, equation.private(law)
+    return SharedOverlaps(**vars(certificate), own=own, law=law, x=x, private=private)

@@ -1,0 +1,217 @@
+"""Sample sizes against other programs, textbook formulas and brute-force regressions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import optimize
+from scipy.special import expit
+from scipy.stats import norm
+
+import hiddenmanifold as hm
+from hiddenmanifold.results.observables import REGISTRY
+from hiddenmanifold.studies.assurance import assured_size
+from hiddenmanifold.studies.performance import Simulated, drawn, expected
+from hiddenmanifold.studies.single_fits import binary_performance
+from hiddenmanifold.studies.targets import QUANTITIES, met
+from hiddenmanifold.studies.textbook import textbook_criteria
+from hiddenmanifold.theory.scores.distribution import Scores, observe
+
+BINARY = hm.Population(outcome="binary", prevalence=0.2, auc=0.85, predictors=10)
+LINEAR = hm.Population(outcome="continuous", r2=0.5, predictors=15)
+COUNT = hm.Population(outcome="count", rate=1.2, r2=0.3, predictors=8)
+
+
+def test_textbook_criteria_are_those_of_pmsampsize():
+    # pmsampsize's examples, as printed in its help and in the papers it implements
+    assert textbook_criteria(predictors=24, r2=0.288, prevalence=0.174) == {
+        "shrinkage": 623,
+        "optimism": 662,
+        "overall_risk": 221,
+    }
+    assert textbook_criteria(predictors=25, r2=0.2) == {
+        "shrinkage": 918,
+        "optimism": 401,
+        "residual_deviation": 259,
+    }
+    with pytest.raises(hm.InvalidArgumentError, match="prevalence of 0.1"):
+        textbook_criteria(predictors=5, r2=0.6, prevalence=0.1)
+
+
+@pytest.mark.slow
+def test_performance_is_that_of_samplesizedev():
+    """Medians and means over its simulated studies (samplesizedev, 2026), to its digits."""
+    report = hm.sample_size(BINARY, target={"calibration_slope": 0.9}, n=309)
+    assert report.n == 554 and report.textbook["overall_risk"] == 246
+    at = report.curve.sel(n=309)
+    assert float(at.calibration_slope) == pytest.approx(0.831, abs=0.005)  # the median there
+    assert float(at.auc) == pytest.approx(0.836, abs=0.003)
+    assert float(at.brier_score) == pytest.approx(0.118, abs=0.0006)
+    assert float(at.probability_error) == pytest.approx(0.051, abs=0.0015)
+    assert report.events_per_predictor == pytest.approx(11.08)
+    assert report.ridge_n == 495
+    assert "554 samples" in report.sentence and "554" in report.to_markdown()
+    assert str(report) == repr(report)
+    assert "<table>" in report.to_html() and "Riley" in report.to_html()
+    assert "C-statistic 0.85" in report.paragraph
+
+
+def test_the_best_ridge_predicts_as_well_with_fewer():
+    """By the search for the best regularisation, which the report replaces by a parabola."""
+    report = hm.sample_size(LINEAR, target={"r2": 0.46})
+    best = hm.predict(
+        LINEAR.model(), n_over_p=[report.ridge_n / 15], regularisation="optimal", workers=1
+    )
+    plain = hm.predict(LINEAR.model(), n_over_p=report.n / 15, regularisation=0.0, workers=1)
+    assert float(best.generalisation_error[0]) == pytest.approx(
+        float(plain.generalisation_error), rel=2e-3
+    )
+    # Gaussian least squares: error noise/(1 - p/n)
+    assert float(plain.generalisation_error) == pytest.approx(0.5 / (1 - 15 / report.n), rel=1e-9)
+    least = 15 / (1 - 0.5 / 0.54)
+    assert report.n == int(np.ceil(least))
+
+
+def test_single_fits_have_the_performance_of_the_theory():
+    for population in (
+        BINARY,
+        hm.Population(prevalence=0.2, auc=0.9, predictors=3, law="binormal"),
+    ):
+        teacher, rng = population.teacher, np.random.default_rng(0)
+        alignment, size = rng.uniform(0.6, 0.99, 3), rng.uniform(0.6, 1.8, 3)
+        Q, b = teacher.rho * size**2, rng.uniform(-3.0, -1.0, 3)
+        M = alignment * np.sqrt(teacher.rho * Q)
+        loss, rest = hm.losses.Logistic(), teacher.rho - M**2 / Q
+        scores = Scores(teacher, loss, loss, 1.0, np.ones(3), np.sqrt(Q), b, M / np.sqrt(Q), rest)
+        found = binary_performance(teacher, QUANTITIES["binary"], Q, M, b)
+        for name, values in found.items():
+            close = 2e-3 if name == "probability_error" else 1e-7
+            np.testing.assert_allclose(values, observe(REGISTRY[name].expected, scores), rtol=close)
+
+
+def test_single_fits_are_those_of_a_regression_by_scipy():
+    model = hm.Population(prevalence=0.3, auc=0.8, predictors=3).model()
+    ds = hm.simulate(model, n=80, regularisation=8e-8, seeds=1, n_test=1, workers=1)
+    found, separable = drawn(
+        hm.Population(prevalence=0.3, auc=0.8, predictors=3),
+        model,
+        [80],
+        0.0,
+        ("calibration_slope", "auc"),
+        seeds=1,
+        workers=1,
+    )
+    assert not separable.any()
+    # a million new patients of this fit
+    rng = np.random.default_rng(0)
+    Q, M, b = (float(ds[q].squeeze()) for q in ("Q", "M", "intercept"))
+    rho = model.teacher.rho
+    nu, z = rng.standard_normal((2, 1_000_000))
+    nu *= np.sqrt(rho)
+    f = b + M / rho * nu + np.sqrt(Q - M**2 / rho) * z
+    y = rng.random(len(nu)) < expit(nu + model.teacher.threshold)
+
+    def gradient(line):
+        miss = expit(line[0] + line[1] * f) - y
+        return [miss.mean(), (miss * f).mean()]
+
+    slope = optimize.root(gradient, [0.0, 1.0]).x[1]
+    assert found["calibration_slope"][0, 0] == pytest.approx(slope, abs=0.01)
+
+
+@pytest.mark.parametrize("population", [LINEAR, COUNT], ids=["linear", "count"])
+def test_limits_of_numbers_agree_with_their_draws(population):
+    names = QUANTITIES[population.outcome]
+    model, n = population.model(), 40 * population.predictors
+    limit = expected(population, model, np.array([n]), 0.0, names)
+    found, _ = drawn(population, model, [n], 0.0, names, seeds=40, workers=1)
+    for name in names:
+        values = found[name][0]
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        assert float(limit[name][0]) == pytest.approx(values.mean(), abs=4 * error + 0.005), name
+
+
+def test_separable_draws_miss_the_target_and_are_reported():
+    tiny = hm.Population(prevalence=0.5, auc=0.95, predictors=6)
+    found, separable = drawn(tiny, tiny.model(), [14], 0.0, ("auc",), seeds=12, workers=1)
+    assert separable.any()
+    assert np.isnan(found["auc"][separable]).all()
+    assert not met("auc", 0.5, found["auc"])[separable].any()
+
+
+@pytest.mark.parametrize("assurance", [0.6, 0.9])
+def test_the_size_of_an_assurance_is_where_the_target_is_met_as_often(assurance):
+    """Studies whose quantity is normal, of mean 1 - 20/n and variance 1/n."""
+    rng = np.random.default_rng(0)
+
+    def fits(sizes, draws):
+        n = np.array(sizes, dtype=float)[:, None]
+        values = 1 - 20 / n + rng.standard_normal((len(sizes), draws)) / np.sqrt(n)
+        return {"auc": values}, np.zeros(values.shape, bool)
+
+    found = assured_size(fits, {"auc": 0.9}, 200, assurance, 4000)["auc"]
+
+    def excess(n):
+        return norm.cdf((0.1 - 20 / n) * np.sqrt(n)) - assurance
+
+    exact = optimize.brentq(excess, 150, 2000)
+    assert abs(found.n - exact) < 4 * found.stderr
+    assert found.stderr < 0.05 * exact
+
+
+def test_shares_never_met_are_said():
+    def fits(sizes, draws):
+        return {"auc": np.zeros((len(sizes), draws))}, np.zeros((len(sizes), draws), bool)
+
+    with pytest.raises(hm.InvalidArgumentError, match="not reached with"):
+        assured_size(fits, {"auc": 0.9}, 20, 0.8, 20)
+
+
+@pytest.mark.slow
+def test_an_assurance_needs_more_than_the_typical_study():
+    population = hm.Population(outcome="continuous", r2=0.5, predictors=5)
+    how = {"target": {"calibration_slope": 0.9}, "workers": 1}
+    typical = hm.sample_size(population, **how)
+    assured = hm.sample_size(population, **how, assurance=0.8, draws=100)
+    assert assured.n > typical.n + 3 * assured.stderr
+    assert f"(± {round(assured.stderr)})" in assured.sentence
+    assert "simulated studies" in assured.paragraph
+    assert "deviation at n" in str(assured)
+
+
+@pytest.mark.slow
+def test_simulated_studies_of_the_size_found_stand_beside_the_limit():
+    population = hm.Population(outcome="continuous", r2=0.5, predictors=5)
+    how = {"target": {"calibration_slope": 0.9}, "finite_size": True, "draws": 100, "workers": 1}
+    report = hm.sample_size(population, **how)
+    # least squares with an intercept: the mean square error is noise (1 + 1/n)(1 + p/(n - p - 2))
+    n, one = report.n, report.simulated["generalisation_error"]
+    exact = 0.5 * (1 + 1 / n) * (1 + 5 / (n - 5 - 2))
+    assert one.mean == pytest.approx(exact, abs=4 * one.stderr)
+    assert report.simulated["calibration_slope"].separable == 0.0
+    assert f"Simulated studies of n = {n}" in str(report)
+    far = {"calibration_slope": Simulated(0.945, 0.001, 0.93, 0.1, 0.0, 100)}
+    assert "from the limit: calibration slope by +5.0 %" in str(replace(report, simulated=far))
+    best = hm.sample_size(population, **{**how, "target": {"r2": 0.47}}, regularisation="optimal")
+    assert best.simulated["r2"].mean == pytest.approx(0.47, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "message"),
+    [
+        ({"auc": 0.86}, {}, "cannot be reached: with 100000 samples per predictor it is 0.85"),
+        ({"acu": 0.8}, {}, "did you mean 'auc'"),
+        ({}, {}, "one target at least"),
+        ({"calibration_slope": 1.0}, {}, "infinitely many samples"),
+        ({"calibration_slope": (1.1, 0.9)}, {}, "an interval"),
+        ({"auc": 0.8}, {"assurance": 0.2}, "assurance = 0.2"),
+        ({"auc": 0.8}, {"assurance": 0.8, "regularisation": "optimal"}, "cannot be combined"),
+        ({"auc": 0.8}, {"regularisation": -1.0}, "regularisation = -1.0"),
+        ({"auc": 0.8}, {"n": 0}, "n = 0"),
+    ],
+)
+def test_impossible_requests_are_refused(target, more, message):
+    with pytest.raises(hm.InvalidArgumentError, match=message):
+        hm.sample_size(BINARY, target=target, **more)
+    with pytest.raises(hm.InvalidArgumentError, match="a hiddenmanifold.Population"):
+        hm.sample_size("patients", target=target)
