@@ -397,6 +397,7 @@ def test_arrays_broadcast_by_their_dimensions():
     assert float(ds.overlap[2]) == pytest.approx(float(last.overlap), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_given_matrix_and_its_spectrum_agree_with_the_law_of_large_ones():
     F = np.random.default_rng(3).standard_normal((300, 200))
     matrix = bayes_optimal(model_of("erf", hm.projections.Matrix(F)), n_over_d=3.0)

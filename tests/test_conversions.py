@@ -68,6 +68,7 @@ def test_fits_agree_whatever_the_scale_of_the_features(inputs, kind):
     assert_allclose(X @ theirs.coef_, x @ ours.w / np.sqrt(P), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["raw", "RBFSampler", "Nystroem"])
 @pytest.mark.parametrize(
     ("loss", "theirs"), [(Poisson(), PoissonRegressor), (Gamma(), GammaRegressor)], ids=repr

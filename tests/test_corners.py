@@ -94,6 +94,7 @@ def test_the_reference_solves_ridge_regression_in_closed_form(sign):
             assert abs(getattr(found, name) / value - 1) < 1e-40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("h", "a"), [(0.3, 0.7), (1.1, 1.0), (2.5, 40.0), (-4.0, 3.0)])
 def test_the_function_of_owen_is_its_integral(h, a):
     def integrand(t):

@@ -45,6 +45,7 @@ def test_large_sizes_have_the_deviations_of_smaller_ones_by_their_ratio():
     assert float(ds.training_loss_finite_size) == pytest.approx(here, abs=error)
 
 
+@pytest.mark.slow
 def test_predictions_take_the_argument():
     ds = hm.predict(MODEL, n=8, p=6, d=4, **HOW, finite_size=True)
     assert np.isfinite(ds.generalisation_error_finite_size)

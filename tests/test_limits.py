@@ -335,6 +335,7 @@ def test_a_huge_penalty_turns_every_loss_into_hebbs_rule(loss, projection):
     np.testing.assert_allclose(ds.V * lam, 1.0, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_an_almost_linear_activation_acts_like_the_identity(loss):
     """Features x + eps He_3(x)/sqrt(6) have kappa_1 = 1 and kappa_star = eps."""

@@ -243,6 +243,7 @@ def ratio(name, sizes):
     return sizes[above] / sizes[below]
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(n=st.floats(0.01, 100), p=st.floats(0.01, 100), d=st.floats(0.01, 100))
 def test_any_two_independent_ratios_give_n_over_p_and_d_over_p(n, p, d):

@@ -64,6 +64,7 @@ def test_peak_of_vanishing_regularisation_is_that_of_small_ones():
     assert_allclose(small.generalisation_error, zero.generalisation_error, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_interpolation_of_the_square_loss_peaks_at_as_many_features_as_samples():
     for teacher, height in ((Linear(noise=0.1), np.inf), (Sign(), 0.5)):
         m = model(loss="square", teacher=teacher)

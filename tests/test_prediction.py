@@ -514,6 +514,7 @@ def test_failure_raises_and_carries_the_partial_dataset(some_points_fail, monkey
     assert_only_the_middle_failed(caught.value.partial, at(**GRID))
 
 
+@pytest.mark.slow
 def test_running_out_of_iterations_is_a_status():
     """Where hardly any features are learned, and labels are almost balanced: a constant, or not?"""
     built = model(

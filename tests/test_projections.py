@@ -212,6 +212,7 @@ def test_sums_are_those_of_a_drawn_orthogonal_matrix(name, d, p):
         assert getattr(found, name_) == pytest.approx(expected[name_], rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "p"), [(1500, 500), (500, 1500), (1000, 1000)])
 def test_sums_are_those_of_a_large_gaussian_matrix(d, p):
     F = np.random.default_rng(2).standard_normal((d, p))
@@ -350,6 +351,7 @@ def test_matrix_does_not_share_memory_with_the_array_it_was_given():
     assert sums_at(Matrix(matrix.F), np.ones(1), 1.5).D20 == before.D20
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(counts=st.lists(st.integers(1, 5), min_size=2, max_size=5), unit=st.floats(1e-3, 1e3))
 def test_weights_count_repeated_eigenvalues(counts, unit):

@@ -4,6 +4,7 @@ import pytest
 import several_classes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(500, 506))
 def test_ridge_regression_on_one_hot_targets(seed):
     off, z, model = several_classes.square_compared(seed)

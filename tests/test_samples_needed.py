@@ -85,6 +85,7 @@ def test_a_peak_makes_the_first_descent_premature():
     assert ds.n_over_d > 3
 
 
+@pytest.mark.slow
 def test_the_best_regularisation_needs_fewest():
     m, target = model(teacher=NOISY), [0.05, 0.2, 0.3, 0.4]
     best = hm.samples_needed(m, target_error=target, p_over_d=3.0)

@@ -29,6 +29,7 @@ def test_observables_are_added_and_nothing_else_changes():
     assert one.auc.identical(full.auc) and "test_loss" not in one
 
 
+@pytest.mark.slow
 def test_values_follow_from_the_predicted_overlaps():
     """By Monte Carlo over field, label and score."""
     teacher = hm.teachers.Logistic(slope=3.0, threshold=0.5)

@@ -127,6 +127,7 @@ def test_predictions_where_no_polynomial_will_do_are_those_of_numpy(monkeypatch)
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, err_msg=name)
 
 
+@pytest.mark.slow
 def test_what_is_almost_known_and_what_costs_too_much_is_left_to_numpy():
     rule = Custom(expit, rho=2.0)
     some = [points for points, _ in rule.compiled(1, np.array([2.0, 1e-9, 0.1, 0.0, np.nan]))]

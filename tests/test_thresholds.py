@@ -278,6 +278,7 @@ def test_a_spectrum_fixes_the_ratio():
     assert float(found) == pytest.approx(float(expected), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_a_matrix_has_the_threshold_of_its_law():
     F = np.random.default_rng(5).standard_normal((600, 900))
     found = separable_from(model("erf", projections.Matrix(F)))
@@ -286,6 +287,7 @@ def test_a_matrix_has_the_threshold_of_its_law():
 
 
 # ---------------------------------------------------------------- labels and refusals
+@pytest.mark.slow
 def test_results_are_labelled_like_predictions():
     n_over_d = xr.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=("a", "b"), coords={"a": [10, 20]})
     found = separable_from(model(), n_over_d=n_over_d)

@@ -67,6 +67,7 @@ def test_other_kinds_of_features(name):
     assert np.abs(z).max() < 4.5
 
 
+@pytest.mark.slow
 def test_points_that_share_samples_are_trained_on_the_same():
     model = hm.Model(features=EXAMPLES["random"], teacher="linear", loss="square")
     at = {"n_over_d": 1.0, "p_over_n": 1.0, "d": 10, "seeds": 2, "n_test": 5, "workers": 1}

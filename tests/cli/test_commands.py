@@ -70,6 +70,7 @@ def test_a_search_that_is_not_made_is_refused(option):
     assert "have no effect: leave them out, or give --regularisation optimal" in told
 
 
+@pytest.mark.slow
 def test_predict_writes_the_numbers_of_the_library(tmp_path):
     files = {kind: tmp_path / f"out.{kind}" for kind in ("csv", "json", "nc")}
     options = [part for kind, path in files.items() for part in (f"--{kind}", path)]
@@ -209,6 +210,7 @@ def test_a_long_table_is_shortened_on_a_terminal_alone(monkeypatch):
     assert len(points_of(text())) == printed_tables.ROWS
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_gets_several_tables(monkeypatch):
     args = ("predict", *GRID, "--lam", "0.1,1", "--show", "generalisation_error,q_w,V,status")
     assert max(map(len, run(*args).stdout.splitlines())) > 60  # a file has room
@@ -265,6 +267,7 @@ def test_warnings_are_sentences(monkeypatch):
         np.log(np.zeros(1))
 
 
+@pytest.mark.slow
 def test_noisy_labels_have_a_clean_error_as_well():
     flags = ("--teacher", "sign:flip=0.1")
     assert "clean" in run("predict", *GRID, "--lam", 1, *flags).stdout
@@ -289,6 +292,7 @@ def test_all_options_of_the_model_arrive():
     assert_same_numbers(read_csv(result.stdout), ds)
 
 
+@pytest.mark.slow
 def test_labels_that_are_numbers_arrive_with_their_prediction():
     ratios = ("--n-over-d", "3", "--p-over-n", "0.5,1", "--lam", "0.5")
     counts = ("--teacher", "poisson:rate=softplus,slope=0.6", "--loss", "poisson")
@@ -372,6 +376,7 @@ def test_a_point_that_fails_is_told_but_does_not_cost_the_others():
     assert table["generalisation_error"][1] == "nan"
 
 
+@pytest.mark.slow
 def test_predict_finds_the_optimal_regularisation():
     options = ("--loss", "square", "--teacher", "sign:flip=0.1", "--minimise", "clean_error")
     search = ("--bounds", "0.02:0.9", "--csv", "-")
@@ -503,6 +508,7 @@ def test_plots_are_files_of_their_kind(tmp_path, suffix, start):
     assert path.read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_pieces_make_the_same_whole(monkeypatch):
     args = ("predict", "--n-over-d", "2,3", "--p-over-n", "0.1:3:7", "--lam", "0.1,1", "--csv", "-")
     whole = read_csv(run(*args).stdout)
@@ -664,6 +670,7 @@ def test_a_theory_that_fails_does_not_cost_the_simulation():
     assert printed_tables.with_error(mean, error) in result.stdout
 
 
+@pytest.mark.slow
 def test_several_fits_are_predicted_as_in_the_library():
     at = ("--n-over-d", 2, "--p-over-n", "0.5,1", "--lam", 0.1)
     given = {"n_over_d": 2.0, "p_over_n": [0.5, 1.0], "regularisation": 0.1}
@@ -695,6 +702,7 @@ def test_a_fit_that_fell_short_is_told(monkeypatch):
     assert "9 fits fell short of their optimum" in complaint(result)
 
 
+@pytest.mark.slow
 def test_training_is_printed_by_steps_and_unstable_ones_are_counted():
     args = ("training", "--loss", "square", "--n-over-d", 1, "--p-over-n", 2, "--times", "0,20,inf")
     assert "time" in run(*args).stdout
@@ -722,6 +730,7 @@ def test_help_names_every_command_option_and_exit_code():
     assert run().stdout == text
 
 
+@pytest.mark.slow
 def test_the_shell_completes_ingredients():
     environment = {
         "_HIDDENMANIFOLD_COMPLETE": "complete_bash",

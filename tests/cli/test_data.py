@@ -260,6 +260,7 @@ def test_pickles_are_never_loaded(tmp_path, monkeypatch):
     assert not Path("trapped").exists()
 
 
+@pytest.mark.slow
 def test_labels_and_arrays_that_are_not_there_are_named(path, tmp_path):
     line = told(run(path, label="prize", code=Code.BAD_INPUT))
     assert "(0 to 6) of a column: a, b, c, d, e, f, price; did you mean 'price'?" in line

@@ -131,6 +131,7 @@ def test_what_is_offered_can_be_built():
             assert issubclass(cls, base), f"{kind} {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict", "compare", "features-needed"])
 def test_the_help_page_names_every_ingredient_and_its_keys(command):
     environment = {"COLUMNS": "300", "TERMINAL_WIDTH": "300"}

@@ -13,6 +13,7 @@ def run(*more):
     return CliRunner().invoke(app, [*LINEAR, *more])
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_the_function():
     population = hm.Population(outcome="continuous", r2=0.5, predictors=15)
     goals = {"calibration_slope": 0.8, "r2": (0.4, 0.6)}

@@ -67,6 +67,7 @@ def test_samples_are_right_about_the_population_on_average(loss):
     )  # over many data sets it is one: benchmarks/real_data.py
 
 
+@pytest.mark.slow
 def test_residual_losses_are_predicted_for_numbers():
     """The absolute loss at 4 N, against fits of scikit-learn to fresh rows."""
     rng = np.random.default_rng(0)

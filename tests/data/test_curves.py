@@ -65,6 +65,7 @@ def test_predictions_are_right_on_average_and_within_their_bars():
     assert np.mean(inside) >= 0.85
 
 
+@pytest.mark.slow
 def test_the_population_s_equation_holds_for_fits():
     """The oracle of this file is itself right."""
     errors = []
@@ -88,6 +89,7 @@ def test_what_is_known_at_the_sample_s_size(data):
     assert (ds.status == 0).all()
 
 
+@pytest.mark.slow
 def test_default_is_the_curve_at_the_best_regularisation(data):
     ds = hm.learning_curve(data)
     assert ds.n.values.tolist() == [100, 200, 400, 800, 1600]
@@ -106,6 +108,7 @@ def test_no_regularisation_is_least_squares(data):
     np.testing.assert_allclose(ds.generalisation_error, level * expected[1:] / expected[0])
 
 
+@pytest.mark.slow
 def test_misclassification_of_a_mixture():
     """Prior 0.3, direction of the means among few strong columns, n = 4 N."""
     p, spread = 40, np.arange(1, 41) ** -0.3
@@ -150,6 +153,7 @@ def test_scores_around_their_means_give_normal_errors():
         assert value == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "lam"), [(20, 0.1), (60, 0.5), (150, 1.0)])
 def test_the_influence_of_rows_is_that_of_weights(p, lam):
     """Rows counted a little more, by fits that know weights: the derivative of log E."""

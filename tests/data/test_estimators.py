@@ -72,6 +72,7 @@ def test_ridge_regression_is_scikit_learn_s():
     assert ours.optimality_ < 1e-10
 
 
+@pytest.mark.slow
 def test_logistic_regression_is_scikit_learn_s():
     ours = estimators.GLMClassifier("logistic", 0.3).fit(X, LABELS)
     theirs = LogisticRegression(C=hm.to_sklearn_C(0.3, 6), tol=1e-10, max_iter=10_000)

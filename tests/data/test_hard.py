@@ -114,6 +114,7 @@ def test_a_loss_whose_best_score_is_a_constant():
     np.testing.assert_allclose(ds.test_loss, 2 * rare, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_sorted_rows_and_groups_are_noticed():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
@@ -126,6 +127,7 @@ def test_sorted_rows_and_groups_are_noticed():
     assert finding.verdict == "pass"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [5, 80])
 def test_exact_relations_are_recognised(p):
     X = np.random.default_rng(0).standard_normal((60 + 2 * p, p))

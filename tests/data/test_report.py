@@ -273,6 +273,7 @@ def test_the_error_of_the_sample_itself_is_that_of_leave_one_out_at_any_regulari
     assert curve.resolved
 
 
+@pytest.mark.slow
 def test_very_large_errors_have_powers_of_ten():
     huge = hm.report(hm.Data(X, 1e9 * Y), regularisation=0.5)
     assert float(huge.tables[0].rows[1][1]) > 1e17

@@ -177,6 +177,7 @@ def refusals(X, y):
     return {finding.question for finding in hm.Data(X, y).diagnosis.refusals}
 
 
+@pytest.mark.slow
 def test_a_few_rows_that_decide_are_noticed():
     wild = X.copy()
     wild[:3] *= 100
@@ -187,6 +188,7 @@ def test_a_few_rows_that_decide_are_noticed():
     assert refusals(X, labels) == {"precision"}
 
 
+@pytest.mark.slow
 def test_copies_are_noticed():
     assert refusals(np.vstack([X, X[:60]]), np.append(Y, Y[:60])) >= {"duplicate rows"}
     assert "duplicate rows" not in refusals(np.vstack([X, X[:2]]), np.append(Y, Y[:2]))
@@ -245,6 +247,7 @@ def test_units_of_features_and_labels_are_free():
     )
 
 
+@pytest.mark.slow
 def test_the_diagnosis_does_not_depend_on_units():
     one, other = hm.Data(X, Y).diagnosis, hm.Data(1e3 * X, 1e-2 * Y).diagnosis
     assert [f.question for f in one] == [f.question for f in other]
@@ -281,6 +284,7 @@ def test_linear_algebra_of_a_sample_keeps_to_one_thread(ask, monkeypatch):
     assert seen == {1}
 
 
+@pytest.mark.slow
 def test_the_best_regularisation_of_a_loss_is_sought_once():
     data, found, seconds = hm.Data(X, Y > 0), [], []
     for loss in ("hinge", "hinge", "square"):

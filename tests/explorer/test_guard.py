@@ -56,6 +56,7 @@ def chunked(address, path, megabytes, *, end=False):
         return answer.status, answer.read().decode()
 
 
+@pytest.mark.slow
 def test_chunks_are_counted_while_they_come(address):
     # both are answered although their end never comes
     status, said = chunked(address, LEARN + "a.csv", 21)
@@ -137,6 +138,7 @@ def test_of_many_files_few_are_held_at_a_time(address, monkeypatch):
         assert "at least 50 are needed" in post(address, LEARN + "a.csv", b"a,y\n1,2\n")[2]
 
 
+@pytest.mark.slow
 def test_numbers_told_by_the_browser_stay_few_and_numbers(address):
     def saved(points):
         body = {
@@ -250,6 +252,7 @@ def test_an_error_tells_nothing_of_the_inside_and_nothing_is_reflected(address, 
     )  # that of Dash, to Internet Explorer
 
 
+@pytest.mark.slow
 def test_whoever_says_nothing_is_left_and_others_are_answered_meanwhile(address, monkeypatch):
     monkeypatch.setattr(server.Handler, "timeout", 1.0)
     where = urlsplit(address)
@@ -286,6 +289,7 @@ def listening():
         thread.join()
 
 
+@pytest.mark.slow
 def test_the_network_needs_a_token_or_a_name(listening):
     for token in (None, ""):
         with pytest.raises(

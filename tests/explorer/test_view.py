@@ -379,6 +379,7 @@ def told(lines):
     return [json.loads(line) for line in lines if line.strip()]
 
 
+@pytest.mark.slow
 def test_events_of_a_simulation_are_those_of_compare():
     query = "dots=3&d=16&seeds=3&regularisation=0.1&high=2"
     events = told(stream.simulate(query))
@@ -419,6 +420,7 @@ def test_work_that_takes_too_long_is_ended():
     worker_pool.dismiss()
 
 
+@pytest.mark.slow
 def test_work_that_nobody_waits_for_is_ended(tmp_path):
     path = tmp_path / "pid"
 
@@ -441,6 +443,7 @@ def test_work_that_nobody_waits_for_is_ended(tmp_path):
     worker_pool.dismiss()
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_refused_in_a_sentence():
     with served() as address:
         port = int(address.split(":")[2].strip("/"))

@@ -234,6 +234,7 @@ def test_one_layer_is_random_features(projection, activation):
         np.testing.assert_allclose(other[name], one[name], rtol=1e-11, err_msg=str(name))
 
 
+@pytest.mark.slow
 def test_linear_layers_are_their_product():
     """F1 F2 has the law of a matrix of given spectrum: the drawn one agrees with the theory."""
     rng = np.random.default_rng(20)
@@ -564,6 +565,7 @@ def test_layers_with_a_mean_may_be_last_and_then_provide_an_intercept():
     assert float(ds.intercept) > 0.1
 
 
+@pytest.mark.slow
 def test_equal_layers_are_equal():
     assert Deep([Layer("erf", width=2.0), ERF]) == Deep((Layer("erf", width=2.0), Layer("erf")))
     assert Deep([Layer("erf", width=2.0), ERF]) != Deep([Layer("erf", width=3.0), ERF])

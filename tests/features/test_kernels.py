@@ -77,12 +77,14 @@ def test_the_dual_of_an_activation_with_a_corner():
     assert at_one.slope[0] == pytest.approx(0.5 * (1 + 0.01), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_dual_of_corners_is_refused_where_it_is_not_resolved():
     with pytest.raises(InvalidArgumentError, match="not resolved at a correlation of 0.9999"):
         Custom(np.abs, (0.0,)).dual(np.array([0.9999]), 1.0)
     assert np.isfinite(Custom(gelu).dual(np.array([0.9999]), 1.0).slope).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequency", [3.0, 15.0, 30.0])
 def test_a_series_does_not_end_in_a_gap(frequency):
     """The coefficients of sin(az) are largest at order a²; its dual is exp(-a²) sinh(a² s)."""
@@ -94,6 +96,7 @@ def test_a_series_does_not_end_in_a_gap(frequency):
     np.testing.assert_allclose(found.slope, slopes, atol=1e-13 * a2)
 
 
+@pytest.mark.slow
 def test_a_cusp_has_a_kernel_but_no_tangent_kernel():
     cusp = Custom(lambda z: np.sign(z) * np.abs(z) ** 0.9, (0.0,))
     kappas = np.square(cusp.kappas)
@@ -103,6 +106,7 @@ def test_a_cusp_has_a_kernel_but_no_tangent_kernel():
         kernels.NTK(cusp)
 
 
+@pytest.mark.slow
 def test_a_series_that_is_too_short_is_refused():
     with pytest.raises(InvalidArgumentError, match="not resolved at a correlation"):
         Custom(lambda z: np.sin(60.0 * z)).dual(np.array([0.9999]))
@@ -478,6 +482,7 @@ def test_a_kernel_without_training_samples_has_no_features():
         drawn.sample(3, np.random.default_rng(1))
 
 
+@pytest.mark.slow
 def test_a_store_keeps_fits_of_kernels(tmp_path):
     model = hm.Model(kernel=lambda t: np.exp(2 * (t - 1)), teacher="sign", loss="square")
     at = {"n_over_d": 2.0, "regularisation": 0.1, "d": 20, "seeds": 2, "store": tmp_path / "s.db"}
@@ -511,6 +516,7 @@ def test_what_is_no_kernel_is_refused(function, problem):
     assert caught.value.argument == "function"
 
 
+@pytest.mark.slow
 def test_a_constant_kernel_is_refused():
     with pytest.raises(InvalidArgumentError, match="is constant"):
         hm.Model(kernel=np.ones_like, teacher="sign", loss="square")
@@ -525,6 +531,7 @@ def test_a_derivative_may_be_given():
         Kernel("rbf", derivative_at_zero=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
@@ -576,6 +583,7 @@ def test_an_intercept_whose_penalty_remains_is_refused():
     hm.Model(kernel=bent, teacher=Linear(noise=0.1), loss="huber")
 
 
+@pytest.mark.slow
 def test_a_kernel_without_a_linear_part_sees_nothing():
     with pytest.warns(hm.BlindFeaturesWarning, match="h'\\(0\\) = 0 of a kernel"):
         model = hm.Model(kernel=lambda t: 1 + t**2, teacher=Linear(noise=0.5), loss="square")

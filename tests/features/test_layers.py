@@ -6,6 +6,7 @@ import pytest
 import hiddenmanifold as hm
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hiddenmanifold.errors.BlindFeaturesWarning")
 @pytest.mark.parametrize(
     ("activation", "projection"),

@@ -117,6 +117,7 @@ def test_drawn_matrices_give_the_same_sums(projection):
         assert (np.abs(values.mean(0) - getattr(expected, name)) < 5 * spread).all(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("teacher", [Sign(), Mixture(0.3)], ids=["sign", "classes"])
 def test_separable_data_are_found_from_every_ratio(teacher):
     """Steep spectra show more of the field than the share p/d of their directions."""

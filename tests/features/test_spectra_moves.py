@@ -135,6 +135,7 @@ def test_projected_white_data_are_known_in_closed_form(kind, p):
         assert (error <= 1e-12 * unit + slack).all(), name
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(
     st.lists(st.tuples(ratios, ratios, ratios), min_size=1, max_size=5),

@@ -126,6 +126,7 @@ def test_points_lie_on_lines_within_their_errors(number):
     assert np.sqrt(np.mean(z**2)) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", figures.NUMBERS)
 def test_parts_are_the_ones_announced_and_converged(number):
     data = computed(number)

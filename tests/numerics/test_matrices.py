@@ -121,6 +121,7 @@ def test_draws_follow_their_generator(kind):
 
 
 # wide matrices whose larger side is a power of two, twice the smaller, or neither
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize(("d", "p"), [(256, 512), (200, 512), (250, 500), (256, 400), (200, 300)])
 def test_columns_of_a_wide_matrix_are_almost_orthogonal(kind, d, p):

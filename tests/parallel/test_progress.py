@@ -31,6 +31,7 @@ def terminal(monkeypatch):
     return stream
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", [True, None])
 def test_a_long_call_shows_count_rate_and_time_left(monkeypatch, shown):
     stream = terminal(monkeypatch)
@@ -41,6 +42,7 @@ def test_a_long_call_shows_count_rate_and_time_left(monkeypatch, shown):
     assert "0:00:00 left" in told
 
 
+@pytest.mark.slow
 def test_nothing_is_shown_unless_asked_for(monkeypatch):
     stream = terminal(monkeypatch)
     Workers(1, progress=False).run([Slow() for _ in range(8)])
@@ -60,6 +62,7 @@ def test_a_comparison_shows_nothing_unless_asked_for(monkeypatch):
     assert "computing" in stream.getvalue()
 
 
+@pytest.mark.slow
 def test_a_short_call_shows_nothing(monkeypatch):
     stream = terminal(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 60.0)

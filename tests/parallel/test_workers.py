@@ -239,6 +239,7 @@ def test_lambdas_are_sent_anywhere(processes, threads, monkeypatch, name, kind):
     assert_same_bits(CALLS[name](with_lambda(kind), workers=2), one)
 
 
+@pytest.mark.slow
 def test_a_function_that_cannot_be_sent_is_refused_with_the_remedy(processes, monkeypatch):
     lock = threading.Lock()
 
@@ -482,6 +483,7 @@ results(Workers(2), lambda: end(0), lambda: end(1))
 )
 
 
+@pytest.mark.slow
 def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     # they hold the pipe that is read here: it would not end before they do
     done = run_script(tmp_path, ABANDONED)
@@ -507,6 +509,7 @@ else:
 )
 
 
+@pytest.mark.slow
 def test_an_interrupt_does_not_wait_for_threads(tmp_path):
     done = run_script(tmp_path, ASLEEP + UNTOUCHED)
     assert (done.stdout, done.stderr) == ("untouched\n", "")

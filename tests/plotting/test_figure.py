@@ -277,6 +277,7 @@ def test_optimal_regularisation_and_thresholds_have_their_panels():
     np.testing.assert_array_equal(axis.lines[0].get_ydata(), found.p_over_n.values)
 
 
+@pytest.mark.slow
 def test_what_was_sought_is_said():
     peak = hm.interpolation_peak(MODEL, n_over_d=[1.0, 3.0], regularisation=1e-2)
     labels = [axis.get_ylabel() for axis in plotting.plot(peak).axes]

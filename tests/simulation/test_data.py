@@ -45,6 +45,7 @@ def test_columns_have_squared_norm_d(name, d, p):
     assert np.abs(norms - 1.0).max() < 6 * np.sqrt(2 / d)
 
 
+@pytest.mark.slow
 @every_projection
 @every_shape
 def test_sampled_spectrum_is_the_one_the_theory_uses(name, d, p):

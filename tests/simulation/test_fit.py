@@ -182,6 +182,7 @@ def attainable(fit, y, name=""):
     return GOOD + 4e-15 * len(y) / (fit.objective - least)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True], ids=["bare", "intercept"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("name", "task"), CASES)
@@ -226,6 +227,7 @@ def test_no_neighbour_has_a_smaller_objective(name, task, intercept):
             assert objective(name, (X, y), lam, w, b) > least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True], ids=["bare", "intercept"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("name", "task"), CASES)
@@ -696,6 +698,7 @@ REGISTERED = [
 ]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(("name", "task"), REGISTERED)
 def test_features_of_any_scale_have_the_same_fit_to_the_bit(name, task, intercept):

@@ -67,6 +67,7 @@ def test_points_of_the_same_sizes_share_their_fits(tmp_path):
     assert again.equals(first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

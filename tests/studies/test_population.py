@@ -112,6 +112,7 @@ def test_predictors_have_the_covariance_given_and_some_no_signal():
         assert 4 * t @ (4 * w) ** k == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_samples_have_the_prevalence_and_auc():
     model = binary(0.3, 0.8).model()
     rng = np.random.default_rng(1)

@@ -89,6 +89,7 @@ def test_single_fits_have_the_performance_of_the_theory():
             np.testing.assert_allclose(values, observe(REGISTRY[name].expected, scores), rtol=close)
 
 
+@pytest.mark.slow
 def test_single_fits_are_those_of_a_regression_by_scipy():
     model = hm.Population(prevalence=0.3, auc=0.8, predictors=3).model()
     ds = hm.simulate(model, n=80, regularisation=8e-8, seeds=1, n_test=1, workers=1)
@@ -119,6 +120,7 @@ def test_single_fits_are_those_of_a_regression_by_scipy():
     assert found["calibration_slope"][0, 0] == pytest.approx(slope, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("population", [LINEAR, COUNT], ids=["linear", "count"])
 def test_limits_of_numbers_agree_with_their_draws(population):
     names = QUANTITIES[population.outcome]

@@ -551,6 +551,7 @@ def test_noiseless_linear_labels_are_learned_at_once_and_for_all():
     np.testing.assert_allclose(kernel["clean_error"], found["clean_error"], rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_a_point_does_not_depend_on_its_batch():
     rng = np.random.default_rng(5)
     gamma, ratio = 10.0 ** rng.uniform(-2, 2, (2, 30))

@@ -191,6 +191,7 @@ def averages_by_quad(name, teacher, *, V, Q, a, b):
     return totals
 
 
+@pytest.mark.slow
 @every_rule
 @known_losses
 def test_averages_are_the_integrals_of_the_theory(name, teacher, free):
@@ -257,6 +258,7 @@ def joint_averages(loss, teacher, *, V, Q, a, b):
     return totals
 
 
+@pytest.mark.slow
 @every_rule
 @every_loss
 def test_averages_follow_from_the_joint_law_of_field_and_prediction(loss, teacher, free):

@@ -298,6 +298,7 @@ def test_rounding_of_an_intercept_is_not_magnified_by_a_vanishing_prediction(tea
     assert (ds.quadrature_error < 1e-11).all()
 
 
+@pytest.mark.slow
 def test_the_best_penalty_and_the_slopes_are_those_of_predictions():
     model = classes(Mixture(0.3, 2.0))
     best = hm.predict(model, n_over_p=1.5, regularisation="optimal").generalisation_error

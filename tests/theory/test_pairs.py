@@ -124,6 +124,7 @@ def test_the_best_regularisation_of_an_ensemble_is_its_own():
     assert (ds.optimal_regularisation[:, 1] < ds.optimal_regularisation[:, 0]).all()
 
 
+@pytest.mark.slow
 def test_the_best_regularisation_may_be_a_limit_or_a_bound():
     model = plain_model("erf", "gaussian", hm.teachers.Sign(noise=0.3), "hinge")
     at = {"n_over_d": 2.0, "p_over_n": 0.5, "members": np.inf, **HERE}
@@ -216,6 +217,7 @@ def test_normal_noise_in_two_components_is_normal_noise():
     assert found[0] == pytest.approx(found[1], rel=1e-10)
 
 
+@pytest.mark.slow
 def test_what_is_not_covered_is_refused():
     at = {"n_over_d": 2.0, "regularisation": 0.1}
     rng = np.random.default_rng(0)

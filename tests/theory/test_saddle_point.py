@@ -193,6 +193,7 @@ def test_solution_does_not_depend_on_the_start(seed, loss):
     np.testing.assert_allclose(found.x, np.tile(x, (6, 1)), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 @every_configuration
 def test_newton_squares_its_error(seed, loss):
     problem = problem_of(*random_configuration(seed, loss))
@@ -209,6 +210,7 @@ def test_newton_squares_its_error(seed, loss):
         assert after < 50 * before**2 + 1e-9
 
 
+@pytest.mark.slow
 def test_one_turn_leaves_a_solution_where_it_is():
     for seed, loss in CONFIGURATIONS[:10]:
         problem = problem_of(*random_configuration(seed, loss))

@@ -230,6 +230,7 @@ def sharp_constant():
     return found.fun, found.x
 
 
+@pytest.mark.slow
 def test_minimum_of_noiseless_labels_vanishes_with_what_is_hidden():
     constant, tau = sharp_constant()
     hidden = 10.0 ** np.array([-16, -24, -40, -59])
@@ -239,6 +240,7 @@ def test_minimum_of_noiseless_labels_vanishes_with_what_is_hidden():
     np.testing.assert_allclose(found.elasticity, 0.5, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_minimum_at_a_far_threshold_follows_the_density_there():
     constant, _ = sharp_constant()
     hidden = np.array([1e-10, 1e-13])

@@ -185,6 +185,7 @@ def test_the_loss_of_softmax_falls_as_its_weights_say(K):
     assert (ds.quadrature_error < (1e-6 if K == 3 else 1e-2)).all()
 
 
+@pytest.mark.slow
 def test_softmax_says_what_it_does_not_know():
     model = plain_model(teacher=SIMPLEX, loss="softmax")
     ds = hm.predict(model, **at(0.0), on_failure="keep")
@@ -198,6 +199,7 @@ def test_softmax_says_what_it_does_not_know():
 # finite size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "softmax"])
 def test_terms_of_finite_size_fall_like_one_over_n(loss):
     model = plain_model(teacher=Classes(3, 2.5), loss=loss, intercept=True)
@@ -224,6 +226,7 @@ def test_finite_size_needs_sizes_and_classes():
 # the best regularisation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minimise", ["generalisation_error", "test_loss"])
 def test_the_best_penalty_is_no_worse_than_others(minimise):
     best = hm.predict(ridge(SIMPLEX), **at(hm.Optimal(minimise=minimise), p_over_n=[0.5, 1.0, 2.0]))

@@ -95,6 +95,7 @@ def test_signs_of_scores_and_linear_labels(rho):
     np.testing.assert_allclose(error, rho + 0.32 + 1 - 2 * product, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "prediction",
     [CLIP, SINE, predictors.Logistic(2.0), predictors.Exp()],

@@ -299,6 +299,7 @@ def test_the_best_time_is_that_of_a_fine_scan():
         assert abs(np.log(best.optimal_time / near)) < 0.06
 
 
+@pytest.mark.slow
 def test_the_best_time_is_global_and_may_be_a_limit():
     w = np.append(np.full(10, 1.0), np.full(3, 1e-3)) / 13
     share = np.append(np.full(10, 0.3 / 10), np.full(3, 0.7 / 3))

@@ -45,6 +45,7 @@ def test_samples_and_features_matter_alike_where_they_are_as_many():
     assert float(ds.variance_F) == pytest.approx(float(ds.variance_X), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("teacher", "loss"),
     [
