@@ -318,13 +318,62 @@ def test_an_error_made_by_one_row_is_uncertain_by_itself():
     assert found.deviation[1, 0] == pytest.approx(0.9, rel=0.01)  # bars take nine tenths of it
 
 
-def test_no_more_than_all_can_be_misclassified():
+def test_no_more_than_half_is_predicted_to_be_misclassified():
     """Without a signal the mean of the other labels is on the side of the other class."""
     ds = hm.learning_curve(
         hm.Data(X, np.arange(120) % 2), n=120, regularisation=1e12, on_refusal="keep"
     )
     assert float(ds.generalisation_error_leave_one_out) == 1.0
-    assert float(ds.generalisation_error_high) == 1.0
+    assert float(ds.generalisation_error_high) == float(ds.generalisation_error) == 0.5
+    assert float(ds.generalisation_error_fall_high) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (1e200 * X, Y, "X has values of order .*: divide by their scale first"),
+        (X, 1e-200 * Y, "y has values of order .*: divide by their scale first"),
+        (X + 1j, Y, "X is complex"),
+        (X, Y + 1j, "y is complex"),
+        (X, pd.date_range("2020", periods=len(Y)), "y holds dates or times"),
+        (X, [[1, 2]] * (len(Y) - 1) + [[1]], "y has rows of different lengths"),
+        ([[1, 2]] * (len(Y) - 1) + [[1]], Y, "a table of numbers"),
+        (X[:, 0], Y, "give a table with a row per sample and a column per feature$"),
+        (X, np.array([np.inf, *Y[1:]], dtype=object), "y has 1 missing or infinite value"),
+        (X, np.ma.masked_array(Y, mask=Y > 1.0), "y has .* missing or infinite values"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused(X, y, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        hm.Data(X, y)
+
+
+def test_masked_entries_are_missing_ones():
+    mask = np.zeros(X.shape, dtype=bool)
+    mask[3, 1] = True
+    with pytest.warns(UserWarning, match="filled 1 missing value"):
+        masked = hm.Data(np.ma.masked_array(X, mask=mask), Y)
+    with pytest.warns(UserWarning, match="filled 1 missing value"):
+        np.testing.assert_array_equal(masked.X, hm.Data(np.where(mask, np.nan, X), Y).X)
+
+
+@pytest.mark.parametrize("positive", [[1, 2], np.array([1, 2])])
+def test_one_class_is_positive(positive):
+    with pytest.raises(InvalidArgumentError, match="one of the labels"):
+        hm.Data(X, FIVE, positive=positive)
+
+
+def test_fewer_random_features_can_be_unregularised():
+    """Where all features fit without regularisation, κ vanishes with as many directions left."""
+    rng = np.random.default_rng(3)
+    inputs = rng.standard_normal((400, 8))
+    seen = np.tanh(inputs @ rng.standard_normal((8, 60)))
+    y = inputs.sum(1) + rng.standard_normal(400)
+    data = hm.Data(seen, y, random_features=True)
+    at = {"n": [200, 400], "p": [10, 30], "on_refusal": "keep"}
+    least = hm.learning_curve(data, **at, regularisation=0).generalisation_error
+    tiny = hm.learning_curve(data, **at, regularisation=1e-9).generalisation_error
+    np.testing.assert_allclose(least, tiny, rtol=1e-4)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])

@@ -18,7 +18,7 @@ from hiddenmanifold.data.extrapolation import Fits
 from hiddenmanifold.data.heads import Head
 from hiddenmanifold.data.leave_one_out import best, left_out
 from hiddenmanifold.data.misclassification import with_half_an_error
-from hiddenmanifold.data.ridge import Ridge
+from hiddenmanifold.data.ridge import Path, Ridge
 from hiddenmanifold.losses import Loss, Square
 
 QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
@@ -111,6 +111,11 @@ class Analysis:
     def best_regularisation(self) -> float:
         """The λ of least mean square leave-one-out error."""
         return self.ridge.best
+
+    @cached_property
+    def best_fit(self) -> Path:
+        """The fit of ridge regression with this λ."""
+        return self.ridge.path(np.array([self.best_regularisation]))
 
     def best_for(self, loss: Loss) -> float:
         """The λ of least leave-one-out loss, to a factor of three if it is not the square."""

@@ -15,7 +15,6 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data import validation
 from hiddenmanifold.data.analysis import Analysis
-from hiddenmanifold.data.ridge import Path
 from hiddenmanifold.errors import plural
 from hiddenmanifold.numerics.threads import one_thread
 
@@ -119,7 +118,7 @@ def diagnose(data: Analysis) -> Diagnosis:
 
 
 def _leverage(data: Analysis) -> Finding:
-    path = _best_fit(data)
+    path = data.best_fit
     value = float(1.0 - path.generalised[0] / path.error[0]) if path.error[0] else 0.0
     return Finding.judged(
         "leverage",
@@ -193,7 +192,7 @@ def _halves(data: Analysis) -> float:
 
 
 def _heavy_tails(data: Analysis) -> Finding:
-    path = _best_fit(data)
+    path = data.best_fit
     left_out = path.left_out[:, 0, 0]
     square = left_out**2
     value = float(square.std() / square.mean()) if square.any() else 0.0
@@ -224,7 +223,7 @@ def _spread_of_classes(y: Array, error: Array) -> float:
 
 
 def _effective_rows(data: Analysis) -> Finding:
-    path = _best_fit(data)
+    path = data.best_fit
     odds = path.leverage[:, 0] / path.free[:, 0]
     share = float(odds.mean() ** 2 / np.mean(odds**2))
     good = share >= MIN_EFFECTIVE_ROWS
@@ -239,7 +238,7 @@ def _effective_rows(data: Analysis) -> Finding:
 
 
 def _order_of_rows(data: Analysis) -> Finding:
-    error = _best_fit(data).left_out[:, 0, 0]
+    error = data.best_fit.left_out[:, 0, 0]
     error = error - error.mean()
     total = float(error @ error)
     correlation = float(error[1:] @ error[:-1]) / total if total else 0.0
@@ -288,11 +287,11 @@ def _exact_relation(data: Analysis) -> Finding:
 
 def _unexplained(data: Analysis) -> float:
     """The part of the labels' variance that is left, by leave-one-out."""
-    return float(_best_fit(data).error[0]) / data.ridge.variance
+    return float(data.best_fit.error[0]) / data.ridge.variance
 
 
 def _signal(data: Analysis) -> Finding:
-    path = _best_fit(data)
+    path = data.best_fit
     alone = data.ridge.Y[:, 0] ** 2 * (data.N / (data.N - 1.0)) ** 2  # the mean of the others
     gain = alone - path.square[:, 0]
     share = float(gain.mean() / alone.mean())
@@ -311,10 +310,6 @@ def _signal(data: Analysis) -> Finding:
 def _percent(share: float) -> str:
     """A share to a whole per cent, or to its first digit if it is less."""
     return f"{100 * share:.1g} %" if abs(share) < 0.0095 else f"{100 * share:.0f} %"
-
-
-def _best_fit(data: Analysis) -> Path:
-    return data.ridge.path(np.array([data.best_regularisation]))
 
 
 QUESTIONS: tuple[Callable[[Analysis], Finding], ...] = (

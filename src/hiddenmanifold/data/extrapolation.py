@@ -92,7 +92,8 @@ class Fits:
         D1 = self.path.D1
         D11 = D1 - self.path.D2
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = 1.0 + D11 / (self.p - D1) - D11 / self.ridge.spare(self.path.lams)
+            left = np.maximum(self.p - D1, 0.0)  # none where p features fit without regularisation
+            found = 1.0 + D11 / left - D11 / self.ridge.spare(self.path.lams)
         return np.where(self.p == self.ridge.p, 1.0, found)
 
     @cached_property

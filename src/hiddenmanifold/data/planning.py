@@ -35,7 +35,7 @@ class SamplePlan:
         The learning curve at 1, 2, 4 and 8 times the samples at hand.
     n, n_low, n_high : float
         Samples that the target needs, and the interval of one standard deviation; inf where the
-        curve does not come down to it.
+        curve does not come down to it, and N/4 where this many or fewer do.
     regularisation : float
         The λ of least leave-one-out loss, which hardly depends on n.
     limited_by : {"samples", "features"}
@@ -102,7 +102,7 @@ def plan(
     curve = learning_curve(data, n=sizes, regularisation=lam, loss=loss, on_refusal=on_refusal)
     n, low, high = needed(data, lam, loss, goal, relative=relative)
     limited = limiting(data, lam, loss)
-    words = [_outlook(data, curve), answer(n, low, high, goal, relative=relative)]
+    words = [_outlook(data, curve), answer(data.N, (n, low, high), goal, relative=relative)]
     words += [f"Leave-one-out selects the regularisation λ = {lam:.3g}."]
     words += [LIMITS[limited].format(fell(curve, -1))]
     return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
@@ -210,8 +210,9 @@ def _outlook(data: Data, curve: xr.Dataset) -> str:
     return f"The {kind} is {now} with the N = {data.N} samples given{guess}; {times}."
 
 
-def answer(n: float, low: float, high: float, goal: float, *, relative: bool) -> str:
+def answer(N: int, ends: tuple[float, float, float], goal: float, *, relative: bool) -> str:
     """How many samples a goal needs, with its interval, as a sentence."""
+    n, low, high = ends
     aim = f"An error lower by {100 * (1 - goal):.3g} %" if relative else f"An error of {goal:.4g}"
     if math.isinf(low):
         return f"{aim} cannot be reached with more samples alone."
@@ -222,6 +223,8 @@ def answer(n: float, low: float, high: float, goal: float, *, relative: bool) ->
             f"{aim} needs at least {_count(low)} samples, most likely about {_count(n)}; "
             "the upper end is not determined."
         )
+    if n <= REACH[0] * N:
+        return f"{aim} needs at most {_count(high)} samples."
     return f"{aim} needs about {_count(n)} samples ({_count(low)} to {_count(high)})."
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.data.validation import check_size, listed
+from hiddenmanifold.data.validation import check_scale, check_size, listed
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError, plural
 
 MOST_LEVELS = 12
@@ -218,6 +218,7 @@ def prepared(X: Any) -> tuple[Array, Preparation]:
         )
     features = found.apply(table)
     check_size(*features.shape)
+    check_scale("X", features)
     return features, found
 
 
@@ -225,7 +226,8 @@ def scaling_hint(X: Array, columns: list[str]) -> str:
     """Advice to scale features of very different deviations; empty if they are alike."""
     deviations = X.std(0)
     low, high = int(deviations.argmin()), int(deviations.argmax())
-    ratio = deviations[high] / deviations[low]
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = deviations[high] / deviations[low]
     if ratio < APART:
         return ""
     return (
@@ -349,7 +351,11 @@ def _array(X: Any) -> Array:
     """A copy of a table without names, as floats."""
     if callable(getattr(X, "toarray", None)):  # scipy.sparse
         X = X.toarray()
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise InvalidArgumentError.because("X", "is complex", "give real and imaginary parts apart")
     try:
+        if np.ma.isMaskedArray(X):
+            return np.ma.filled(X.astype(float), np.nan)
         return np.array(X, dtype=float)
     except (TypeError, ValueError):
         raise InvalidArgumentError(

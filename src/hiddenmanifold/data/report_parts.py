@@ -85,7 +85,7 @@ def outlook(
         return (limits,)
     aim, relative = goal
     ends = needed(data, lam, loss, aim, relative=relative)
-    return answer(*ends, aim, relative=relative), limits
+    return answer(data.N, ends, aim, relative=relative), limits
 
 
 def refusals(data: Data) -> tuple[str, ...]:

@@ -90,8 +90,9 @@ class Data(Analysis):
         *,
         positive: Any = None,
     ) -> None:
+        rows = _rows(X)
         (table, self._prepared), (labels, known, self.classes) = _both(
-            lambda: prepared(X), lambda: validation.labels(y, _rows(X), task, positive)
+            rows, lambda: prepared(X), lambda: validation.labels(y, rows, task, positive)
         )
         if self._prepared.notes:
             warnings.warn("; ".join(self._prepared.notes), stacklevel=2)
@@ -226,11 +227,14 @@ class Data(Analysis):
 
 def _rows(X: Any) -> int:
     """Number of rows of a table; -1 if it is none."""
-    shape = getattr(X, "shape", None) or np.shape(X)
+    try:
+        shape = getattr(X, "shape", None) or np.shape(X)
+    except ValueError:  # rows of different lengths
+        return -1
     return int(shape[0]) if len(shape) == 2 else -1
 
 
-def _both(features: Callable[[], Any], labels: Callable[[], Any]) -> tuple[Any, Any]:
+def _both(rows: int, features: Callable[[], Any], labels: Callable[[], Any]) -> tuple[Any, Any]:
     """Features and labels; raise one error for all that is wrong with either."""
     found: list[Any] = []
     errors: list[InvalidArgumentError] = []
@@ -239,7 +243,7 @@ def _both(features: Callable[[], Any], labels: Callable[[], Any]) -> tuple[Any, 
             found.append(part())
         except InvalidArgumentError as error:
             errors.append(error)
-    if len(errors) == 2 and errors[1].argument != "y":
+    if len(errors) == 2 and (errors[1].argument != "y" or rows < 0):
         raise errors[0]
     if len(errors) == 2:
         raise InvalidArgumentError.because(

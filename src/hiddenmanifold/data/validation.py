@@ -16,6 +16,10 @@ FEWEST_ROWS = 50
 FEWEST_OF_A_CLASS = 10
 MOST_AMBIGUOUS = 10
 """Different whole numbers up to which labels may be classes, so that the task must be given."""
+LARGEST = 1e70
+"""Largest values, and inverses of the smallest, of which fourth powers are representable."""
+NUMBERS = ("floating", "mixed-integer-float", "decimal")
+"""Objects that are numbers; integers among objects are classes."""
 MEMORY_LIMIT = 8e9
 PATIENCE = 3600.0
 """Seconds beyond which a sample is refused."""
@@ -90,7 +94,7 @@ def labels(
 
     If there is a `positive` class, all others together are the other one.
     """
-    array = np.asarray(y)
+    array = _array(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (rows,):
@@ -125,6 +129,7 @@ def labels(
             raise InvalidArgumentError.because(
                 "y", "is not numeric", "task='regression' needs numbers"
             )
+        check_scale("y", array)
         return array.astype(float), Task.REGRESSION, None
     if len(values) > 2:
         raise InvalidArgumentError.because(
@@ -149,6 +154,8 @@ def _one_against_others(array: Any, values: Any, positive: Any, task: Any) -> tu
         raise InvalidArgumentError.because(
             "positive", "cannot be given for a regression", "leave it out, or the task"
         )
+    if np.ndim(positive):
+        raise InvalidArgumentError("positive", positive, f"one of the labels: {listed(values)}")
     at = np.flatnonzero([value == positive or str(value) == str(positive) for value in values])
     if len(at) != 1:
         raise InvalidArgumentError("positive", positive, f"one of the labels: {listed(values)}")
@@ -177,6 +184,40 @@ def duplicate_rows(X: Array, y: Array) -> int:
     """Rows that repeat an earlier one, label included."""
     rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0  # no negative zeros
     return len(rows) - len({row.tobytes() for row in rows})
+
+
+def check_scale(name: str, array: Array) -> None:
+    """Raise if squares of squares of the entries would overflow, or vanish."""
+    largest = float(np.abs(array.astype(float)).max(initial=0.0))
+    if largest and not 1.0 / LARGEST <= largest <= LARGEST:
+        raise InvalidArgumentError.because(
+            name, f"has values of order {largest:.0e}", "divide by their scale first"
+        )
+
+
+def _array(y: Any) -> Any:
+    """Labels as an array; of numbers, whatever they are wrapped in, with NaN where missing."""
+    import pandas as pd
+
+    try:
+        if np.ma.isMaskedArray(y):
+            array = np.ma.getdata(y).astype(object)
+            array[np.ma.getmaskarray(y)] = None
+            y = array
+        array = np.asarray(y)
+    except ValueError:
+        raise InvalidArgumentError.because(
+            "y", "has rows of different lengths", "give one label for each row"
+        ) from None
+    if array.dtype.kind in "mM":
+        raise InvalidArgumentError.because(
+            "y", "holds dates or times", "give numbers, as days since the first, or classes"
+        )
+    if array.dtype.kind == "c":
+        raise InvalidArgumentError.because("y", "is complex", "give real numbers, or classes")
+    if array.dtype == object and pd.api.types.infer_dtype(array.ravel()) in NUMBERS:
+        return array.astype(float)
+    return array
 
 
 def _missing(array: Any) -> int:
