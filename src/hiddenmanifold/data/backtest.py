@@ -14,6 +14,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_count
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.learning_curve import accepted, provenance
+from hiddenmanifold.data.misclassification import with_half_an_error
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
 from hiddenmanifold.errors import InvalidArgumentError
@@ -75,7 +76,8 @@ def backtest(
         `generalisation_error_theory` (mean of the predictions), `generalisation_error_z`, their
         difference over its standard error (cuts share rows, so that it is somewhat optimistic);
         `deviation`, the mean of the predicted deviations, of logarithms; `inside_1` and `inside_2`,
-        the parts of the measurements within one and two of them.
+        the parts of the cuts whose measurement lies within one and two deviations, with the noise
+        of its test rows.
     """
     import xarray as xr
 
@@ -88,15 +90,17 @@ def backtest(
     given = labelled("regularisation", lam, zero=loss.quadratic)
     lams = np.atleast_1d(given.values).astype(float)
     ns = _sizes(data, n, rows)
-    cuts: list[tuple[Array, Array, Array]] = []
+    cuts: list[tuple[Array, Array, Array, Array]] = []
     while len(cuts) < seeds and (len(cuts) < 2 or time.monotonic() < end):
         cuts.append(_cut(data, loss, ns, lams, rows=rows, key=(seed, len(cuts))))
     seeds = len(cuts)
-    measured, predicted, deviation = (np.array(part) for part in zip(*cuts, strict=True))
+    measured, noise, predicted, deviation = (np.array(part) for part in zip(*cuts, strict=True))
+    tests = data.N - rows - ns[:, None]
+    known = with_half_an_error(measured, tests) if data.classes else measured
     error = measured.std(0, ddof=1) / np.sqrt(seeds)
     spread = np.hypot(error, predicted.std(0, ddof=1) / np.sqrt(seeds))
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.abs(np.log(measured / predicted))
+        off = np.abs(np.log(known / predicted)) / np.hypot(deviation, noise)
         z = (measured.mean(0) - predicted.mean(0)) / spread
     columns = {
         "generalisation_error": measured.mean(0),
@@ -104,8 +108,8 @@ def backtest(
         "generalisation_error_theory": predicted.mean(0),
         "generalisation_error_z": z,
         "deviation": deviation.mean(0),
-        "inside_1": (off <= deviation).mean(0),
-        "inside_2": (off <= 2 * deviation).mean(0),
+        "inside_1": (off <= 1).mean(0),
+        "inside_2": (off <= 2).mean(0),
     }
     ds = xr.Dataset(
         {name: (("n", "regularisation"), values) for name, values in columns.items()},
@@ -145,8 +149,11 @@ def _sizes(data: Data, asked: Any, rows: int) -> Array:
 
 def _cut(
     data: Data, loss: Loss, ns: Any, lams: Array, *, rows: int, key: tuple[int, int]
-) -> tuple[Array, Array, Array]:
-    """Measured and predicted errors, and log-deviations of these, of one random cut."""
+) -> tuple[Array, Array, Array, Array]:
+    """Errors of one random cut as measured and as predicted, both with their log-deviations.
+
+    They are in the order measured, its deviation, predicted, its deviation.
+    """
     order = np.random.default_rng(key).permutation(data.N)
     own, rest = order[:rows], order[rows:]
     few = min((data.y[own] == label).sum() for label in (1, -1))
@@ -159,19 +166,25 @@ def _cut(
     varies = np.ptp(data.X[own], axis=0) > 0
     X, y = data.X[:, varies], data.y
     part = Analysis(X[own], y[own], data.task)
-    measured = [_error(X, y, (rest[:n], rest[n:]), lams, loss=loss, task=data.task) for n in ns]
+    tested = [_measured(X, y, (rest[:n], rest[n:]), lams, loss=loss, task=data.task) for n in ns]
+    measured, noise = (np.array(a) for a in zip(*tested, strict=True))
     found = part.predicted(np.repeat(ns, len(lams)), np.tile(lams, len(ns)), loss=loss)
     predicted, deviation = (a[0].reshape(len(ns), -1) for a in (found.value, found.deviation))
-    return np.array(measured), predicted, deviation
+    return measured, noise, predicted, deviation
 
 
-def _error(
+def _measured(
     X: Array, y: Array, cut: tuple[Any, Any], lams: Array, *, loss: Loss, task: Task
-) -> list[float]:
-    """Errors, on some rows, of fits to others."""
+) -> tuple[Array, Array]:
+    """Errors, on some rows, of fits to others, and the deviations of their logarithms."""
     own, test = cut
     fits = fit_path(loss, task, X[own], y[own], lams, intercept=True)
-    scores = [X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits]
+    scores = np.array([X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits])
     if task is Task.CLASSIFICATION:
-        return [float(np.mean(y[test] * score <= 0)) for score in scores]
-    return [float(np.mean((y[test] - score) ** 2)) for score in scores]
+        error = np.mean(y[test] * scores <= 0, axis=1)
+        rate = with_half_an_error(error, len(test))
+        return error, np.sqrt((1.0 - rate) / (rate * len(test)))
+    squares = (y[test] - scores) ** 2
+    error = squares.mean(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return error, np.nan_to_num(squares.std(1) / np.sqrt(len(test)) / error)

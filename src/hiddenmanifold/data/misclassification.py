@@ -47,6 +47,6 @@ def misclassified(y: Array, left_out: Array, change: Array) -> Array:
     return wrong / len(y)
 
 
-def with_half_an_error(rate: Array, N: int) -> Array:
+def with_half_an_error(rate: Array, N: int | Array) -> Array:
     """A rate among N samples, none of which is known never to be wrong."""
     return (N * rate + 0.5) / (N + 1.0)

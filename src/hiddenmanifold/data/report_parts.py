@@ -116,6 +116,8 @@ def _bar(error: float) -> str:
 
 
 def _digits(value: float, count: int) -> str:
+    if not value:
+        return "0"
     plain = 10.0 ** (count - 1) <= value < LONG
     return f"{float(f'{value:.{count}g}'):.0f}" if plain else f"{value:#.{count}g}"
 
