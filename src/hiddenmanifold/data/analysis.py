@@ -17,7 +17,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.data.extrapolation import Fits
 from hiddenmanifold.data.heads import Head
 from hiddenmanifold.data.leave_one_out import best, left_out
-from hiddenmanifold.data.misclassification import with_half_an_error
+from hiddenmanifold.data.misclassification import classes_of, with_half_an_error, wrong
 from hiddenmanifold.data.ridge import Path, Ridge
 from hiddenmanifold.losses import Loss, Square
 
@@ -46,7 +46,11 @@ KINKED = 2.0
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted `QUANTITIES` (quantities, fits), falls of the first two, and log-deviations."""
+    """Predicted `QUANTITIES` (quantities, fits), falls of the first two, and log-deviations.
+
+    Of classes also the part of each that is predicted as each, (K, K, fits), and the deviations of
+    their errors (K, fits).
+    """
 
     value: Array
     deviation: Array
@@ -54,6 +58,8 @@ class Prediction:
     fall_deviation: Array
     kappa: Array
     resolved: Booleans
+    confusion: Array
+    class_deviation: Array
 
     @classmethod
     def joined(cls, parts: list[Prediction]) -> Prediction:
@@ -77,10 +83,10 @@ class Analysis:
     ----------
     X : array (N, p)
         Features, finite and varying.
-    y : array (N,)
-        Labels; ±1 for classes.
+    y : array (N,) or (N, K)
+        Labels; ±1 for two classes, and columns of 0 and 1 for K > 2.
     task : Task
-        Whether they are numbers or classes.
+        Whether they are numbers, two classes or more.
     """
 
     X: Array
@@ -96,6 +102,17 @@ class Analysis:
     def p(self) -> int:
         """Number of features."""
         return int(self.X.shape[1])
+
+    @property
+    def classified(self) -> bool:
+        """Whether labels are classes."""
+        return self.task is not Task.REGRESSION
+
+    @cached_property
+    def rows_of_classes(self) -> Integers:
+        """Rows of each class."""
+        K = self.y.shape[1] if self.y.ndim == 2 else 2
+        return np.bincount(classes_of(self.y), minlength=K)
 
     @cached_property
     def ridge(self) -> Ridge:
@@ -146,7 +163,7 @@ class Analysis:
         ns = np.broadcast_to(np.asarray(n, dtype=float), lam.shape)
         lams, index = np.unique(lam, return_inverse=True)
         ps = None if p is None or p == self.p else np.full(lam.shape, float(p))
-        at_once = max(1, int(ENTRIES / self.N))
+        at_once = max(1, int(ENTRIES / self.y.size))
         parts = []
         for start in range(0, len(lam), at_once):
             some = slice(start, start + at_once)
@@ -165,9 +182,11 @@ class Analysis:
         s = _bar("square", here.deviation, fall, self.N)
         s_fall = _bar("fall of square", _shaken(here, home, index), fall, self.N)
         errors, falls, bars, fall_bars = [fall * now] * 2, [fall] * 2, [s, s], [s_fall] * 2
-        if self.task is Task.CLASSIFICATION:
+        parts = _no_classes(len(n))
+        if self.classified:
             falls[0] = here.fall_of_misclassified(home, index)
-            counted = self.measured(lams)[0][0][index]
+            rows = self._by_rows(wrong(self.ridge.classes, home.path.left_out))
+            counted = rows.sum(0)[index] / self.N
             known = with_half_an_error(counted, self.N)
             # scores that were never wrong have no tail from which to tell more than the half error
             errors[0] = falls[0] * np.where(counted == 0, known, home.misclassified[index])
@@ -176,6 +195,7 @@ class Analysis:
             bars[0] = self._unless_none(counted, errors[0], bar)
             raw = here.misclassified / home.misclassified[index]  # before it was put in order
             fall_bars[0] = _bar("fall of wrong", np.zeros_like(fall), raw, self.N)
+            parts = self._by_class(here.confusion, errors[0], errors[0] / known, rows[:, index])
         objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
             trained = rows.std(0, ddof=1) / np.sqrt(self.N) / objective.mean(0)
@@ -185,6 +205,7 @@ class Analysis:
             *self._from_here(n, p, np.array(falls), np.array(fall_bars)),
             here.path.kappa,
             here.resolved,
+            *parts,
         )
 
     def _of_head(
@@ -222,6 +243,30 @@ class Analysis:
             fits.resolved,
         )
 
+    def _by_rows(self, lost: Array) -> Array:
+        """How many rows of each class were wrong, of booleans (N, fits)."""
+        found: Array = np.eye(len(self.rows_of_classes))[self.ridge.classes].T @ lost
+        return found
+
+    def _by_class(
+        self, confusion: Array, error: Array, fall: Array, lost: Array
+    ) -> tuple[Array, Array]:
+        """Confusion (K, K, fits) at an error, and log-deviations of the errors of classes.
+
+        They follow from how often rows of each class were wrong, `lost` (K, fits).
+        """
+        K, N, rows = len(confusion), self.N, self.rows_of_classes[:, None]
+        same = np.eye(K)[:, :, None]
+        # half an error, of any row
+        taken = (1.0 - same) * (N * confusion + 0.5 / (K - 1)) / (N + 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            taken = taken * (error / np.einsum("c,ckf->f", self.rows_of_classes / N, taken))
+            taken = taken / np.maximum(taken.sum(1, keepdims=True), 1.0)
+            rate = taken.sum(1)
+            bar = _bar("wrong", np.sqrt((1.0 - rate) / (rate * rows)), fall, N)
+            bar = np.where(lost > 0, bar, np.maximum(bar, np.log(RULE_OF_THREE / (rows * rate))))
+        return taken + same * (1.0 - rate)[:, None], bar
+
     def _unless_none(self, counted: Array, error: Array, bar: Array) -> Array:
         """The bar of a misclassification rate, which reaches 3/N if none was counted."""
         none = np.log(RULE_OF_THREE / (self.N * error))
@@ -242,9 +287,8 @@ class Analysis:
         if loss.quadratic:
             path = self.ridge.path(lam)
             shown = path.square
-            if self.task is Task.CLASSIFICATION:
-                scores = self.y[:, None] - path.left_out[:, :, 0]
-                shown = (self.y[:, None] * scores <= 0).astype(float)
+            if self.classified:
+                shown = wrong(self.ridge.classes, path.left_out).astype(float)
             samples = np.array([shown, 0.5 * path.square, path.objective])
             return samples.mean(1), samples.std(1, ddof=1) / np.sqrt(self.N)
         lams, index = np.unique(lam, return_inverse=True)
@@ -253,6 +297,11 @@ class Analysis:
         means = samples.mean(1)
         means[2] = head.found.objective / self.N
         return means[:, index], (samples.std(1, ddof=1) / np.sqrt(self.N))[:, index]
+
+
+def _no_classes(fits: int) -> tuple[Array, Array]:
+    """Confusion and deviations where labels are numbers."""
+    return np.empty((0, 0, fits)), np.empty((0, fits))
 
 
 def _shaken(here: Fits, home: Fits, index: Integers) -> Array:

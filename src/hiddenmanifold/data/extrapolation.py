@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.data.misclassification import misclassified, with_half_an_error
+from hiddenmanifold.data.misclassification import by_columns, confusion, with_half_an_error
 from hiddenmanifold.data.ridge import Path, Ridge, along
 from hiddenmanifold.numerics.roots import increasing_root
 
@@ -128,10 +128,19 @@ class Fits:
         return found
 
     @cached_property
+    def confusion(self) -> Array:
+        """The part of each class that is predicted as each, (K, K, fits), for labels of classes."""
+        left_out = by_columns(self.path.left_out)
+        halved = 0.5 if left_out.shape != self.path.left_out.shape else 1.0
+        found = confusion(self.ridge.classes, left_out, halved * self.change)
+        return np.where(np.isnan(self.error), np.nan, found)
+
+    @cached_property
     def misclassified(self) -> Array:
-        """Misclassification rate, for labels ±1."""
-        rate = misclassified(self.ridge.Y[:, 0], self.path.left_out[:, :, 0], self.change)
-        return np.where(np.isnan(self.error), np.nan, with_half_an_error(rate, self.ridge.n))
+        """Misclassification rate, for labels of classes."""
+        correct = np.einsum("ccf->cf", self.confusion)
+        share = np.bincount(self.ridge.classes) / self.ridge.n
+        return with_half_an_error(1.0 - share @ correct, self.ridge.n)
 
     def fall(self, home: Fits, index: Integers) -> Array:
         """The error over that of some other fits; fewer samples do not have less bias."""

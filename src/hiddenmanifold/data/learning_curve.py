@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled, spanned
-from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import resolve
+from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.checks import Task, resolve
 from hiddenmanifold.data.analysis import FALLING, QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
@@ -18,7 +18,7 @@ from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, check_loss, of_sho
 from hiddenmanifold.model import OBJECTIVE, ingredient_attributes
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.datasets import flags, with_schema
-from hiddenmanifold.results.schema import ERROR_MEASURES, Kind
+from hiddenmanifold.results.schema import CLASS_DIMENSIONS, ERROR_MEASURES, Kind
 from hiddenmanifold.versions import version
 
 if TYPE_CHECKING:
@@ -131,9 +131,20 @@ def learning_curve(
     status = np.where(columns["resolved"], Support.SAMPLE, Support.UNRESOLVED)
     status = np.where(refused, Support.REFUSED, status)
     columns["status"] = np.where(np.isnan(columns["test_loss"]), Support.UNREACHED, status)
+    if data.task is Task.CLASSES and loss.quadratic:
+        columns |= {f"mean_square_error{e}": 2.0 * columns[f"test_loss{e}"] for e in ENDS}
+    of_classes = {}
+    if data.classes:
+        of_classes = {name: (name, np.array(data.classes)) for name in ("class", "predicted")}
     ds = xr.Dataset(
-        {name: (template.dims, values.reshape(template.shape)) for name, values in columns.items()},
-        coords={**template.coords, **coordinates},
+        {
+            name: (
+                (*template.dims, *CLASS_DIMENSIONS.get(name.removesuffix("_low").removesuffix("_high"), ())),
+                values.reshape(*template.shape, *values.shape[1:]),
+            )
+            for name, values in columns.items()
+        },
+        coords={**template.coords, **coordinates, **of_classes},
         attrs={
             **provenance(data, loss),
             "objective": OBJECTIVE,
@@ -191,7 +202,7 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[
     names = (*QUANTITIES, *(f"{name}_fall" for name in FALLING))
     columns = {f"{name}{end}": np.empty(len(ns)) for name in names for end in ENDS}
     columns["kappa"], columns["resolved"] = np.empty(len(ns)), np.empty(len(ns), dtype=bool)
-    sizes = np.where(np.isnan(ps), data.p, ps)
+    sizes, parts = np.where(np.isnan(ps), data.p, ps), []
     for p in np.unique(sizes):
         at = np.flatnonzero(sizes == p)
         found = data.predicted(ns[at], lams[at], None if p == data.p else float(p), loss=loss)
@@ -204,6 +215,21 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[
             for end, value in zip(ENDS, interval, strict=True):
                 columns[f"{name}{end}"][at] = np.minimum(value, most)
         columns["kappa"][at], columns["resolved"][at] = found.kappa, found.resolved
+        if data.classes:
+            parts.append((at, found.confusion, found.class_deviation))
+    return columns | _by_class(parts, len(ns))
+
+
+def _by_class(parts: list[tuple[Integers, Array, Array]], points: int) -> dict[str, Array]:
+    """Errors of classes with their intervals, and confusion; points come first."""
+    columns: dict[str, Array] = {}
+    for at, confusion, deviation in parts:
+        error = 1.0 - np.einsum("ccf->cf", confusion)
+        ends = error, error * np.exp(-deviation), np.minimum(error * np.exp(deviation), 1.0)
+        found = {f"class_error{end}": value for end, value in zip(ENDS, ends, strict=True)}
+        for name, value in (*found.items(), ("confusion", confusion)):
+            whole = columns.setdefault(name, np.empty((points, *value.shape[:-1])))
+            whole[at] = np.moveaxis(value, -1, 0)
     return columns
 
 

@@ -1,10 +1,15 @@
-r"""Misclassification rates: the left-out scores of a sample, moved to where those of n samples lie.
+r"""Misclassification: the left-out scores of a sample, moved to where those of n samples lie.
 
-The mean scores of classes depend on κ alone, so that they are those of the sample's own fits. The
-scores' variance around them changes by as much as the mean square error. Real scores are not
-normal within classes: their tails, which make the errors, are kept. The scores are smoothed by a
-normal law of :math:`N_y^{-1/5}` of the class's deviation, the rule of thumb for a density estimated
-from :math:`N_y` samples, and shrunk so that their variance stays the same.
+A class has the score :math:`f_k` that was fitted to its column of 0 and 1, and the highest score is
+predicted. The mean scores of classes depend on κ alone, so that they are those of the sample's own
+fits. The second moment of the left-out residuals changes by as much as the mean square error, and
+so does, less its means, the covariance S of scores within classes. Real scores are not normal
+within classes: their tails, which make the errors, are kept. The scores are moved by the linear map
+of least displacement, :math:`S_0^{-1/2}(S_0^{1/2} S S_0^{1/2})^{1/2} S_0^{-1/2}`.
+
+The margin, a row's own score less the best of the others, is smoothed by a normal law of
+:math:`N_c^{-1/5}` of the class's deviation, the rule of thumb for a density estimated from
+:math:`N_c` samples, and shrunk so that its variance stays the same.
 """
 
 from __future__ import annotations
@@ -12,39 +17,97 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Booleans, Integers
 
 LEAST = 0.5
 """Least part of the variance of scores that is left with more samples."""
+NULL = 1e-10
+"""Part of the largest eigenvalue below which one is rounding: the scores of a row add to 1."""
 
 
-def misclassified(y: Array, left_out: Array, change: Array) -> Array:
-    """The part of scores on the wrong side.
+def classes_of(y: Array) -> Integers:
+    """Classes from 0 of labels: ±1, or columns of 0 and 1, centred or not."""
+    return y.argmax(1) if y.ndim == 2 and y.shape[1] > 1 else (y.ravel() > 0).astype(int)
+
+
+def by_columns(left_out: Array) -> Array:
+    """Left-out residuals of columns of 0 and 1, which are half of those of labels ±1."""
+    return left_out if left_out.shape[-1] > 1 else left_out * np.array([-0.5, 0.5])
+
+
+def wrong(own: Integers, left_out: Array) -> Booleans:
+    """Whether rows are predicted wrongly, (N, fits)."""
+    columns = by_columns(left_out)
+    scores = np.eye(columns.shape[-1])[own][:, None] - columns
+    at = np.arange(len(own))
+    mine = scores[at, :, own]
+    scores[at, :, own] = -np.inf
+    return mine <= scores.max(2)
+
+
+def confusion(own: Integers, left_out: Array, change: Array) -> Array:
+    """The part of each class that is predicted as each.
 
     Parameters
     ----------
-    y : array (N,)
-        Labels ±1, centred or not.
-    left_out : array (N, fits)
-        Left-out residuals.
+    own : array of int (N,)
+        The classes of the rows, from 0.
+    left_out : array (N, fits, K)
+        Left-out residuals of columns of 0 and 1.
     change : array (fits,)
         That of the mean square error.
+
+    Returns
+    -------
+    array (K, K, fits)
+        Of each class, the parts predicted as each.
     """
-    y = np.sign(y)
-    along = 1.0 - y[:, None] * left_out
-    classes = [along[y > 0], along[y < 0]]
-    away = [part - part.mean(0) for part in classes]
-    spread = sum((part**2).sum(0) for part in away) / (len(y) - 2)
+    N, _, K = left_out.shape
+    member = np.eye(K)[own]
+    count = np.maximum(member.sum(0), 1.0)
+    share = member.T / count[:, None]
+    residual = left_out.transpose(1, 0, 2)
+    means = np.eye(K) - share @ residual  # (fits, class, score)
+    away = (member - means[:, own]) - residual
+    moved = means[:, own] + away @ _map(residual, away, change, N - K)
+    at = np.arange(N)
+    mine = moved[:, at, own]
+    moved[:, at, own] = -np.inf
+    rival = moved.argmax(2)
+    margin = mine - moved.max(2)
+    middle = margin @ share.T  # (fits, class)
+    spread = np.sqrt(np.maximum(margin**2 @ share.T - middle**2, 0.0))
+    h = count**-0.2
+    score = middle[:, own] + np.sqrt(1.0 - h[own] ** 2) * (margin - middle[:, own])
+    lost = special.ndtr(-score / np.maximum(h * spread, 1e-9)[:, own])
+    found = np.array([share @ (lost * (rival == k)).T for k in range(K)]).transpose(1, 0, 2)
+    found[np.arange(K), np.arange(K)] = 1.0 - found.sum(1)
+    return found
+
+
+def _map(residual: Array, away: Array, change: Array, freedom: int) -> Array:
+    """The map of scores around their class means, (fits, K, K)."""
+    S0 = away.transpose(0, 2, 1) @ away / freedom
+    second = residual.transpose(0, 2, 1) @ residual / residual.shape[1]
+    total = np.trace(second, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.sqrt(np.maximum(1.0 + change / spread, LEAST))
-    factor = np.where(spread > 0, factor, 1.0)
-    wrong = np.zeros(along.shape[1])
-    for part, rest in zip(classes, away, strict=True):
-        h = len(part) ** -0.2
-        score = part.mean(0) + np.sqrt(1.0 - h**2) * factor * rest
-        width = np.maximum(h * factor * part.std(0), 1e-9)
-        wrong += special.ndtr(-score / width).sum(0)
-    return wrong / len(y)
+        relative = np.where(total > 0, change / total, 0.0)
+    root, inverse = _roots(S0)
+    ratio, turn = np.linalg.eigh(relative[:, None, None] * (inverse @ second @ inverse))
+    grown = np.maximum(1.0 + np.nan_to_num(ratio), LEAST)
+    S = root @ (turn * grown[:, None]) @ turn.transpose(0, 2, 1) @ root
+    found: Array = inverse @ _roots(root @ S @ root)[0] @ inverse
+    return found
+
+
+def _roots(S: Array) -> tuple[Array, Array]:
+    """Square roots of covariances, and their pseudo-inverses."""
+    values, vectors = np.linalg.eigh(S)
+    kept = values > NULL * values[:, -1:]
+    root = np.sqrt(np.where(kept, values, 0.0))
+    inverse = np.where(kept, 1.0 / np.where(kept, root, 1.0), 0.0)
+    across = vectors.transpose(0, 2, 1)
+    return (vectors * root[:, None]) @ across, (vectors * inverse[:, None]) @ across
 
 
 def with_half_an_error(rate: Array, N: int | Array) -> Array:

@@ -202,11 +202,8 @@ def _outlook(data: Data, curve: xr.Dataset) -> str:
     )
     guess = ""
     if data.classes:  # what a rare class makes look good
-        share = float((data.y > 0).mean())
-        guess = (
-            f"; always predicting {data.classes[share > 0.5]} gives "
-            f"{_digits(min(share, 1 - share))}"
-        )
+        largest, error = data.most_frequent
+        guess = f"; always predicting {largest} gives {_digits(error)}"
     return f"The {kind} is {now} with the N = {data.N} samples given{guess}; {times}."
 
 

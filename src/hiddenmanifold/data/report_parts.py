@@ -172,9 +172,8 @@ def _baseline(data: Data) -> tuple[str, str]:
     """What a constant prediction reaches."""
     if data.classes is None:
         return "always predicting the mean", _shown(float(data.y.var(ddof=1)))
-    share = float((data.y > 0).mean())
-    larger = data.classes[share > 0.5]
-    return f"always predicting {larger}", _shown(min(share, 1 - share))
+    largest, error = data.most_frequent
+    return f"always predicting {largest}", _shown(error)
 
 
 def backtest_tables(held: xr.Dataset | None) -> tuple[Table, ...]:

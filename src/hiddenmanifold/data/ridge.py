@@ -4,8 +4,8 @@ With the centred kernel :math:`K = X_c X_c^\top/p = U\,\mathrm{diag}(k)\,U^\top`
 λ, its intercept left free, has the leverages :math:`1/N + h_i`, :math:`h_i = \sum_j U_{ij}^2
 k_j/(k_j + \lambda)`. A residual over :math:`1 - 1/N - h_i` is that of the fit without the sample.
 
-Labels may be vectors: their columns are fitted with the same leverages, and their squared residuals
-are added.
+Labels may be vectors, as the columns of 0 and 1 of several classes: the columns are fitted with the
+same leverages, and their squared residuals are added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.data.misclassification import classes_of
 from hiddenmanifold.numerics.roots import increasing_root
 from hiddenmanifold.numerics.threads import one_thread
 
@@ -61,6 +62,11 @@ class Ridge:
     def n(self) -> int:
         """Number of samples."""
         return len(self.Y)
+
+    @cached_property
+    def classes(self) -> Integers:
+        """Classes of the rows, if labels are classes."""
+        return classes_of(self.Y)
 
     @property
     def hidden(self) -> int:

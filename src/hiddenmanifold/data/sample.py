@@ -10,12 +10,19 @@ from typing import Any
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
 from hiddenmanifold.data import validation
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.diagnosis import Diagnosis, diagnose
 from hiddenmanifold.data.preparation import prepared, scaling_hint
 from hiddenmanifold.data.sklearn_conventions import objective, task_of
-from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS, Cost
+from hiddenmanifold.data.validation import (
+    FEWEST_OF_A_CLASS,
+    FEWEST_OF_SEVERAL,
+    FEWEST_ROWS,
+    Cost,
+    listed,
+)
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import ConvexLoss
 
@@ -35,8 +42,8 @@ class Data(Analysis):
         dates, counters and identifiers (integers that are all different) are left out. A warning
         says what was done; arrays may have any integers.
     y : sequence
-        Labels: numbers, or any two values for classes, of which the larger becomes +1; of more
-        classes give the `positive` one.
+        Labels: numbers, or classes of any kind: words, or whole numbers. Of two classes the larger
+        becomes +1.
     task : {"regression", "classification"}, optional
         By default guessed: classes if there are two different labels or if they are words (text,
         objects, categories of pandas), else regression. It is required if labels are 3 to 10
@@ -45,7 +52,7 @@ class Data(Analysis):
         Whether the columns are random features of some kernel, so that curves for another number p
         of them can be asked for.
     positive : label, optional
-        The class that becomes +1; all others together become -1.
+        One class, to be told from all others together, which become -1.
     scale : None, "standard" or sequence of float
         The divisors of the centred columns: none, their standard deviations, or p numbers. They
         are computed once, from this sample, and then frozen: `scaled` applies them to other data.
@@ -54,8 +61,10 @@ class Data(Analysis):
     ----------
     guessed : bool
         Whether the task was guessed.
-    classes : pair or None
-        The labels that became -1 and +1.
+    classes : tuple or None
+        The labels that became -1 and +1, or those of the columns of `y`.
+    rows_of_classes : array of int
+        Rows of each of them.
     N, p : int
         Numbers of samples and features.
     columns : list of str
@@ -164,9 +173,25 @@ class Data(Analysis):
     def description(self) -> str:
         """Numbers of samples and features, and the task, in a few words."""
         guessed = " (guessed from y)" if self.guessed else ""
-        classes = f", classes {self.classes[0]!r} and {self.classes[1]!r}" if self.classes else ""
         kind = "random features" if self.random_features else "features"
-        return f"{self.N} samples of {self.p} {kind}, {self.task}{guessed}{classes}"
+        task = Task.CLASSIFICATION if self.classes else self.task
+        return f"{self.N} samples of {self.p} {kind}, {task}{guessed}{self._of_classes}"
+
+    @property
+    def _of_classes(self) -> str:
+        if self.classes is None:
+            return ""
+        if len(self.classes) == 2:
+            return ", classes {!r} and {!r}".format(*self.classes)
+        return f", {len(self.classes)} classes ({listed(map(repr, self.classes))})"
+
+    @property
+    def most_frequent(self) -> tuple[Any, float]:
+        """The class of most rows, and the part of rows that are of others."""
+        assert self.classes is not None
+        rows = self.rows_of_classes
+        largest = int(rows.argmax())
+        return self.classes[largest], 1.0 - float(rows[largest]) / self.N
 
     def __repr__(self) -> str:
         return f"Data({self.description})"
@@ -177,8 +202,9 @@ class Data(Analysis):
 
         A quarter, at least 50, and up to a half if a class is so rare.
         """
-        rare = np.unique(self.y, return_counts=True)[1].min() / self.N if self.classes else 1.0
-        return max(FEWEST_ROWS, self.N // 4, min(self.N // 2, int(2 * FEWEST_OF_A_CLASS / rare)))
+        rare = self.rows_of_classes.min() / self.N if self.classes else 1.0
+        fewest = FEWEST_OF_SEVERAL if self.task is Task.CLASSES else FEWEST_OF_A_CLASS
+        return max(FEWEST_ROWS, self.N // 4, min(self.N // 2, int(2 * fewest / rare)))
 
     @property
     def columns(self) -> list[str]:

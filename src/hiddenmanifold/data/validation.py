@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import SCALAR_TASKS, Task
 from hiddenmanifold.errors import InvalidArgumentError, plural
 
 FEWEST_ROWS = 50
 FEWEST_OF_A_CLASS = 10
+FEWEST_OF_SEVERAL = 5
+"""The same if there are more than two classes."""
 MOST_AMBIGUOUS = 10
 """Different whole numbers up to which labels may be classes, so that the task must be given."""
 LARGEST = 1e70
@@ -89,8 +91,10 @@ def check_size(rows: int, columns: int) -> None:
 
 def labels(
     y: Any, rows: int, task: Any, positive: Any = None
-) -> tuple[Array, Task, tuple[Any, Any] | None]:
-    """Labels as numbers (±1 for classes), the task, and the two classes if there are any.
+) -> tuple[Array, Task, tuple[Any, ...] | None]:
+    """Labels as numbers, the task, and the classes if there are any.
+
+    Two classes become ±1, and more of them columns of 0 and 1.
 
     If there is a `positive` class, all others together are the other one.
     """
@@ -131,21 +135,37 @@ def labels(
             )
         check_scale("y", array)
         return array.astype(float), Task.REGRESSION, None
-    if len(values) > 2:
+    _check_counts(values, counts)
+    classes = tuple(values.tolist())
+    if len(values) == 2:
+        return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, classes
+    return (array[:, None] == values).astype(float), Task.CLASSES, classes
+
+
+def _check_counts(values: Any, counts: Integers) -> None:
+    """Raise unless there are enough rows of each class."""
+    several = len(values) > 2
+    if several and values.dtype.kind == "f" and (values != np.round(values)).any():
         raise InvalidArgumentError.because(
             "y",
-            f"has {len(values)} classes ({listed(values)})",
-            f"two are supported; for one against the rest give it, as positive={values[0]!r}",
+            f"has fractions ({listed(values)}), which are no classes",
+            "give task='regression'; classes are words or whole numbers",
         )
-    if counts.min() < FEWEST_OF_A_CLASS:
-        rare = values[counts.argmin()]
-        raise InvalidArgumentError.because(
-            "y",
-            f"has {plural(int(counts.min()), 'sample')} of class {rare}",
-            f"each class needs at least {FEWEST_OF_A_CLASS}",
+    fewest = FEWEST_OF_SEVERAL if several else FEWEST_OF_A_CLASS
+    rare = np.flatnonzero(counts < fewest)
+    if not rare.size:
+        return
+    if several and rare.size > 1:
+        found = (
+            f"has {rare.size} classes of fewer than {fewest} samples ({listed(values[rare])}), "
+            f"out of {len(values)} classes"
         )
-    low, high = values.tolist()
-    return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, (low, high)
+    else:
+        found = f"has {plural(int(counts[rare[0]]), 'sample')} of class {values[rare[0]]}"
+    remedy = f"each class needs at least {fewest}"
+    if several:
+        remedy += ": merge rare classes, or leave their rows out"
+    raise InvalidArgumentError.because("y", found, remedy)
 
 
 def _one_against_others(array: Any, values: Any, positive: Any, task: Any) -> tuple[Any, Any, Any]:
@@ -174,8 +194,7 @@ def _task_of_numbers(values: Array) -> Task:
             "task",
             f"cannot be guessed from labels of {len(values)} different whole numbers "
             f"({listed(shown)})",
-            "give 'regression' if they are amounts; for classes give the positive one, or "
-            "'classification' if there are two",
+            "give 'regression' if they are amounts, or 'classification' if they are classes",
         )
     return Task.REGRESSION
 
