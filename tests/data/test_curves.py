@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge as Sklearn
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.data.extrapolation import Fits
-from hiddenmanifold.data.misclassification import misclassified
+from hiddenmanifold.data.misclassification import by_columns, confusion
 from hiddenmanifold.data.ridge import Ridge
 
 P = 60
@@ -146,11 +146,12 @@ def test_scores_around_their_means_give_normal_errors():
     rng = np.random.default_rng(0)
     y = np.where(np.arange(200_000) < 60_000, 1.0, -1.0)
     scores = np.where(y > 0, 1.0, -2.0) + 2.0 * rng.standard_normal(y.size)
-    found = misclassified(y, (y - scores)[:, None], np.array([0.0, -1.0])[:1])[0]
-    less = misclassified(y, (y - scores)[:, None], np.array([-1.0]))[0]
-    for value, deviation in ((found, 2.0), (less, np.sqrt(3.0))):
-        expected = 0.3 * stats.norm.cdf(-1 / deviation) + 0.7 * stats.norm.cdf(-2 / deviation)
-        assert value == pytest.approx(expected, rel=0.01)
+    columns = by_columns((y - scores)[:, None, None])
+    for change, deviation in ((0.0, 2.0), (-0.5, np.sqrt(3.0))):
+        found = confusion((y > 0).astype(int), columns, np.array([change]))[:, :, 0]
+        expected = stats.norm.cdf([-2 / deviation, -1 / deviation])
+        np.testing.assert_allclose([found[0, 1], found[1, 0]], expected, rtol=0.01)
+        np.testing.assert_allclose(found.sum(1), 1.0)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.data import diagnosis, validation
+from hiddenmanifold.data.misclassification import classes_of
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import REGISTRY as LOSSES
 
@@ -58,8 +59,10 @@ def test_few_whole_numbers_may_be_amounts_or_classes_and_are_not_guessed(y):
     told = hm.Data(X, y, task="regression")
     assert (told.task, told.guessed, told.classes) == ("regression", False, None)
     np.testing.assert_array_equal(told.y, y)
-    with pytest.raises(InvalidArgumentError, match="two are supported"):
-        hm.Data(X, y, task="classification")
+    several = hm.Data(X, y, task="classification")
+    assert (several.task, several.classes) == ("classes", tuple(np.unique(y)))
+    np.testing.assert_array_equal(several.y.argmax(1), np.unique(y, return_inverse=True)[1])
+    np.testing.assert_array_equal(several.y.sum(1), 1.0)
 
 
 @pytest.mark.parametrize("y", [np.arange(120) % 11, FIVE / 2, FIVE + 0.5])
@@ -69,10 +72,12 @@ def test_many_numbers_and_fractions_are_a_regression(y):
 
 @pytest.mark.parametrize("labels", [("no", "yes", "so"), ("0", "1", "2"), (1, 2, 3)], ids=str)
 @pytest.mark.parametrize("kind", ["category", object])
-def test_words_objects_and_categories_are_classes_of_which_there_are_two(labels, kind):
+def test_words_objects_and_categories_are_classes(labels, kind):
     y = pd.Series([labels[k] for k in FIVE % 3]).astype(kind)
-    with pytest.raises(InvalidArgumentError, match="y has 3 classes .*: two are supported"):
-        hm.Data(X, y)
+    three = hm.Data(X, y)
+    assert (three.task, three.classes) == ("classes", tuple(sorted(labels)))
+    assert sorted(three.rows_of_classes) == sorted(np.bincount(FIVE % 3))
+    assert "classification (guessed from y), 3 classes (" in repr(three)
     two = hm.Data(X, y.where(y != labels[2], labels[0]))
     assert two.classes == labels[:2]
 
@@ -101,7 +106,8 @@ def test_words_objects_and_categories_are_classes_of_which_there_are_two(labels,
         (None, Y, "a table"),
         (X, Y[:100], r"y has shape \(100,\): give one label for each of the 120"),
         (X, np.ones(120), "one value only, 1.0"),
-        (X, np.arange(120).astype(str), "120 classes .*: two are supported"),
+        (X, np.arange(120).astype(str), "y has 120 classes of fewer than 5 samples .*: merge"),
+        (X, np.append(np.arange(119) % 3, 3).astype(str), "1 sample of class 3: .* 5: merge rare"),
         (X, spoilt(Y, 5, np.inf), "y has 1 missing or infinite value: drop"),
         (X, [None, *Y[1:]], "y has 1 missing or infinite value: drop"),
         (X, np.arange(120) < 9, "9 samples of class True: each class needs at least 10"),
@@ -117,7 +123,10 @@ def test_what_cannot_be_used_is_refused_in_words(X, y, words):
     ("options", "words"),
     [
         ({"task": "ranking"}, "'regression', 'classification' or None"),
-        ({"task": "classification"}, "one against the rest"),
+        (
+            {"task": "classification"},
+            r"y has fractions \(.*\), which are no classes: give task='reg",
+        ),
         ({"scale": "unit"}, "scale = 'unit'"),
         ({"scale": [1.0, 2.0]}, "12 positive numbers"),
     ],
@@ -383,4 +392,6 @@ def test_heavy_tails_are_those_beyond_normal_errors_within_classes(share):
     y = np.where(rng.random(400_000) < share, 1.0, -1.0)
     error = np.where(y > 0, 2.0, -0.7) + 0.8 * rng.standard_normal(y.size)
     drawn = (error**2).std() / (error**2).mean()
-    assert diagnosis._spread_of_classes(y, error) == pytest.approx(drawn, rel=0.01)
+    assert diagnosis._spread_of_classes(classes_of(y), error[:, None]) == pytest.approx(
+        drawn, rel=0.01
+    )

@@ -241,9 +241,10 @@ class Analysis:
             *self._from_here(n, p, falls, s_fall),
             fits.path.kappa,
             fits.resolved,
+            *_no_classes(len(n)),
         )
 
-    def _by_rows(self, lost: Array) -> Array:
+    def _by_rows(self, lost: Array | Booleans) -> Array:
         """How many rows of each class were wrong, of booleans (N, fits)."""
         found: Array = np.eye(len(self.rows_of_classes))[self.ridge.classes].T @ lost
         return found

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.checks import Task, check_count
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.learning_curve import accepted, provenance
+from hiddenmanifold.data.leave_one_out import class_scores
 from hiddenmanifold.data.misclassification import with_half_an_error
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 FEWEST_TESTS = 20
 """Least number of rows on which a fit is tested."""
+FEWEST_SEEN = 2
+"""Least rows of each of several classes that the prediction sees."""
 FEWEST = 10
 """Least rows that are fitted to see how errors fall."""
 
@@ -156,16 +159,16 @@ def _cut(
     """
     order = np.random.default_rng(key).permutation(data.N)
     own, rest = order[:rows], order[rows:]
-    few = min((data.y[own] == label).sum() for label in (1, -1))
-    if data.classes and few < FEWEST_OF_A_CLASS:
-        raise InvalidArgumentError.because(
-            "rows",
-            f"= {rows} are too few: the prediction sees {few} of a class",
-            f"it must see {FEWEST_OF_A_CLASS} of each",
-        )
     varies = np.ptp(data.X[own], axis=0) > 0
     X, y = data.X[:, varies], data.y
     part = Analysis(X[own], y[own], data.task)
+    fewest = FEWEST_OF_A_CLASS if data.task is Task.CLASSIFICATION else FEWEST_SEEN
+    if data.classes and (few := part.rows_of_classes.min()) < fewest:
+        raise InvalidArgumentError.because(
+            "rows",
+            f"= {rows} are too few: the prediction sees {few} of a class",
+            f"it must see {fewest} of each",
+        )
     tested = [_measured(X, y, (rest[:n], rest[n:]), lams, loss=loss, task=data.task) for n in ns]
     measured, noise = (np.array(a) for a in zip(*tested, strict=True))
     found = part.predicted(np.repeat(ns, len(lams)), np.tile(lams, len(ns)), loss=loss)
@@ -178,13 +181,21 @@ def _measured(
 ) -> tuple[Array, Array]:
     """Errors, on some rows, of fits to others, and the deviations of their logarithms."""
     own, test = cut
+    if task is Task.CLASSES:
+        lost = class_scores(loss, X[own], y[own], lams, X[test]).argmax(2) != y[test].argmax(1)
+        return _rate(lost)
     fits = fit_path(loss, task, X[own], y[own], lams, intercept=True)
     scores = np.array([X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits])
     if task is Task.CLASSIFICATION:
-        error = np.mean(y[test] * scores <= 0, axis=1)
-        rate = with_half_an_error(error, len(test))
-        return error, np.sqrt((1.0 - rate) / (rate * len(test)))
+        return _rate(y[test] * scores <= 0)
     squares = (y[test] - scores) ** 2
     error = squares.mean(1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return error, np.nan_to_num(squares.std(1) / np.sqrt(len(test)) / error)
+
+
+def _rate(lost: Booleans) -> tuple[Array, Array]:
+    """The rate of errors of rows (λ, rows), and the deviation of its logarithm."""
+    error, rows = lost.mean(1), lost.shape[1]
+    rate = with_half_an_error(error, rows)
+    return error, np.sqrt((1.0 - rate) / (rate * rows))

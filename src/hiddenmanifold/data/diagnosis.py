@@ -11,10 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data import validation
 from hiddenmanifold.data.analysis import Analysis
+from hiddenmanifold.data.misclassification import classes_of
 from hiddenmanifold.errors import plural
 from hiddenmanifold.numerics.threads import one_thread
 
@@ -32,6 +33,8 @@ MULTIPLES = (1, 2, 4, 8)
 """Numbers of samples, in units of those at hand, at which resolution is checked."""
 EXACT = 1e-6
 """Part of the labels' variance below which what is left unexplained is no noise."""
+ROWS_PER_CLASS = 25
+"""Fewest rows of each of several classes that need no warning."""
 SPLITS = 2
 """Times that the sample is halved at random, for the backtest."""
 COLUMNS = ("question", "value", "allowed", "verdict", "meaning")
@@ -111,7 +114,8 @@ class Diagnosis:
 @one_thread
 def diagnose(data: Analysis) -> Diagnosis:
     """Ask all questions."""
-    return Diagnosis(tuple(ask(data) for ask in QUESTIONS))
+    of_classes = (_rows_per_class,) if data.task is Task.CLASSES else ()
+    return Diagnosis(tuple(ask(data) for ask in (*QUESTIONS, *of_classes)))
 
 
 # Questions that refuse; their limits were set on real data.
@@ -193,11 +197,11 @@ def _halves(data: Analysis) -> float:
 
 def _heavy_tails(data: Analysis) -> Finding:
     path = data.best_fit
-    left_out = path.left_out[:, 0, 0]
-    square = left_out**2
+    square = path.square[:, 0]
     value = float(square.std() / square.mean()) if square.any() else 0.0
-    if data.task is Task.CLASSIFICATION:  # a rare class has large errors without any outlier
-        value /= max(1.0, _spread_of_classes(data.y, left_out) / np.sqrt(2.0))
+    if data.classified:  # a rare class has large errors without any outlier
+        expected = _spread_of_classes(classes_of(data.y), path.left_out[:, 0])
+        value /= max(1.0, expected / np.sqrt(2.0))
     few = max(1, data.N // 100)
     share = float(np.sort(square)[-few:].sum() / square.sum()) if square.any() else 0.0
     outcome = f"{plural(few, 'row')} of {data.N} make up {_percent(share)} of the square error"
@@ -211,15 +215,22 @@ def _heavy_tails(data: Analysis) -> Finding:
     )
 
 
-def _spread_of_classes(y: Array, error: Array) -> float:
-    """Coefficient of variation of squared errors that are normal within each class."""
-    parts = [error[y == label] for label in (-1.0, 1.0)]
-    share = np.array([len(part) for part in parts]) / len(y)
-    mean = np.array([part.mean() for part in parts]) ** 2
-    spread = share @ np.array([part.var() for part in parts])
-    second = share @ (mean + spread)
-    fourth = share @ (mean**2 + 6.0 * mean * spread + 3.0 * spread**2)
-    return float(np.sqrt(max(fourth / second**2 - 1.0, 0.0))) if second else 0.0
+def _spread_of_classes(own: Integers, error: Array) -> float:
+    """Coefficient of variation of squared errors (N, columns) that are normal within classes."""
+    mean, away = _around_classes(own, error)
+    S = away.T @ away / len(own)
+    size = np.sum(mean**2, axis=1) + np.trace(S)
+    variance = 2.0 * np.sum(S**2) + 4.0 * np.sum(mean @ S * mean, axis=1)
+    if not (second := float(size.mean())):
+        return 0.0
+    return float(np.sqrt(max(np.mean(size**2 + variance) / second**2 - 1.0, 0.0)))
+
+
+def _around_classes(own: Integers, values: Array) -> tuple[Array, Array]:
+    """Means of the class of each row, and the rows' deviations from them."""
+    member = np.eye(int(own.max()) + 1)[own]
+    mean = (member.T @ values / np.maximum(member.sum(0), 1.0)[:, None])[own]
+    return mean, values - mean
 
 
 def _effective_rows(data: Analysis) -> Finding:
@@ -238,14 +249,20 @@ def _effective_rows(data: Analysis) -> Finding:
 
 
 def _order_of_rows(data: Analysis) -> Finding:
-    error = data.best_fit.left_out[:, 0, 0]
-    error = error - error.mean()
-    total = float(error @ error)
-    correlation = float(error[1:] @ error[:-1]) / total if total else 0.0
+    error = data.best_fit.left_out[:, 0]
+    error = error - error.mean(0)
+    if data.task is Task.CLASSES:  # tables are often sorted by class, which is harmless
+        error = _around_classes(classes_of(data.y), error)[1]
+    second = error.T @ error
+    total = float(np.trace(second))
+    correlation = float(np.sum(error[1:] * error[:-1])) / total if total else 0.0
+    if data.task is Task.CLASSES:  # deviations from a mean of few rows repel each other
+        correlation = max(correlation, 0.0)
+    columns = total**2 / float(np.sum(second**2)) if total else 1.0  # as many of one variance
     outcome = f"errors of neighbouring rows have correlation {correlation:.2f}"
     return Finding.judged(
         "order of rows",
-        correlation * np.sqrt(data.N),
+        correlation * np.sqrt(data.N * columns),
         4.0,
         verdict="warn",
         good=outcome,
@@ -292,7 +309,8 @@ def _unexplained(data: Analysis) -> float:
 
 def _signal(data: Analysis) -> Finding:
     path = data.best_fit
-    alone = data.ridge.Y[:, 0] ** 2 * (data.N / (data.N - 1.0)) ** 2  # the mean of the others
+    # the mean of the others
+    alone = np.sum(data.ridge.Y**2, axis=1) * (data.N / (data.N - 1.0)) ** 2
     gain = alone - path.square[:, 0]
     share = float(gain.mean() / alone.mean())
     noise = float(gain.std()) / np.sqrt(data.N) / float(alone.mean())
@@ -305,6 +323,27 @@ def _signal(data: Analysis) -> Finding:
         "pass" if sure else "warn",
         outcome if sure else f"{outcome}, ± {_percent(noise)}: there may be nothing to learn",
     )
+
+
+def _rows_per_class(data: Analysis) -> Finding:
+    rare = int(data.rows_of_classes.min())
+    good = rare >= ROWS_PER_CLASS
+    outcome = f"the rarest class has {plural(rare, 'row')}"
+    return Finding(
+        "rows per class",
+        float(rare),
+        f"at least {ROWS_PER_CLASS}",
+        "pass" if good else "warn",
+        outcome
+        if good
+        else f"{outcome}, and {_rare_classes(data)} have fewer than {ROWS_PER_CLASS}: how often "
+        "such classes are predicted wrongly is known roughly at best",
+    )
+
+
+def _rare_classes(data: Analysis) -> str:
+    few = int((data.rows_of_classes < ROWS_PER_CLASS).sum())
+    return f"{few} of {len(data.rows_of_classes)} classes"
 
 
 def _percent(share: float) -> str:

@@ -28,10 +28,6 @@ MULTIPLES = (0.5, 1, 2, 4, 8)
 """Numbers of samples, in units of those at hand, of a curve that asks for none."""
 
 
-COIN = 0.5
-"""Greater rates are an artefact: to a left-out row of balanced classes its own is the rarer."""
-
-
 ENDS = ("", "_low", "_high")
 
 
@@ -73,8 +69,9 @@ def learning_curve(
         The λ of the objective, or the one of least leave-one-out loss; zero for the square loss
         only.
     loss : str or Loss
-        The square loss, which is ridge regression with an intercept, for any labels; for classes
-        any other that `hm.estimators.GLMRegressor` can fit to them, as "logistic" and "hinge".
+        The square loss, which is ridge regression with an intercept, for any labels, of more than
+        two classes on columns of 0 and 1. For two classes any other that
+        `hm.estimators.GLMRegressor` can fit to them, as "logistic" and "hinge".
     p : array_like or DataArray, optional
         Another number of features, if the sample's are random features.
     on_refusal : {"raise", "keep"}
@@ -86,8 +83,10 @@ def learning_curve(
     xarray.Dataset
         `generalisation_error` (mean square for regression, misclassification for classes),
         `test_loss` and `training_loss`, and the ratios of the first two to those at n = N,
-        `generalisation_error_fall` and `test_loss_fall`, which are known better; each with `_low`
-        and `_high`, one standard deviation of the logarithm away;
+        `generalisation_error_fall` and `test_loss_fall`, which are known better; of more than two
+        classes `class_error` and, by the square loss, `mean_square_error`, |y - f|² for columns y
+        of 0 and 1; each with `_low` and `_high`, one standard deviation of the logarithm away;
+        of more than two classes `confusion`, the part of each class that is predicted as each;
         `resolved`, whether the sample resolves the part of the spectrum that matters, or the
         prediction is the last one that it resolves; `status`;
         and with `_leave_one_out` and its `_stderr` the leave-one-out estimate at n = N (for the
@@ -133,18 +132,21 @@ def learning_curve(
     columns["status"] = np.where(np.isnan(columns["test_loss"]), Support.UNREACHED, status)
     if data.task is Task.CLASSES and loss.quadratic:
         columns |= {f"mean_square_error{e}": 2.0 * columns[f"test_loss{e}"] for e in ENDS}
-    of_classes = {}
-    if data.classes:
-        of_classes = {name: (name, np.array(data.classes)) for name in ("class", "predicted")}
+    own = {f"{name}{end}": dims for name, dims in CLASS_DIMENSIONS.items() for end in ENDS}
+    numbered = ("class", "predicted") if data.task is Task.CLASSES else ()
     ds = xr.Dataset(
         {
             name: (
-                (*template.dims, *CLASS_DIMENSIONS.get(name.removesuffix("_low").removesuffix("_high"), ())),
-                values.reshape(*template.shape, *values.shape[1:]),
+                (*template.dims, *own.get(name, ())),
+                values.reshape((*template.shape, *values.shape[1:])),
             )
             for name, values in columns.items()
         },
-        coords={**template.coords, **coordinates, **of_classes},
+        coords={
+            **template.coords,
+            **coordinates,
+            **{name: (name, np.array(data.classes)) for name in numbered},
+        },
         attrs={
             **provenance(data, loss),
             "objective": OBJECTIVE,
@@ -210,12 +212,14 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[
             quantity = name.removesuffix("_fall")
             interval = found.interval(quantity, fall=name != quantity)
             most = np.array(np.inf)
-            if quantity == QUANTITIES[0] and data.classes:  # a coin errs no more often
-                most = np.array(COIN) if name == quantity else COIN * found.fall[0] / found.value[0]
+            if quantity == QUANTITIES[0] and data.classes:
+                # a die errs no more often; to a left-out row of balanced classes its own is rarer
+                die = 1.0 - 1.0 / len(data.classes)
+                most = np.array(die) if name == quantity else die * found.fall[0] / found.value[0]
             for end, value in zip(ENDS, interval, strict=True):
                 columns[f"{name}{end}"][at] = np.minimum(value, most)
         columns["kappa"][at], columns["resolved"][at] = found.kappa, found.resolved
-        if data.classes:
+        if data.task is Task.CLASSES:
             parts.append((at, found.confusion, found.class_deviation))
     return columns | _by_class(parts, len(ns))
 

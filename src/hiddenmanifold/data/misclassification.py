@@ -42,7 +42,8 @@ def wrong(own: Integers, left_out: Array) -> Booleans:
     at = np.arange(len(own))
     mine = scores[at, :, own]
     scores[at, :, own] = -np.inf
-    return mine <= scores.max(2)
+    lost: Booleans = mine <= scores.max(2)
+    return lost
 
 
 def confusion(own: Integers, left_out: Array, change: Array) -> Array:

@@ -184,6 +184,7 @@ def report(
         warnings=(*(parts.warnings(data, errors) if checked else ()), *why),
         tables=(
             parts.errors_table(data, errors),
+            *parts.class_tables(data, errors),
             parts.model_table(data, curve, lam, chosen),
             *parts.backtest_tables(held),
         ),

@@ -24,6 +24,8 @@ NAMES = {0.5: "N/2", 1: "N", 2: "2N", 4: "4N", 8: "8N"}
 ERROR = "generalisation_error"
 NONE = "—"
 """A cell without a number."""
+MOST_CLASSES = 20
+"""Most classes in a table."""
 LONG = 1e7
 """From here on numbers have powers of ten."""
 
@@ -143,15 +145,49 @@ def errors_table(data: Data, errors: xr.Dataset) -> Table:
     return Table(title, header, tuple(rows), _at(errors, data.N))
 
 
+def class_tables(data: Data, errors: xr.Dataset) -> tuple[Table, ...]:
+    """A row for each of several classes, or for those of which most rows are predicted wrongly."""
+    if data.task is not Task.CLASSES:
+        return ()
+    assert data.classes is not None
+    at = errors.isel(n=_at(errors, data.N))
+    rate, low, high = (at[f"class_error{end}"].values for end in ENDS)
+    taken = at["confusion"].values.copy()
+    np.fill_diagonal(taken, 0.0)
+    far = float(errors.n[-1])
+    then = errors["class_error"].values[-1]
+    shown = np.sort(np.argsort(-rate)[:MOST_CLASSES])
+    rows = [
+        (
+            str(data.classes[k]),
+            f"{data.rows_of_classes[k]}",
+            _shown(rate[k]),
+            f"{_shown(low[k])} to {_shown(high[k])}",
+            *((_shown(then[k]),) if far > data.N else ()),
+            NONE
+            if data.rows_of_classes[k] * rate[k] < 1.0
+            else f"{data.classes[int(taken[k].argmax())]} ({100 * taken[k].max() / rate[k]:.0f} %)",
+        )
+        for k in shown.tolist()
+    ]
+    ahead = (f"with {far:.0f} rows",) if far > data.N else ()
+    header = ("class", "rows", "error", "± one standard deviation", *ahead, "most often taken for")
+    title = f"Misclassification rate by class, with {data.N} rows"
+    if len(rows) < len(data.classes):
+        title += f": the {len(rows)} largest of {len(data.classes)}"
+    return (Table(title, header, tuple(rows)),)
+
+
 def model_table(data: Data, curve: xr.Dataset, lam: float, chosen: str) -> Table:
     """What is predicted, and how to fit it."""
     loss = str(curve.attrs["loss"])
     options = [f"{k.removeprefix('loss_')}={v}" for k, v in curve.attrs.items() if "loss_" in k]
     named = f"{loss} ({', '.join(options)})" if options else loss
     ridge = ", which is ridge regression," if loss == "square" else ""
+    scores = ", a score for each class" if data.task is Task.CLASSES else ""
     rows = [
         ("data", data.description),
-        ("model", f"linear, of {named} loss{ridge} with an intercept"),
+        ("model", f"linear, of {named} loss{ridge} with an intercept{scores}"),
         ("regularisation", f"λ = {lam:.4g}, {chosen}"),
     ]
     if (model := counterpart(loss, data.task, lam, data.p)) and not options:
