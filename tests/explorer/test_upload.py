@@ -41,8 +41,7 @@ def as_npz(**arrays):
 def test_one_class_of_several_is_told_from_the_others():
     rows = "\n".join(f"{k % 3 + 0.1 * (k % 7)},{k % 5},{'abc'[k % 3]}" for k in range(90))
     content = f"u,v,y\n{rows}\n".encode()
-    with pytest.raises(hm.InvalidArgumentError, match="has 3 classes"):
-        upload.sample("a.csv", content).data()
+    assert upload.sample("a.csv", content).data().classes == ("a", "b", "c")
     own = upload.sample("a.csv", content, positive="b")
     assert own.data().classes == ("others", "b")
     assert "positive='b'" in own.program
@@ -129,6 +128,20 @@ def words(component):
     if isinstance(component, list):
         return "\n".join(map(words, component))
     return words(component["props"]["children"])
+
+
+@pytest.mark.slow
+def test_a_file_of_several_classes_has_a_row_for_each():
+    rng = np.random.default_rng(0)
+    k = np.arange(150) % 3
+    columns = rng.standard_normal((150, 4)) + np.array([[0, 0], [1, 0], [0, 1]])[k] @ np.eye(2, 4)
+    rows = "\n".join(
+        f"{','.join(map(str, row))},kind {j}" for row, j in zip(columns, k, strict=True)
+    )
+    found = data_panel.learned("a.csv", f"a,b,c,d,y\n{rows}\n".encode(), "", "", 0.1)
+    shown = words(found["report"])
+    assert all(f"kind {j}\n50\n" in shown for j in range(3))
+    assert "misclassification rate" in found["headline"]
 
 
 @pytest.mark.slow

@@ -216,7 +216,7 @@ def _own_data() -> Any:
             html.P(
                 f"Upload a {' or '.join(KINDS)} file of at most {MOST_BYTES / 1e6:g} MB, "
                 f"{MOST_ROWS} rows and {MOST_COLUMNS} columns, with a label column that "
-                "holds numbers or two classes. The model is ridge regression on standardised "
+                "holds numbers or classes. The model is ridge regression on standardised "
                 "columns. The file stays on this machine and is not stored.",
                 className="hint",
             ),
@@ -224,7 +224,7 @@ def _own_data() -> Any:
                 [
                     dcc.Upload(html.Button("Choose a file"), id="upload", multiple=False),
                     *_typed("label", "label column", "", "detect"),
-                    *_typed("positive", "class", "", "of two, the larger"),
+                    *_typed("positive", "one class against the others", "", "all classes"),
                     html.Label("task", htmlFor="task"),
                     dcc.RadioItems(TASKS, "", id="task", className="radio"),
                     *_typed("gain", "target: error lower by (%)", "10", ""),

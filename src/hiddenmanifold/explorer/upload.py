@@ -74,7 +74,7 @@ def sample(
     task : str
         That of `hm.Data`; as the labels look if empty.
     positive : str
-        The class to tell from all others; of two classes the larger if empty.
+        A class to tell from all others; if empty, all classes from each other.
 
     Raises
     ------
