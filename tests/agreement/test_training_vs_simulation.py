@@ -67,6 +67,42 @@ def test_other_kinds_of_features(name):
     assert np.abs(z).max() < 4.5
 
 
+ONE_PASS = {
+    "linear": (EXAMPLES["random"], hm.teachers.Linear(0.3)),
+    "signs": (RandomFeatures("tanh", "orthogonal"), hm.teachers.Sign(noise=0.2)),
+    "classes": (EXAMPLES["deep"], hm.teachers.Mixture(0.3)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("features", "teacher"), ONE_PASS.values(), ids=ONE_PASS)
+def test_one_pass(features, teacher):
+    model = hm.Model(features=features, teacher=teacher, loss="square")
+    z = scores(model, p_over_d=1.5, n_over_d=[0.5, 3.0], step=1.0, method="one-pass", seeds=12)
+    assert np.abs(z).max() < 4.5
+    assert np.sqrt((z**2).mean()) < 2.2
+
+
+@pytest.mark.slow
+def test_stopping_is_compared_at_its_best_time():
+    model = hm.Model(features=EXAMPLES["random"], teacher=hm.teachers.Linear(0.3), loss="square")
+    at = {"n_over_d": 1.0, "p_over_n": [0.5, 2.0]}
+    ds = hm.compare(model, **at, regularisation=hm.EarlyStopping(), d=100, seeds=8, workers=1)
+    best = hm.best_time(model, **at)
+    np.testing.assert_allclose(ds.optimal_time, best.optimal_time, rtol=1e-12)
+    np.testing.assert_allclose(ds.generalisation_error_theory, best.generalisation_error, rtol=1e-9)
+    assert np.abs(ds.generalisation_error_z).max() < 4.5
+    one = hm.compare(model, n=80, p=100, d=80, regularisation=hm.EarlyStopping(2.0), seeds=8)
+    assert abs(one.generalisation_error_z) < 4.5
+    with pytest.raises(InvalidArgumentError, match="best time inf"):
+        white = hm.Model(
+            features=hm.features.Covariance((0.5, 0.5), (0.25, 0.25)),
+            teacher="linear",
+            loss="square",
+        )
+        hm.compare(white, n_over_p=2.0, regularisation=hm.EarlyStopping())
+
+
 @pytest.mark.slow
 def test_points_that_share_samples_are_trained_on_the_same():
     model = hm.Model(features=EXAMPLES["random"], teacher="linear", loss="square")

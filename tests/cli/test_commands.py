@@ -709,6 +709,17 @@ def test_training_is_printed_by_steps_and_unstable_ones_are_counted():
     assert "steps" in run(*args, "--step", 0.3, "--momentum", 0.5).stdout
     result = run(*args, "--step", 30, code=Code.INCOMPLETE)
     assert "the step of gradient descent is too large" in complaint(result)
+    pass_ = ("--method", "one-pass", "--step", 0.5)
+    assert "n/d = 1" in run(*args[:-2], *pass_).stdout
+
+
+@pytest.mark.slow
+def test_the_best_time_is_printed():
+    args = ("training", "--loss", "square", "--n-over-d", 1, "--p-over-n", 2, "--best")
+    assert "1.20768" in run(*args).stdout
+    assert "steps" in run(*args, "--step", 0.3).stdout
+    result = run(*args, "--times", 1, code=Code.BAD_INPUT)
+    assert "leave out either --best or --times" in complaint(result)
 
 
 @pytest.mark.slow

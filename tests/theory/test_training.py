@@ -236,6 +236,77 @@ def test_small_steps_are_the_flow_and_momentum_is_faster():
     assert heavy.largest_step[0] == pytest.approx(3.8 / plain.largest_eigenvalue[0])
 
 
+# one pass
+
+
+def gaussian_recursion(w, theta, noise, step, samples):
+    """Mean square errors of one pass on Gaussian data, by the squares of the missing weights."""
+    square, found = theta**2, []
+    for _ in range(max(samples)):
+        error = noise + w @ square
+        square = (1 - 2 * step * w + 2 * (step * w) ** 2) * square + step**2 * w * error
+        found.append(noise + w @ square)
+    return np.array(found)[np.array(samples) - 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("decay", "step", "tolerance"), [(0.0, 1.0, 6e-3), (0.4, 0.5, 3e-3), (0.7, 0.4, 3e-3)]
+)
+def test_one_pass_is_that_of_gaussian_data(decay, step, tolerance):
+    p, samples = 400, [20, 200, 800, 2000]
+    i = np.arange(1.0, p + 1)
+    w, share = i**-decay / np.sum(i**-decay), 0.8 / p
+    model = hm.Model(
+        features=Covariance(w, share * w), teacher=hm.teachers.Linear(0.1), loss="square"
+    )
+    ds = hm.training(model, method="one-pass", step=step, n_over_p=np.array(samples) / p)
+    expected = gaussian_recursion(w, np.sqrt(share / w), 0.1 + 0.2, step, samples)
+    np.testing.assert_allclose(ds.generalisation_error, expected, rtol=tolerance)
+
+
+def test_one_pass_ends_on_its_plateau_and_begins_with_nothing():
+    """What noise leaves in the end: the error times 2/(2 - step) for features of variance 1."""
+    w = np.full(300, 1 / 300)
+    model = hm.Model(features=Covariance(w, w**2), teacher=hm.teachers.Linear(0.3), loss="square")
+    ds = hm.training(model, method="one-pass", step=[0.5, 1.5], n_over_p=[1e-9, 1e4])
+    np.testing.assert_allclose(ds.generalisation_error[0], 1.3, rtol=1e-8)
+    np.testing.assert_allclose(
+        ds.generalisation_error[1], 0.3 * 2 / np.array([1.5, 0.5]), rtol=1e-9
+    )
+    np.testing.assert_allclose(ds.training_loss[0], 0.65, rtol=1e-8)
+    np.testing.assert_allclose(ds.largest_step, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "step is missing"),
+        ({"step": 0.1, "times": [3]}, "numbers of samples"),
+        ({"step": 0.1, "momentum": 0.5}, "not known in one pass"),
+        ({"step": 0.1, "regularisation": 0.1}, "leave it out"),
+        ({"step": 30.0}, "use less than"),
+    ],
+)
+def test_what_one_pass_has_not_is_refused(options, message):
+    model = hm.Model(features=EXAMPLES["random"], teacher="linear", loss="square")
+    with pytest.raises(InvalidArgumentError, match=message):
+        hm.training(model, method="one-pass", n_over_d=1.0, p_over_n=2.0, **options)
+
+
+def test_one_pass_is_refused_where_its_theory_does_not_hold():
+    w = np.arange(1.0, 301.0) ** -1.2
+    model = hm.Model(features=Covariance(w, 3e-4 * w), teacher="linear", loss="square")
+    with pytest.raises(InvalidArgumentError, match=r"use at most 0\.05"):
+        hm.training(model, method="one-pass", step=0.2, n_over_p=1.0)
+    hm.training(model, method="one-pass", step=0.04, n_over_p=1.0)
+    free = hm.Model(features=EXAMPLES["random"], teacher="linear", loss="square", intercept=True)
+    with pytest.raises(IncompatibleIngredientsError, match="without an intercept"):
+        hm.training(free, method="one-pass", step=0.1, n_over_d=1.0, p_over_n=2.0)
+    with pytest.raises(InvalidArgumentError, match="has no time"):
+        hm.best_time(free, method="one-pass", step=0.1, n_over_d=1.0, p_over_n=2.0)
+
+
 # refusals
 
 
@@ -300,6 +371,22 @@ def test_the_best_time_is_that_of_a_fine_scan():
 
 
 @pytest.mark.slow
+def test_the_best_number_of_steps_is_that_of_all_numbers():
+    model = hm.Model(features=EXAMPLES["random"], teacher=hm.teachers.Linear(0.3), loss="square")
+    at = {"n_over_d": 1.0, "p_over_n": [0.5, 2.0]}
+    for rule in ({"step": 0.2}, {"step": 0.2, "momentum": 0.5, "bounds": (1, 60)}):
+        best = hm.best_time(model, **at, **rule)
+        rule.pop("bounds", None)
+        every = hm.training(model, **at, times=np.arange(1, 61), **rule).generalisation_error
+        assert (best.optimal_steps == every.steps[every.argmin("steps")]).all()
+        np.testing.assert_allclose(best.generalisation_error, every.min("steps"), rtol=1e-12)
+    with pytest.raises(InvalidArgumentError, match="at most 500"):
+        hm.best_time(model, **at, step=0.2, momentum=0.5)
+    with pytest.raises(InvalidArgumentError, match="use less than"):
+        hm.best_time(model, **at, step=20.0)
+
+
+@pytest.mark.slow
 def test_the_best_time_is_global_and_may_be_a_limit():
     w = np.append(np.full(10, 1.0), np.full(3, 1e-3)) / 13
     share = np.append(np.full(10, 0.3 / 10), np.full(3, 0.7 / 3))
@@ -333,6 +420,12 @@ def test_the_best_time_is_global_and_may_be_a_limit():
                 model, n_over_p=2.0, regularisation=hm.EarlyStopping(), observables="r2"
             ),
             "observables",
+        ),
+        (
+            lambda model: hm.compare(
+                model, n_over_p=2.0, regularisation=hm.EarlyStopping(), members=[2]
+            ),
+            "members",
         ),
     ],
 )

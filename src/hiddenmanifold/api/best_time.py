@@ -9,8 +9,15 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import EarlyStopping
 from hiddenmanifold.api.grid import Grid
-from hiddenmanifold.api.signatures import Theory, with_options
-from hiddenmanifold.api.training import METHOD, check_model, finite_points, training
+from hiddenmanifold.api.signatures import Trained, with_options
+from hiddenmanifold.api.training import (
+    METHOD,
+    MOST_STEPS,
+    Training,
+    finite_points,
+    refuse_unstable,
+    training,
+)
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
@@ -22,16 +29,16 @@ if TYPE_CHECKING:
 Minimised = Literal["generalisation_error", "clean_error", "mean_square_error"]
 
 
-@with_options(Theory)
+@with_options(Trained)
 def best_time(
     model: Model,
     *,
     regularisation: ArrayLike | xr.DataArray = 0.0,
     minimise: Minimised = "generalisation_error",
     bounds: tuple[float, float] | None = None,
-    **options: Unpack[Theory],
+    **options: Unpack[Trained],
 ) -> xr.Dataset:
-    """The time at which gradient flow has the least error, and what is predicted there.
+    """The time or number of steps at which training has the least error, and what it has there.
 
     The error may fall, rise and fall again along training: the minimum is the global one, of a scan
     that is refined.
@@ -46,15 +53,16 @@ def best_time(
         The error; the last one is of labels ±1.
     bounds : pair of float, optional
         Times between which to search, positive; by default from 0.001 to 10⁸ in units of the
-        inverse of the largest eigenvalue, with both limits.
+        inverse of the largest eigenvalue, with both limits. With momentum they are needed, and end
+        at 500 steps at most.
     **options
-        As in `training`.
+        As in `training`; with a `step` the number of steps is found.
 
     Returns
     -------
     xarray.Dataset
-        The `optimal_time`, and all that `training` predicts there. Zero and infinity mean the
-        limits, within the default bounds.
+        The `optimal_time`, with a `step` the `optimal_steps`, and all that `training` predicts
+        there. Zero and infinity mean the limits, within the default bounds.
 
     Raises
     ------
@@ -75,18 +83,39 @@ def best_time(
     >>> float(ds.optimal_time.round(2)), float(ds.generalisation_error.round(4))
     (3.06, 0.6817)
     """
-    check_model(model)
+    given: dict[str, Any] = dict(options)
+    training = Training.of(model, None, given, search=True)
     between = EarlyStopping("optimal", bounds).bounds
-    grid = Grid.of(model, options, {"regularisation": regularisation})
+    if training.momentum and (between is None or between[1] > MOST_STEPS):
+        raise InvalidArgumentError.because(
+            "bounds",
+            "of a search with momentum must be given",
+            f"give two numbers of steps, the second at most {MOST_STEPS}",
+        )
+    grid = Grid.of(model, given, training.axes(regularisation))
     allowed = ["generalisation_error", "clean_error"]
     allowed += ["mean_square_error"] if model.counts_errors else []
     if minimise not in allowed:
         names = " or ".join(map(repr, allowed))
         raise InvalidArgumentError("minimise", minimise, f"{names} for these labels")
-    time, columns = best_stopping(model, finite_points(grid), minimise, between, grid.workers)
-    columns = {"optimal_time": time, **columns}
-    source = {"method": METHOD, "training": "gradient flow", "minimised": minimise}
+    rule = training.rule(grid)
+    time, columns = best_stopping(
+        model, finite_points(grid), rule, minimise, bounds=between, workers=grid.workers
+    )
+    if grid.on_failure == "raise":
+        refuse_unstable(columns)
+    columns = {f"optimal_{training.dimension}": time, **columns}
+    source = {"method": METHOD, **training.attributes, "minimised": minimise}
     return grid.answer(Kind.TRAINING, columns, source)
+
+
+def check_alone(others: Mapping[str, Any]) -> None:
+    """Raise if anything is asked for that is not known of training that is stopped early."""
+    for name, given in others.items():
+        if given is not None and given != ():
+            raise InvalidArgumentError.because(
+                name, "cannot be combined with EarlyStopping", "leave it out"
+            )
 
 
 def stopped(model: Model, stopping: EarlyStopping, options: Mapping[str, Any]) -> xr.Dataset:

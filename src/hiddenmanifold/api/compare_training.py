@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.api.arguments import COUNTS, sizes_of
-from hiddenmanifold.api.compare import judge
+from hiddenmanifold.api.arguments import COUNTS, EarlyStopping, sizes_of
+from hiddenmanifold.api.best_time import check_alone, stopped
 from hiddenmanifold.api.grid import Grid, check_on_failure, checked
-from hiddenmanifold.api.signatures import DEFAULTS, Seeded, with_options
+from hiddenmanifold.api.judgement import judge
+from hiddenmanifold.api.signatures import DEFAULTS, Seeded, Theory, with_options
 from hiddenmanifold.api.simulate import dimension
 from hiddenmanifold.api.training import METHOD, Training, refuse_unstable
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.checks import check_count
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError
 from hiddenmanifold.model import Model
-from hiddenmanifold.results.datasets import dataset, summary, with_schema
+from hiddenmanifold.results.datasets import bare, dataset, summary, with_schema
 from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.simulation.experiment import check_memory
 from hiddenmanifold.simulation.gradient_methods import TrainingTrial
 from hiddenmanifold.simulation.samples import Sizes
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.training.trajectory import trained
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,21 +41,18 @@ MOST_TAKEN = 100_000
 def compare_training(
     model: Model,
     *,
-    times: ArrayLike | xr.DataArray,
-    step: ArrayLike | xr.DataArray | None = None,
-    momentum: float = 0.0,
-    nesterov: bool = False,
+    times: ArrayLike | xr.DataArray | None = None,
     regularisation: ArrayLike | xr.DataArray = 0.0,
     on_failure: Literal["raise", "keep"] = "keep",
     **options: Unpack[Seeded],
 ) -> xr.Dataset:
     """Train on drawn samples, and judge the distance from `training` by its standard error.
 
-    Gradient flow is evaluated exactly at each time; steps of gradient descent are really taken.
+    Gradient flow is evaluated exactly at each time; steps are really taken.
 
     Parameters
     ----------
-    model, step, momentum, nesterov, regularisation
+    model, step, momentum, nesterov, method, regularisation
         As in `training`.
     times : array_like or DataArray
         Times or numbers of steps as in `training`, positive and finite.
@@ -90,8 +88,8 @@ def compare_training(
     True
     """
     check_on_failure(on_failure)
-    training = Training.of(model, times, step, momentum, nesterov)
     given: dict[str, Any] = dict(options)
+    training = Training.of(model, times, given)
     drawn = Drawn.of(given)
     counted = any(given.get(name) is not None for name in ("n", "p"))
     d = dimension(model, None if counted else given.pop("d", None))
@@ -108,6 +106,38 @@ def compare_training(
         error.partial = out
         raise
     return out
+
+
+def compare_stopped(
+    model: Model,
+    stopping: EarlyStopping,
+    given: Mapping[str, Any],
+    on_failure: Literal["raise", "keep"],
+) -> xr.Dataset:
+    """Compare training without a penalty that is stopped early; `given` are options of compare."""
+    import xarray as xr
+
+    allowed = (*Seeded.__annotations__, "d")
+    check_alone({n: v for n, v in given.items() if n not in allowed and v != DEFAULTS.get(n)})
+    options: dict[str, Any] = {n: v for n, v in given.items() if n in allowed}
+    if stopping.time != "optimal":
+        return compare_training(model, times=stopping.time, on_failure=on_failure, **options)
+    theory = {n: v for n, v in options.items() if n in Theory.__annotations__}
+    if not {"n", "p"}.intersection(theory):
+        theory.pop("d", None)
+    best = stopped(model, stopping, {**theory, "on_failure": on_failure}).optimal_time
+    limits = best.values[~((best.values > 0.0) & (best.values < np.inf))]
+    if limits.size:
+        raise InvalidArgumentError.because(
+            "regularisation",
+            f"has the best time {limits.ravel()[0]:g} at a point",
+            "give EarlyStopping bounds, because no training stops there",
+        )
+    times = xr.DataArray(best.values, dims=best.dims)
+    out = compare_training(model, times=times, on_failure=on_failure, **options)
+    out = out.reset_coords("time").rename(time="optimal_time")
+    out["optimal_time"] = bare(out.optimal_time)
+    return with_schema(out, Kind.COMPARISON)
 
 
 @dataclass(frozen=True)
@@ -163,8 +193,11 @@ class Runs:
             alpha, gamma = map(grid.flat, grid.labelled_ratios())
             sizes = [Sizes.nearest(a, g, d) for a, g in zip(alpha, gamma, strict=True)]
         step = None if training.step is None else grid.flat(coordinates["step"])
-        times = grid.flat(coordinates[training.dimension])
-        training.check_times(times)
+        if training.one_pass:
+            times = np.array([size.n for size in sizes], dtype=float)
+        else:
+            times = grid.flat(coordinates[training.dimension])
+            training.check_times(times)
         if step is not None and times.max() > MOST_TAKEN:
             raise InvalidArgumentError.because(
                 "times", f"has {times.max():g} steps", f"simulate at most {MOST_TAKEN}"
@@ -175,8 +208,7 @@ class Runs:
         """The theory at the sizes used."""
         alpha, gamma = np.array([(s.n / s.p, s.d / s.p) for s in self.sizes]).T
         points, grid = Points.of(alpha, gamma, self.lam), self.grid
-        rule = self.training.rule(self.step)
-        columns = trained(grid.model, points, self.times, rule, grid.workers)
+        columns = self.training.predicted(grid, points)
         refuse_unstable(columns)
         source = {"method": METHOD}
         return dataset(
@@ -236,4 +268,5 @@ class Runs:
             step=None if self.step is None else float(self.step[index[0]]),
             momentum=self.training.momentum,
             nesterov=self.training.nesterov,
+            one_pass=self.training.one_pass,
         )

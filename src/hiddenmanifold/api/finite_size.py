@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hiddenmanifold.api.arguments import sizes_of
-from hiddenmanifold.api.compare import COMPARED, compare
+from hiddenmanifold.api.compare import compare
+from hiddenmanifold.api.judgement import COMPARED
 from hiddenmanifold.api.simulate import Plan, Simulation
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import Model

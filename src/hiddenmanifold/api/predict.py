@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import EarlyStopping, Optimal
-from hiddenmanifold.api.best_time import stopped
+from hiddenmanifold.api.best_time import check_alone, stopped
 from hiddenmanifold.api.grid import BYTES, Grid
 from hiddenmanifold.api.lazy import Chunks, chunked
 from hiddenmanifold.api.signatures import Execution, Theory, with_options
@@ -157,8 +157,10 @@ def predict(
             "observables": observables,
             "decision_thresholds": decision_thresholds,
             "chunks": chunks,
+            "finite_size": finite_size or None,
         }
-        return _stopped(model, regularisation, options, others)
+        check_alone(others)
+        return stopped(model, regularisation, options)
     axes = {"regularisation": regularisation}
     if chunks is None:
         grid = Grid.of(model, options, axes, search=True, classes=True)
@@ -204,18 +206,6 @@ def _asked(
     if thresholds is not None:
         asked += decisions(model, "decision_thresholds", thresholds)
     return asked
-
-
-def _stopped(
-    model: Model, stopping: EarlyStopping, options: Theory, others: Mapping[str, Any]
-) -> xr.Dataset:
-    """The prediction of training that is stopped early, with which nothing else can be asked."""
-    for name, given in others.items():
-        if given is not None and given != ():
-            raise InvalidArgumentError.because(
-                name, "cannot be combined with EarlyStopping", "leave it out"
-            )
-    return stopped(model, stopping, options)
 
 
 def check_finite_size(model: Model, finite_size: object) -> bool:

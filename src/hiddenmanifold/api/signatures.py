@@ -66,7 +66,20 @@ class Drawing(TypedDict, total=False):
     store: str | os.PathLike[str] | None
 
 
-class Seeded(Execution, Ratios, total=False):
+class GradientMethod(TypedDict, total=False):
+    """How weights are trained; gradient flow by default."""
+
+    step: ArrayLike | xr.DataArray | None
+    momentum: float
+    nesterov: bool
+    method: Literal["full-batch", "one-pass"]
+
+
+class Trained(GradientMethod, Theory, total=False):
+    """The arguments of the theory of training."""
+
+
+class Seeded(GradientMethod, Execution, Ratios, total=False):
     """The arguments of a simulation of training."""
 
     seeds: int
@@ -87,6 +100,9 @@ DEFAULTS: Mapping[str, Any] = {
     "observables": (),
     "independent": "features",
     "seed": 0,
+    "momentum": 0.0,
+    "nesterov": False,
+    "method": "full-batch",
 }
 """Default values of the arguments; None for all others."""
 

@@ -1,7 +1,8 @@
-"""Exact curves of the error along training: gradient flow, and steps with or without momentum."""
+"""Exact curves of the error along training: gradient flow, and steps of several methods."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -10,14 +11,15 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled
 from hiddenmanifold.api.grid import Grid
-from hiddenmanifold.api.signatures import Theory, with_options
+from hiddenmanifold.api.signatures import DEFAULTS, GradientMethod, Trained, with_options
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.checks import check_number
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError, Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.training.rules import Descent, Flow, Rule
+from hiddenmanifold.theory.training.one_pass import largest_share, trained_in_one_pass
+from hiddenmanifold.theory.training.rules import Descent, Flow
 from hiddenmanifold.theory.training.trajectory import trained
 
 if TYPE_CHECKING:
@@ -26,18 +28,18 @@ if TYPE_CHECKING:
 METHOD = "sums of ridge fits at complex regularisations, exact as n, p, d → ∞"
 MOST_STEPS = 500
 """Steps with momentum at most: their cost grows with the square, and these take a second."""
+SMALL = 0.05
+"""Greatest step times eigenvalue in one pass: errors are then right to 2 %, to 1 % for steps up to
+half of the largest."""
 
 
-@with_options(Theory)
+@with_options(Trained)
 def training(
     model: Model,
     *,
-    times: ArrayLike | xr.DataArray,
-    step: ArrayLike | xr.DataArray | None = None,
-    momentum: float = 0.0,
-    nesterov: bool = False,
+    times: ArrayLike | xr.DataArray | None = None,
     regularisation: ArrayLike | xr.DataArray = 0.0,
-    **options: Unpack[Theory],
+    **options: Unpack[Trained],
 ) -> xr.Dataset:
     """Exact errors of the square loss along training from zero weights, as n, p, d → ∞.
 
@@ -52,7 +54,10 @@ def training(
     times : array_like or DataArray
         Times of gradient flow, a dimension `time`; with `step` the numbers of steps, a dimension
         `steps`. Zero means the limit of early times, for the errors of a classifier the direction
-        of the first step; `inf` the limit of late times, ridge regression at λ.
+        of the first step; `inf` the limit of late times, ridge regression at λ. In one pass the
+        number n of samples takes their place.
+    regularisation : array_like or DataArray
+        The λ of the objective, zero by default.
     step : array_like or DataArray, optional
         The step of gradient descent.
     momentum : float
@@ -60,8 +65,10 @@ def training(
         ball). Needs a `step`.
     nesterov : bool
         Whether the gradient is taken after this change instead of before.
-    regularisation : array_like or DataArray
-        The λ of the objective, zero by default.
+    method : {"full-batch", "one-pass"}
+        Whether a step follows the gradient of all samples, or of a single one, `w += step (y - f)
+        x/√p`, each of n samples being used once. One pass has no λ and no intercept, and its
+        `training_loss` is the mean loss of samples just before they are used.
     on_failure : {"raise", "keep"}
         Whether a step that is too large raises, or is kept as NaN with its `status`.
     workers, executor, progress
@@ -95,12 +102,10 @@ def training(
     >>> ds.generalisation_error.values.round(3)
     array([1.068, 0.751, 0.741, 1.058, 4.283])
     """
-    training = Training.of(model, times, step, momentum, nesterov)
-    grid = Grid.of(model, options, training.axes(regularisation))
-    points, time = finite_points(grid), grid.flat(grid.coordinates[training.dimension])
-    training.check_times(time)
-    rule = training.rule(None if step is None else grid.flat(grid.coordinates["step"]))
-    columns = trained(model, points, time, rule, grid.workers)
+    given: dict[str, Any] = dict(options)
+    training = Training.of(model, times, given)
+    grid = Grid.of(model, given, training.axes(regularisation))
+    columns = training.predicted(grid, finite_points(grid))
     if grid.on_failure == "raise":
         refuse_unstable(columns)
     return grid.answer(Kind.TRAINING, columns, {"method": METHOD, **training.attributes})
@@ -110,27 +115,49 @@ def training(
 class Training:
     """The gradient method and the times that a user asks for."""
 
-    times: ArrayLike | xr.DataArray
-    step: ArrayLike | xr.DataArray | None
+    times: Any
+    step: Any
     momentum: float
     nesterov: bool
+    one_pass: bool
 
     @classmethod
-    def of(cls, model: Model, times: Any, step: Any, momentum: Any, nesterov: Any) -> Training:
-        """Read the arguments of `training`, and check that they fit together."""
+    def of(
+        cls, model: Model, times: Any, given: dict[str, Any], *, search: bool = False
+    ) -> Training:
+        """Take the arguments of `training` out of all, and check that they fit together.
+
+        A search finds the times, which are not given.
+        """
         check_model(model)
+        step, momentum, nesterov, method = (
+            given.pop(name, DEFAULTS.get(name)) for name in GradientMethod.__annotations__
+        )
         if not isinstance(nesterov, bool | np.bool_):
             raise InvalidArgumentError("nesterov", nesterov, "True or False")
         check_number("momentum", momentum, 0.0)
         if not momentum < 1.0:
             raise InvalidArgumentError("momentum", momentum, "below 1")
+        if method not in ("full-batch", "one-pass"):
+            raise InvalidArgumentError("method", method, "'full-batch' or 'one-pass'")
+        one_pass = method == "one-pass"
         if step is None:
-            for name, given in (("momentum", momentum), ("nesterov", nesterov)):
-                if given:
+            for name, value in (("momentum", momentum), ("nesterov", nesterov)):
+                if value:
                     raise InvalidArgumentError.because(
                         name, "needs steps", "give a step, or leave it out for gradient flow"
                     )
-        return cls(times, step, float(momentum), bool(nesterov))
+        if one_pass and search:
+            raise InvalidArgumentError.because(
+                "method", "= 'one-pass' has no time", "compare numbers of samples by training"
+            )
+        if one_pass:
+            _check_one_pass(model, times, step, {"momentum": momentum, "nesterov": nesterov})
+        elif times is None and not search:
+            raise InvalidArgumentError.because(
+                "times", "are missing", "give times of gradient flow, or numbers of steps"
+            )
+        return cls(times, step, float(momentum), bool(nesterov), one_pass)
 
     @property
     def dimension(self) -> str:
@@ -142,19 +169,40 @@ class Training:
         """The gradient method as attributes of a dataset."""
         if self.step is None:
             return {"training": "gradient flow"}
+        if self.one_pass:
+            return {"training": "one pass of stochastic gradient descent"}
         kind = "heavy ball" if self.momentum else "gradient descent"
         kind = "Nesterov momentum" if self.nesterov else kind
         return {"training": kind, "momentum": self.momentum}
 
     def axes(self, regularisation: Any, *, limits: bool = True) -> dict[str, Any]:
         """All arguments that may vary."""
-        times = self.times if limits else labelled(self.dimension, self.times)
-        axes = {"regularisation": regularisation, self.dimension: times}
+        axes = {"regularisation": regularisation}
+        if self.one_pass:
+            if np.any(np.asarray(regularisation) != 0.0):
+                raise InvalidArgumentError.because(
+                    "regularisation", "is not zero", "one pass has none: leave it out"
+                )
+        elif self.times is not None:
+            times = self.times if limits else labelled(self.dimension, self.times)
+            axes[self.dimension] = times
         return axes if self.step is None else {**axes, "step": self.step}
 
-    def rule(self, step: Array | None) -> Rule:
-        """The gradient method, with a step at every point."""
-        return Flow() if step is None else Descent(step, self.momentum, self.nesterov)
+    def predicted(self, grid: Grid, points: Points) -> Columns:
+        """All that the theory knows at the points of a grid."""
+        if self.one_pass:
+            step = grid.flat(grid.coordinates["step"])
+            _check_small(step, largest_share(grid.model.features, points.gamma))
+            return trained_in_one_pass(grid.model, points, step)
+        time = grid.flat(grid.coordinates[self.dimension])
+        self.check_times(time)
+        return trained(grid.model, points, time, self.rule(grid), grid.workers)
+
+    def rule(self, grid: Grid) -> Flow | Descent:
+        """The method that uses all samples for each step, with a step at every point."""
+        if self.step is None:
+            return Flow()
+        return Descent(grid.flat(grid.coordinates["step"]), self.momentum, self.nesterov)
 
     def check_times(self, times: Array) -> None:
         """Raise unless steps are whole numbers, and few if there is momentum."""
@@ -170,6 +218,36 @@ class Training:
                 f"ask for at most {MOST_STEPS}, or use no momentum and a step of "
                 "step/(1 - momentum), which late steps equal",
             )
+
+
+def _check_one_pass(model: Model, times: Any, step: Any, others: Mapping[str, Any]) -> None:
+    """Raise if one pass is asked for something that it has not."""
+    if step is None:
+        raise InvalidArgumentError.because("step", "is missing", "one pass needs a step")
+    if times is not None:
+        raise InvalidArgumentError.because(
+            "times", "are the numbers of samples in one pass", "vary n_over_d or n_over_p instead"
+        )
+    for name, value in others.items():
+        if value:
+            raise InvalidArgumentError.because(name, "is not known in one pass", "leave it out")
+    if getattr(model, "free_intercept", False):
+        raise IncompatibleIngredientsError(
+            "one pass of samples is known without an intercept only, and the model has a free one "
+            "(features whose mean is not zero provide one): centre features and labels before"
+        )
+
+
+def _check_small(step: Array, share: Array) -> None:
+    """Raise if a single step would learn much of a direction."""
+    if (step * share > SMALL).any():
+        most = float(np.min(SMALL / share[share > 0.0]))
+        raise InvalidArgumentError.because(
+            "step",
+            f"times the largest eigenvalue of the features' kernel is {(step * share).max():.3g}",
+            f"use at most {most:.3g}: the theory of one pass needs a product of at most {SMALL}, "
+            "so that each direction is learned in many steps",
+        )
 
 
 def check_model(model: Model) -> None:

@@ -26,6 +26,7 @@ FIRST = (
     *RATIOS,
     "optimal_regularisation",
     "optimal_time",
+    "optimal_steps",
     "generalisation_error",
     "kernel_limit",
     "infinite_data_limit",
@@ -37,7 +38,13 @@ FIRST = (
     "training_error",
 )
 """Quantities that are shown unless others are asked for."""
-SHORT = ("optimal_regularisation", "optimal_time", "generalisation_error", "training_loss")
+SHORT = (
+    "optimal_regularisation",
+    "optimal_time",
+    "optimal_steps",
+    "generalisation_error",
+    "training_loss",
+)
 """The same where each has several columns."""
 SLOPES = ("regularisation", "n", "p")
 """What derivatives are taken by; they are shown beside the error and observables alone."""

@@ -43,6 +43,7 @@ PIECES = {
     "needed": 1,
     "bayes": 500,
     "training": 2,
+    "best": 1,
 }
 """Points between two steps of the progress bar: about half a second's work, if possible."""
 LABOUR = 50
@@ -266,7 +267,10 @@ def training(
             "and inf are the limits.",
             parser=values,
         ),
-    ],
+    ] = None,
+    best: Annotated[
+        bool, typer.Option("--best", help="Find the time of least error instead.")
+    ] = False,
     step: Annotated[
         Any,
         typer.Option(metavar="VALUES", help="Step of gradient descent.", parser=values),
@@ -275,6 +279,14 @@ def training(
     nesterov: Annotated[
         bool, typer.Option("--nesterov", help="Nesterov's momentum instead of the heavy ball.")
     ] = False,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="full-batch: every step follows the gradient of all samples; one-pass: each of n "
+            "samples is used for one step.",
+        ),
+    ] = "full-batch",
     regularisation: Regularisation = "0",
     output: OutputOptions,
     workers: WorkerOptions,
@@ -284,8 +296,23 @@ def training(
     Give two ratios, e.g.: hiddenmanifold training --loss square --n-over-d 1 --p-over-n 0.9
     --times log:0.1:1e4:40
     """
+    from hiddenmanifold.api.best_time import best_time
     from hiddenmanifold.api.training import training
+    from hiddenmanifold.errors import InvalidArgumentError
 
-    question = partial(training, times=times, step=step, momentum=momentum, nesterov=nesterov)
+    if best and times is not None:
+        raise InvalidArgumentError.because(
+            "--best", "finds the time", "leave out either --best or --times"
+        )
+    how = {"step": step, "momentum": momentum, "nesterov": nesterov, "method": method}
+    question = partial(best_time, **how) if best else partial(training, times=times, **how)
     lam = {"regularisation": regularisation}
-    compute("training", question, model.model(), ratios, output, workers=workers, **lam)
+    compute(
+        "best" if best else "training",
+        question,
+        model.model(),
+        ratios,
+        output,
+        workers=workers,
+        **lam,
+    )

@@ -53,6 +53,7 @@ PANELS = (
     ("test_cdf", "train_cdf"),
     ("generalisation_error", "optimal_regularisation"),
     ("generalisation_error", "optimal_time"),
+    ("generalisation_error", "optimal_steps"),
     ("generalisation_error", "training_loss"),
     ("generalisation_error",),
     ("test_cdf", "train_cdf"),

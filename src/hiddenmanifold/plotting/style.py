@@ -32,6 +32,7 @@ LABELS = {
     "time": "training time, $t$",
     "steps": "steps of gradient descent",
     "step": r"step, $\eta$",
+    "optimal_steps": "optimal number of steps",
     "optimal_time": r"optimal time, $t_{\mathrm{opt}}$",
     "mean_square_error": "mean square error",
     "generalisation_error": r"generalisation error, $\varepsilon_g$",

@@ -121,6 +121,8 @@ GENERAL: Mapping[Role, Mapping[str, str]] = {
         "mean the limits",
         "optimal_time": "the time of gradient flow with the smallest test error; 0 and inf mean "
         "the limits",
+        "optimal_steps": "the number of steps of gradient descent with the smallest test error; 0 "
+        "and inf mean the limits",
     },
     Role.ERROR: {
         "generalisation_error": "test error against new labels drawn by the same noisy rule",
@@ -285,7 +287,8 @@ SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
     },
     Kind.TRAINING: {
         Role.LOSS: {
-            "training_loss": "(sum of losses + regularisation/2 |w|²)/n",
+            "training_loss": "(sum of losses + regularisation/2 |w|²)/n; of one pass the mean loss "
+            "of samples just before they are used",
         },
         Role.CERTIFICATE: {
             "largest_eigenvalue": "largest eigenvalue of XXᵀ/p of the training samples, centred if "

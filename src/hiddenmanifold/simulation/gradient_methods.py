@@ -2,7 +2,8 @@ r"""Training on drawn samples by gradient methods, from zero weights, at finite 
 
 The flow is exact in time: :math:`w = V\,\frac{1 - e^{-t(s^2+\lambda)}}{s^2 + \lambda}\,s\,U^\top y`
 with the singular values s of the features over :math:`\sqrt p`. Steps are really taken. A free
-intercept has its optimum at all times, as if features and labels were centred before.
+intercept has its optimum at all times, as if features and labels were centred before. In one pass
+the training loss is that of each sample just before it is used.
 """
 
 from __future__ import annotations
@@ -32,16 +33,21 @@ class TrainingTrial(Trial):
         The factor of the last change of the weights.
     nesterov : bool
         Whether the gradient is taken after this change.
+    one_pass : bool
+        Whether each step follows the gradient of a single sample, each of which is used once.
     """
 
     times: tuple[float, ...] = ()
     step: float | None = None
     momentum: float = 0.0
     nesterov: bool = False
+    one_pass: bool = False
 
     def fitted(self, train: Sample) -> list[Fit]:
         free, lam = self.model.free_intercept, self.lams[0]
         Z, y = train.X / np.sqrt(train.X.shape[1]), train.y
+        if self.one_pass:
+            return [self._pass(Z, y)]
         centre, mean = np.zeros(Z.shape[1]), 0.0
         if free:
             centre, mean = Z.mean(0), float(y.mean())
@@ -71,3 +77,13 @@ class TrainingTrial(Trial):
             if taken in self.times:
                 kept[float(taken)] = w
         yield from (kept[time] for time in self.times)
+
+    def _pass(self, Z: Array, y: Array) -> Fit:
+        """The weights after a step for each sample, and the sum of losses before each."""
+        assert self.step is not None
+        w, total = np.zeros(Z.shape[1]), 0.0
+        for z, label in zip(Z, y, strict=True):
+            residual = label - z @ w
+            total += 0.5 * residual**2
+            w += self.step * residual * z
+        return Fit(w, 0.0, float(total), 0.0)

@@ -4,6 +4,7 @@ r"""Training time of the square loss: every gradient method is a sum of ridge fi
 - `ridge_sums`: their sums over the features' directions, hence errors and overlaps;
 - `largest_eigenvalue`: the edge of the spectrum of the training samples, which limits a step;
 - `trajectory`: everything that is predicted of a model along training, limits included;
+- `one_pass`: steps along the gradients of single samples, each of which is used once;
 - `stopping`: the time of least error.
 
 Section "Training time" of ``docs/theory.md`` has the equations.

@@ -62,52 +62,54 @@ class Trained:
     @np.errstate(all="ignore")
     def run(self) -> Columns:
         """Errors and overlaps at every point, with status and error estimates."""
-        points, channel = self.points, channel_of(self.model)
-        labels = labels_of(channel)
+        points, labels = self.points, labels_of(channel_of(self.model))
         found: Columns = {}
         for nodes in self.rule.nodes(self.time, points.lam):
             alpha, gamma = points.alpha[nodes.index], points.gamma[nodes.index]
             sums = RidgeSums.of(self.model.features, labels, alpha, gamma, nodes)
             for name, values in sums.columns().items():
                 found.setdefault(name, np.full(len(points), np.nan))[nodes.index] = values
-        return self._quantities(channel, labels, found)
+        return quantities(self.model, points, found)
 
-    def _quantities(self, channel: Channel, labels: Labels, found: Columns) -> Columns:
-        """What follows from the overlaps."""
-        rho, square = labels.rho, found["training_square"]
-        Q, M, deficit = found["Q"], found["M"], np.maximum(found["deficit"], COLLAPSED)
-        excess = np.maximum(found["excess"], 0.0)
-        none = np.zeros((len(Q), 3))
-        overlaps = Overlaps(
-            np.ones_like(Q), Q, found["q_w"], M, deficit, excess, none, none, none, none, none
-        )
-        x, _ = channel.coordinates(overlaps)
-        classes = self.model.counts_errors
-        of_labels = test_errors(channel, x) if classes else errors(channel, x, overlaps)
-        residual = labels.noise + excess
-        scales = {
-            "excess": np.maximum(residual, FLOOR * labels.variance),
-            "Q": Q,
-            "deficit": np.maximum(deficit, FLOOR * rho * Q),
-        }
-        wrong = [found[f"{name}_size"] / scale for name, scale in scales.items()]
-        conditioning = np.max(wrong, axis=0)
-        known = np.isfinite(conditioning)
-        status = np.where(known, Status.CONVERGED, Status.MAX_ITERATIONS)
-        status[known & (conditioning > STANDARD.conditioning)] = Status.ILL_CONDITIONED
-        lam, alpha = self.points.lam, self.points.alpha
-        return {
-            **of_labels,
-            **({"mean_square_error": residual} if classes else {}),
-            "training_loss": 0.5 * np.maximum(square, 0.0) + 0.5 * lam * found["q_w"] / alpha,
-            "alignment": M / np.sqrt(M**2 + deficit),
-            "Q": Q,
-            "M": M,
-            "q_w": found["q_w"],
-            "intercept": channel.intercept(x),
-            "conditioning_error": conditioning,
-            "status": status.astype(np.int8),
-        }
+
+def quantities(model: Model, points: Points, found: Columns) -> Columns:
+    """What follows from overlaps whose rounding errors have names that end in ``_size``."""
+    channel = channel_of(model)
+    labels = labels_of(channel)
+    rho = labels.rho
+    Q, M, deficit = found["Q"], found["M"], np.maximum(found["deficit"], COLLAPSED)
+    excess = np.maximum(found["excess"], 0.0)
+    none = np.zeros((len(Q), 3))
+    overlaps = Overlaps(
+        np.ones_like(Q), Q, found["q_w"], M, deficit, excess, none, none, none, none, none
+    )
+    x, _ = channel.coordinates(overlaps)
+    of_labels = test_errors(channel, x) if model.counts_errors else errors(channel, x, overlaps)
+    residual = labels.noise + excess
+    scales = {
+        "excess": np.maximum(residual, FLOOR * labels.variance),
+        "Q": Q,
+        "deficit": np.maximum(deficit, FLOOR * rho * Q),
+    }
+    wrong = [found[f"{name}_size"] / scale for name, scale in scales.items()]
+    conditioning = np.max(wrong, axis=0)
+    known = np.isfinite(conditioning)
+    status = np.where(known, Status.CONVERGED, Status.MAX_ITERATIONS)
+    status[known & (conditioning > STANDARD.conditioning)] = Status.ILL_CONDITIONED
+    square = np.maximum(found["training_square"], 0.0)
+    penalty = points.lam * found["q_w"] / points.alpha
+    return {
+        **of_labels,
+        **({"mean_square_error": residual} if model.counts_errors else {}),
+        "training_loss": 0.5 * (square + penalty),
+        "alignment": M / np.sqrt(M**2 + deficit),
+        "Q": Q,
+        "M": M,
+        "q_w": found["q_w"],
+        "intercept": channel.intercept(x),
+        "conditioning_error": conditioning,
+        "status": status.astype(np.int8),
+    }
 
 
 def labels_of(channel: Channel) -> Labels:
@@ -144,14 +146,20 @@ def trained(
             column[some] = values
     if not found:  # no step is stable: nothing but the names of what there would be
         found = Trained(model, points, np.ones(len(points)), Flow()).run()
+    found = blanked(found, stable)
+    found["largest_eigenvalue"] = curvature - points.lam
+    if isinstance(rule, Descent):
+        found["largest_step"] = largest
+    return found
+
+
+def blanked(found: Columns, stable: Booleans) -> Columns:
+    """The columns, NaN where they are not known or a step is too large."""
     for name in set(found).difference(CERTIFICATES):
         found[name][found["status"] != Status.CONVERGED] = np.nan
     found["status"][~stable] = Status.UNSTABLE
     for name in set(found).difference(("status",)):
         found[name][~stable] = np.nan
-    found["largest_eigenvalue"] = curvature - points.lam
-    if isinstance(rule, Descent):
-        found["largest_step"] = largest
     return found
 
 
