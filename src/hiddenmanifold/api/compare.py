@@ -12,10 +12,10 @@ from hiddenmanifold.api.arguments import EarlyStopping, Optimal, free_ratios, si
 from hiddenmanifold.api.compare_training import compare_stopped
 from hiddenmanifold.api.ensembles import ensembled
 from hiddenmanifold.api.grid import Grid, check_on_failure, checked
-from hiddenmanifold.api.judgement import judge
 from hiddenmanifold.api.predict import check_finite_size, predicted
 from hiddenmanifold.api.signatures import Finite, with_options
 from hiddenmanifold.api.simulate import Simulation
+from hiddenmanifold.api.standard_scores import judge
 from hiddenmanifold.errors import ConvergenceError, InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import bare, summary, with_schema

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from hiddenmanifold.api.arguments import COUNTS, EarlyStopping, sizes_of
 from hiddenmanifold.api.best_time import check_alone, stopped
 from hiddenmanifold.api.grid import Grid, check_on_failure, checked
-from hiddenmanifold.api.judgement import judge
 from hiddenmanifold.api.signatures import DEFAULTS, Seeded, Theory, with_options
 from hiddenmanifold.api.simulate import dimension
+from hiddenmanifold.api.standard_scores import judge
 from hiddenmanifold.api.training import METHOD, Training, refuse_unstable
 from hiddenmanifold.arrays import Array, Columns
 from hiddenmanifold.checks import check_count

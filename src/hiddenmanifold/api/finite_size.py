@@ -9,8 +9,8 @@ import numpy as np
 
 from hiddenmanifold.api.arguments import sizes_of
 from hiddenmanifold.api.compare import compare
-from hiddenmanifold.api.judgement import COMPARED
 from hiddenmanifold.api.simulate import Plan, Simulation
+from hiddenmanifold.api.standard_scores import COMPARED
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import with_schema
