@@ -172,6 +172,12 @@ def test_label_law_obeys_the_heat_equation(name, y, x, log_v0):
 
 
 @every_rule
+def test_the_weight_of_a_label_alone_is_that_of_the_law(name):
+    alone = RULES[name][0].label_weight(-1, X[:, None], V0)
+    np.testing.assert_allclose(alone, law(name, -1, X[:, None], V0)[0], rtol=1e-15, atol=1e-16)
+
+
+@every_rule
 def test_label_law_broadcasts(name):
     x, v0 = X[:, None], V0
     table = law(name, -1, x, v0)

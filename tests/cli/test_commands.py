@@ -816,6 +816,18 @@ def test_observables_can_be_asked_for(command):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("at", ["0.2", "0.2,0.7"])
+def test_decisions_at_thresholds_can_be_asked_for(at):
+    asked = ("--lam", "0.1", "--decision-thresholds", at)
+    thresholds = [float(t) for t in at.split(",")]
+    ds = hm.predict(MODEL, **RATIOS, regularisation=0.1, decision_thresholds=thresholds)
+    shown = run("predict", *GRID, *asked).stdout
+    for t in thresholds:
+        assert f"net benefit {t}" in " ".join(shown.split())
+        assert f"{float(ds.net_benefit.sel(decision_threshold=t)[0]):.6g}" in shown
+
+
+@pytest.mark.slow
 def test_observables_that_are_asked_for_are_in_the_table():
     asked = ("--lam", "0.1", "--observables", "auc")
     ds = hm.predict(MODEL, **RATIOS, regularisation=0.1, observables="auc")

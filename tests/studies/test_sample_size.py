@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 import hiddenmanifold as hm
 from hiddenmanifold.results.observables import REGISTRY
@@ -22,18 +22,50 @@ LINEAR = hm.Population(outcome="continuous", r2=0.5, predictors=15)
 COUNT = hm.Population(outcome="count", rate=1.2, r2=0.3, predictors=8)
 
 
-def test_textbook_criteria_are_those_of_pmsampsize():
-    # pmsampsize's examples, as printed in its help and in the papers it implements
-    assert textbook_criteria(predictors=24, r2=0.288, prevalence=0.174) == {
-        "shrinkage": 623,
-        "optimism": 662,
-        "overall_risk": 221,
-    }
-    assert textbook_criteria(predictors=25, r2=0.2) == {
-        "shrinkage": 918,
-        "optimism": 401,
-        "residual_deviation": 259,
-    }
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ((24, 0.288, 0.174, 0.9), (623, 662, 221)),
+        ((24, 0.55, 0.174, 0.9), (255, 532, 221)),
+        ((36, 0.288, 0.174, 0.9), (934, 992, 221)),
+        ((24, 0.288, 0.25, 0.9), (623, 590, 289)),
+        ((25, 0.2, None, 0.9), (918, 401, 259)),
+        ((25, 0.3, None, 0.9), (574, 351, 259)),
+        ((50, 0.2, None, 0.9), (1924, 801, 284)),
+        ((100, 0.5, None, 0.9), (1264, 1001, 334)),
+        ((30, 0.89, None, 0.84), (32, 67, 264)),
+    ],
+)
+def test_textbook_criteria_are_those_of_pmsampsize(given, printed):
+    """Its own tests: tests 4.1 to 4.4 of binary outcomes, and 2.1 to 2.3, 2.6 and 2.7."""
+    predictors, r2, prevalence, shrinkage = given
+    found = textbook_criteria(
+        predictors=predictors, r2=r2, prevalence=prevalence, shrinkage=shrinkage
+    )
+    assert tuple(found.values()) == printed
+
+
+def test_textbook_criteria_are_the_least_that_satisfy_their_formulas():
+    """Riley et al. (2019), part I: Copas' shrinkage factor, and the law of a variance."""
+    p, r2 = 25, 0.2
+    found = textbook_criteria(predictors=p, r2=r2)
+
+    def shrinkage(n):  # equation 6 of part I, with the apparent R² of its equation 4
+        apparent = r2 + (1 - r2) * p / (n - 1)
+        return 1 + (p - 2) / (n * np.log(1 - apparent))
+
+    n = found["shrinkage"]
+    assert shrinkage(n - 1) < 0.9 <= shrinkage(n)
+
+    def error(n):  # of a residual deviation, at 95 % confidence
+        df = n - p - 1
+        low, high = chi2.ppf([0.025, 0.975], df)
+        return max(np.sqrt(df / low), np.sqrt(high / df))
+
+    n = found["residual_deviation"]
+    assert error(n) <= 1.1 < error(n - 1)
+    n = found["optimism"]  # the apparent R² exceeds the adjusted one by (1 - R²) p/(n - 1)
+    assert (1 - r2) * p / (n - 1) <= 0.05 < (1 - r2) * p / (n - 2)
     with pytest.raises(hm.InvalidArgumentError, match="prevalence of 0.1"):
         textbook_criteria(predictors=5, r2=0.6, prevalence=0.1)
 
@@ -70,6 +102,17 @@ def test_the_best_ridge_predicts_as_well_with_fewer():
     assert float(plain.generalisation_error) == pytest.approx(0.5 / (1 - 15 / report.n), rel=1e-9)
     least = 15 / (1 - 0.5 / 0.54)
     assert report.n == int(np.ceil(least))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loss", "goal"), [("square", 0.46), ("huber", 0.46)])
+def test_the_size_for_the_best_penalty_is_the_least_that_the_search_at_every_size_finds(loss, goal):
+    report = hm.sample_size(LINEAR, target={"r2": goal}, regularisation="optimal", loss=loss)
+    at = np.array([report.n - 1, report.n]) / 15
+    how = {"regularisation": "optimal", "observables": "r2", "workers": 1}
+    exact = hm.predict(LINEAR.model(loss), n_over_p=at, **how).r2.values
+    assert exact[0] < goal <= exact[1]
+    assert float(report.curve.r2.sel(n=report.n)) == pytest.approx(exact[1], rel=1e-9)
 
 
 def test_single_fits_have_the_performance_of_the_theory():
@@ -125,7 +168,7 @@ def test_single_fits_are_those_of_a_regression_by_scipy():
 def test_limits_of_numbers_agree_with_their_draws(population):
     names = QUANTITIES[population.outcome]
     model, n = population.model(), 40 * population.predictors
-    limit = expected(population, model, np.array([n]), 0.0, names)
+    limit = expected(population, model, 0.0, np.array([n]), names)
     found, _ = drawn(population, model, [n], 0.0, names, seeds=40, workers=1)
     for name in names:
         values = found[name][0]
@@ -182,6 +225,20 @@ def test_an_assurance_needs_more_than_the_typical_study():
 
 
 @pytest.mark.slow
+def test_few_predictors_are_simulated_unasked():
+    few = hm.Population(outcome="continuous", r2=0.5, predictors=8)
+    many = hm.Population(outcome="continuous", r2=0.5, predictors=40)
+    slope, how = {"calibration_slope": 0.9}, {"workers": 1}
+    report = hm.sample_size(few, target=slope, **how)
+    assert report.simulated["calibration_slope"].draws == 200 and report.seconds > 0
+    assert "The means of 200 simulated studies of this size" in report.to_markdown()
+    assert hm.sample_size(few, target=slope, **how, finite_size=False).simulated is None
+    assert hm.sample_size(few, target={"r2": 0.47}, **how).simulated is None
+    assert hm.sample_size(many, target=slope, **how).simulated is None
+    assert "limit" in report.curve.attrs["sizes"]
+
+
+@pytest.mark.slow
 def test_simulated_studies_of_the_size_found_stand_beside_the_limit():
     population = hm.Population(outcome="continuous", r2=0.5, predictors=5)
     how = {"target": {"calibration_slope": 0.9}, "finite_size": True, "draws": 100, "workers": 1}
@@ -193,7 +250,7 @@ def test_simulated_studies_of_the_size_found_stand_beside_the_limit():
     assert report.simulated["calibration_slope"].separable == 0.0
     assert f"Simulated studies of n = {n}" in str(report)
     far = {"calibration_slope": Simulated(0.945, 0.001, 0.93, 0.1, 0.0, 100)}
-    assert "from the limit: calibration slope by +5.0 %" in str(replace(report, simulated=far))
+    assert "from the limit: calibration slope by +5.0 ± 0.1 %" in str(replace(report, simulated=far))
     best = hm.sample_size(population, **{**how, "target": {"r2": 0.47}}, regularisation="optimal")
     assert best.simulated["r2"].mean == pytest.approx(0.47, abs=0.02)
 

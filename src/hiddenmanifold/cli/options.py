@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from hiddenmanifold.checks import INGREDIENT_KINDS
@@ -70,6 +71,15 @@ PeakRegularisation = Annotated[Any, regularisation("0 is the limit")]
 Debug = Annotated[bool, of_output("--debug", help="Show the traceback of an error.")]
 Observables = Annotated[
     Any, of_output(metavar="NAME,...", parser=names, help="More quantities to show.")
+]
+DecisionThresholds = Annotated[
+    Any,
+    of_output(
+        "--decision-thresholds",
+        metavar="VALUES",
+        parser=lambda text: np.atleast_1d(values(text)),
+        help="Probabilities at which to decide: sensitivity, specificity and net benefit at each.",
+    ),
 ]
 Loss = Annotated[str, _ingredient("loss", "square or huber:delta=0.5")]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hiddenmanifold.cli.ascii_symbols import legible
 from hiddenmanifold.cli.output_files import columns, words
 from hiddenmanifold.plotting.style import ordinate, sought
-from hiddenmanifold.results.observables import OBSERVABLES
+from hiddenmanifold.results.observables import DECISIONS, OBSERVABLES
 from hiddenmanifold.results.schema import Kind, Role, is_real_data, of_role
 from hiddenmanifold.theory.points import RATIOS
 
@@ -48,7 +48,7 @@ SHORT = (
 """The same where each has several columns."""
 SLOPES = ("regularisation", "n", "p")
 """What derivatives are taken by; they are shown beside the error and observables alone."""
-OBSERVED = tuple(observable.name for observable in OBSERVABLES)
+OBSERVED = (*(observable.name for observable in OBSERVABLES), *DECISIONS)
 """What is measured, and then shown, where it is asked for."""
 WIDEST = 1000
 """Columns of text in which every table has room."""
@@ -156,6 +156,8 @@ def below(ds: xr.Dataset) -> Iterator[str]:
         yield "—: the curve has no peak"
     if fixed:
         yield ", ".join(f"{heading(name)} = {digits(float(values))}" for name, values in fixed)
+    if "sizes" in ds.attrs:
+        yield str(ds.attrs["sizes"])
     yield str(ds.attrs["data" if is_real_data(ds) else "model"])
     if "training_loss" in ds:  # else nothing was minimised
         yield str(ds.attrs["objective"])
@@ -191,7 +193,7 @@ def heading(name: str) -> str:
 def _columns_of(name: str, ds: xr.Dataset, flat: dict[str, NDArray[Any]]) -> list[Column]:
     """The columns of one quantity: its value, with its error, prediction and z-score if known."""
     if name not in flat:  # several numbers at each point
-        parts = [part for part in flat if re.fullmatch(rf"{name}(_\d+)+", part)]
+        parts = [part for part in flat if re.fullmatch(rf"{name}(_[\d.e-]+)+", part)]
         return [(heading(part), [digits(value) for value in flat[part]]) for part in parts]
     title = "\nby ".join(heading(name).split(" by "))
     if "\n" not in title:

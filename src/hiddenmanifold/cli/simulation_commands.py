@@ -10,6 +10,7 @@ import numpy as np
 from hiddenmanifold.cli.app import command
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import (
+    DecisionThresholds,
     FittedRegularisation,
     FittedRegularisationOrOptimal,
     ModelOptions,
@@ -49,6 +50,7 @@ def simulate(
         ),
     ] = False,
     observables: Observables = None,
+    decision_thresholds: DecisionThresholds = None,
 ) -> None:
     """Draw data, fit the model exactly and measure its errors, for many seeds.
 
@@ -61,7 +63,8 @@ def simulate(
     from hiddenmanifold.results.datasets import summary
 
     grid = {**ratios.given(), "regularisation": regularisation}
-    call = partial(simulate, model.model(), observables=observables or ())
+    asked = {"observables": observables or (), "decision_thresholds": decision_thresholds}
+    call = partial(simulate, model.model(), **asked)
     check(output, grid, lambda: summary(call(**size.smallest_run(), **first_point(grid))))
     ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(summary(ds), output, data=ds if per_seed else None)
@@ -79,6 +82,7 @@ def compare(
     workers: WorkerOptions,
     output: OutputOptions,
     observables: Observables = None,
+    decision_thresholds: DecisionThresholds = None,
 ) -> None:
     """Simulate and predict the same points; z is their difference in standard errors.
 
@@ -90,7 +94,8 @@ def compare(
 
     grid = {**ratios.given(), "regularisation": search.regularisation(regularisation)}
     chosen = model.model()
-    call = partial(compare, chosen, observables=observables or ())
+    asked = {"observables": observables or (), "decision_thresholds": decision_thresholds}
+    call = partial(compare, chosen, **asked)
     check(output, grid, lambda: call(**size.smallest_run(), **first_point(grid)))
     ds = with_bar(partial(call, **size.given(), **workers.given(), **grid))
     deliver(ds, output, theory=lambda: _finer(chosen, grid, output.x, ds))

@@ -95,8 +95,9 @@ class TargetOptions:
         ),
     ] = None
     draws: Annotated[
-        int, of_targets(metavar="N", min=20, help="Simulated studies at each of some sizes.")
-    ] = 500
+        int | None,
+        of_targets(metavar="N", min=20, help="Simulated studies at each of some sizes."),
+    ] = None
     seed: Annotated[int, of_targets(metavar="N", min=0, help="Root of their randomness.")] = 0
 
     def targets(self) -> dict[str, Any]:
@@ -131,9 +132,12 @@ def sample_size(
         int | None, typer.Option(metavar="N", min=1, help="Processes; by default one per core.")
     ] = None,
     finite_size: Annotated[
-        bool,
-        of_report("--finite-size", help="Simulate studies of the size that is found, too."),
-    ] = False,
+        bool | None,
+        of_report(
+            "--finite-size/--no-finite-size",
+            help="Simulate studies of the size that is found, too; by default of few predictors.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         of_report(metavar="FILE", help="Write the report as .md or .html, or its curve as .csv."),

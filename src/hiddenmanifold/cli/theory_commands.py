@@ -12,6 +12,7 @@ import typer
 from hiddenmanifold.cli.app import command
 from hiddenmanifold.cli.option_groups import spread
 from hiddenmanifold.cli.options import (
+    DecisionThresholds,
     ModelOptions,
     NeedRatioOptions,
     Observables,
@@ -93,6 +94,7 @@ def predict(
     output: OutputOptions,
     workers: WorkerOptions,
     observables: Observables = None,
+    decision_thresholds: DecisionThresholds = None,
 ) -> None:
     """Predict test and training errors in the limit of many samples, features and dimensions.
 
@@ -103,7 +105,8 @@ def predict(
 
     lam = search.regularisation(regularisation)
     step = "optimal" if isinstance(regularisation, str) else "predict"
-    question = partial(predict, observables=observables or ())
+    asked = {"observables": observables or (), "decision_thresholds": decision_thresholds}
+    question = partial(predict, **asked)
     compute(step, question, model.model(), ratios, output, workers=workers, regularisation=lam)
 
 

@@ -108,7 +108,7 @@ def calibration_error(scored: Scored) -> float:
     slope = scored.M / scored.Q if scored.Q > 0 else 0.0
     V0 = np.array(max(teacher.rho - slope * scored.M, np.finfo(float).tiny))
     x = slope * (scored.f - scored.intercept)
-    known = teacher.label_law(1, x, V0)[0] / teacher.evidence(x, V0)
+    known = teacher.label_weight(1, x, V0) / teacher.evidence(x, V0)
     return float(np.abs(scipy.special.expit(scored.f) - known).mean())
 
 

@@ -6,8 +6,9 @@ and the number of predictors. In the order in which it is used:
 1. `population` turns these numbers into a model of predictors and outcome: the inverse problem.
 2. `targets` are what a study is to reach; `performance` says how fits to n samples perform, in the
    limit or one by one (`single_fits`), and `textbook` has the criteria of Riley et al.
-3. `sample_size` seeks the n that meets the targets, on average or with `assurance`;
-   `sample_size_report` shows the answer.
+3. `least_size` is the n from which on the limit meets a target, `best_penalty` what ridge would
+   need instead, and `assurance` the n at which single studies meet it often enough.
+4. `sample_size` puts these together; `sample_size_report` shows the answer.
 
 `api` answers the same questions about a given model, ``data`` about a sample at hand.
 """

@@ -7,13 +7,14 @@ the integrals of the theory: no test sample adds its noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hiddenmanifold.api.arguments import Optimal
+from hiddenmanifold.api.grid import LIMIT
 from hiddenmanifold.api.predict import predict
 from hiddenmanifold.api.simulate import simulate
 from hiddenmanifold.arrays import Array, Booleans
@@ -28,23 +29,18 @@ from hiddenmanifold.teachers import Linear, Poisson, binary
 if TYPE_CHECKING:
     import xarray as xr
 
-TUNED = {"binary": "test_loss", "continuous": "generalisation_error", "count": "deviance"}
-"""What the best regularisation makes least."""
+Penalty = float | Optimal | Callable[[Array], Array]
+"""A regularisation, the search for the best one at every size, or a function of sizes."""
 VANISHING = 1e-9
 """A penalty per sample that stands for none in a simulation, which needs one: it moves weights by
 about 1e-8 of themselves, unless the labels are separable."""
 
 
-def best_penalty(population: Population) -> Optimal:
-    """The regularisation of least log-loss, square error or deviance."""
-    return Optimal(minimise=TUNED[population.outcome])  # type: ignore[arg-type]
-
-
 def expected(
     population: Population,
     model: Model,
+    regularisation: Penalty,
     n: Array,
-    regularisation: float | Optimal,
     names: Sequence[str],
 ) -> xr.Dataset:
     """Quantities of fits to n samples, in the limit at these n/p; NaN where there is no fit."""
@@ -54,10 +50,13 @@ def expected(
     if population.outcome != "binary":
         asked = [name for name in asked if name != "calibration_slope"]
     sizes = xr.DataArray(np.asarray(n, dtype=float), dims="n")
+    lam: Any = regularisation
+    if callable(regularisation):
+        lam = xr.DataArray(regularisation(sizes.values), dims="n")
     ds = predict(
         model,
         n_over_p=sizes / population.predictors,
-        regularisation=regularisation,
+        regularisation=lam,
         observables=asked,
         on_failure="keep",
         workers=1,
@@ -66,6 +65,7 @@ def expected(
     if population.outcome != "binary":  # of the regression of labels, or their logarithms, on f
         slope = ds.M / ds.Q
         ds["calibration_slope"] = slope.where(ds.status == Status.CONVERGED).drop_attrs()
+    ds.attrs["sizes"] = LIMIT
     return ds.assign_coords(n=("n", np.asarray(n)))
 
 

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal
 
 import numpy as np
 
 from hiddenmanifold import losses
 from hiddenmanifold.api.arguments import Optimal
-from hiddenmanifold.api.predict import predict
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.checks import check_count, check_number
-from hiddenmanifold.errors import InvalidArgumentError, shown
+from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.studies.assurance import Assured, assured_size
-from hiddenmanifold.studies.performance import (
-    TUNED,
-    Simulated,
+from hiddenmanifold.studies.best_penalty import (
+    FEWEST,
+    bayesian_penalty,
     best_penalty,
-    drawn,
-    expected,
+    penalty_between,
+    ridge_size,
 )
+from hiddenmanifold.studies.least_size import Curve, is_least, least_size
+from hiddenmanifold.studies.performance import Simulated, drawn, expected
 from hiddenmanifold.studies.population import Population
 from hiddenmanifold.studies.sample_size_report import SampleSize
-from hiddenmanifold.studies.targets import QUANTITIES, Target, checked_targets, met
+from hiddenmanifold.studies.targets import QUANTITIES, Target, checked_targets
 from hiddenmanifold.studies.textbook import textbook_criteria
 
-if TYPE_CHECKING:
-    import xarray as xr
+DRAWS = 500
+"""Studies that are simulated for an assurance at each of some sizes, unless a number is given."""
+DEVIATIONS = {"calibration_slope": 0.3, "probability_error": 0.5}
+"""Deviation of the mean over studies from the limit, in units of it and times the predictors.
 
-FEWEST = 5
-"""Least number of samples that is considered."""
-MOST = 1e5
-"""Largest number of samples per predictor that is considered."""
-SCAN, ROUNDS, FINER = 21, 4, 9
-"""Sizes of the first scan, rounds of finer ones within the last gap, and their sizes."""
+Nine of ten random populations of docs/sample_size.md deviate less."""
+FAR = 0.01
+"""Deviation from which on studies of the size that is found are simulated."""
+FEWER_DRAWS = 200
+"""Studies that are simulated then, unless a number is given: their mean is known within 1 %."""
 
 
 def sample_size(
@@ -48,8 +51,8 @@ def sample_size(
     regularisation: float | Literal["optimal"] = 0.0,
     assurance: float | None = None,
     n: int | None = None,
-    finite_size: bool = False,
-    draws: int = 500,
+    finite_size: bool | None = None,
+    draws: int | None = None,
     seed: int = 0,
     workers: int | None = None,
     progress: bool | None = None,
@@ -72,18 +75,19 @@ def sample_size(
         By default that of logistic, linear or Poisson regression, as the outcome requires.
     regularisation : float or "optimal"
         The λ of the objective; 0 for regression without a penalty, "optimal" for the λ of least
-        log-loss, square error or deviance at each n, which takes a minute for logistic regression.
+        log-loss, square error or deviance at each n, which takes some seconds.
     assurance : float, optional
         The probability with which a single study is to meet each target. By default the limit
         n, p → ∞ at the ratio n/p meets it, which is a typical (median) study.
     n : int, optional
         A number of samples whose performance is to be reported besides: those that you have.
-    finite_size : bool
+    finite_size : bool, optional
         Whether to simulate studies of the size that is found, too: the report then has the mean and
         the median of each quantity beside the limit, and says where the mean deviates by more than
-        one percent.
-    draws : int
-        Simulated studies for an assurance, at each of some sizes, and for `finite_size`.
+        one percent. By default if there are so few predictors that a target may deviate as much,
+        and no assurance is asked for.
+    draws : int, optional
+        Simulated studies: for an assurance 500 at each of some sizes, for `finite_size` 200.
     seed : int
         Root of the randomness of these.
     workers, progress
@@ -121,21 +125,18 @@ def sample_size(
             "leave it out, or give no assurance",
         )
 
-    def curve(sizes: Array, names: tuple[str, ...] = tuple(targets)) -> xr.Dataset:
-        return expected(population, model, sizes, penalty, names)
-
-    needed = {name: _least(population, curve, name, goal) for name, goal in targets.items()}
-    typical = max(needed.values())
+    needed, curve = _needed(population, model, penalty, targets)
     assured = None
     how = {"seed": seed, "workers": workers, "progress": progress}
-    check_count("draws", draws, 20)
+    if draws is not None:
+        check_count("draws", draws, 20)
     if assurance is not None:
         assert not isinstance(penalty, Optimal)
 
         def fits(sizes: list[int], seeds: int) -> tuple[dict[str, Array], Booleans]:
             return drawn(population, model, sizes, penalty, tuple(targets), seeds=seeds, **how)
 
-        assured = assured_size(fits, targets, typical, assurance, draws)
+        assured = assured_size(fits, targets, max(needed.values()), assurance, draws or DRAWS)
         needed = {name: one.n for name, one in assured.items()}
     report = _report(
         population,
@@ -146,21 +147,53 @@ def sample_size(
         assured=assured,
         n=n,
         assurance=assurance,
+        curve=curve,
     )
+    if finite_size is None:
+        far = max(DEVIATIONS.get(name, 0.0) for name in targets) > FAR * population.predictors
+        finite_size = assurance is None and far
     if not finite_size:
         return report
-    return replace(report, simulated=_simulated(report, model, seeds=draws, **how))
+    return _with_studies(report, model, seeds=draws or FEWER_DRAWS, **how)
 
 
-def _simulated(report: SampleSize, model: Model, **how: Any) -> dict[str, Simulated]:
-    """Every quantity of simulated studies of the size that was found."""
+def _needed(
+    population: Population,
+    model: Model,
+    penalty: float | Optimal,
+    targets: Mapping[str, Target],
+) -> tuple[dict[str, int], Curve]:
+    """Samples that each target needs in the limit, and the function that found them.
+
+    If the best λ is sought, then at few sizes around those that a good one needs; the sizes found
+    with λ between these are checked, and sought anew if that was not good enough.
+    """
+    p = population.predictors
+    curve = partial(expected, population, model, penalty)
+    if not isinstance(penalty, Optimal):
+        return {k: least_size(p, curve, k, goal) for k, goal in targets.items()}, curve
+    good = partial(expected, population, model, bayesian_penalty(population))
+    rough = [least_size(p, good, k, goal) for k, goal in targets.items()]
+    between = penalty_between(population, model, 0.5 * min(rough), 2.0 * max(rough))
+    near, needed = partial(expected, population, model, between), {}
+    for name, goal in targets.items():
+        needed[name] = least_size(p, near, name, goal)
+        if not is_least(needed[name], curve, name, goal):
+            needed[name] = least_size(p, curve, name, goal)
+    return needed, curve
+
+
+def _with_studies(report: SampleSize, model: Model, **how: Any) -> SampleSize:
+    """The report with every quantity of simulated studies of the size that was found."""
+    began = perf_counter()
     names = QUANTITIES[report.population.outcome]
     if model.loss != losses.Logistic():
         names = tuple(name for name in names if name != "test_loss")
     at, lam = report.curve.sel(n=report.n), report.regularisation
     lam = float(at.optimal_regularisation if lam == "optimal" else lam)
     found, separable = drawn(report.population, model, [report.n], lam, names, **how)
-    return {name: Simulated.of(values[0], separable[0]) for name, values in found.items()}
+    simulated = {name: Simulated.of(values[0], separable[0]) for name, values in found.items()}
+    return replace(report, simulated=simulated, seconds=perf_counter() - began)
 
 
 def _penalty(
@@ -181,39 +214,6 @@ def _penalty(
     return float(regularisation)  # type: ignore[arg-type]
 
 
-def _least(
-    population: Population,
-    curve: Callable[..., xr.Dataset],
-    name: str,
-    goal: Target,
-) -> int:
-    """The least n from which on the limit meets a target, among all that are considered."""
-    most = MOST * population.predictors
-
-    def meets(sizes: Array) -> Booleans:
-        return met(name, goal, curve(sizes, (name,))[name].values)
-
-    sizes = np.unique(np.round(np.geomspace(FEWEST, most, SCAN)))
-    good = meets(sizes)
-    if not good[-1]:
-        reached = float(curve(np.array([most]), (name,))[name][0])
-        raise InvalidArgumentError.because(
-            f"target[{name!r}]",
-            f"= {shown(goal)} cannot be reached",
-            f"with {MOST:g} samples per predictor it is {reached:.4g}; choose one between this and "
-            "what fewer samples reach",
-        )
-    for _ in range(ROUNDS):
-        if good.all():
-            break
-        last = np.flatnonzero(~good)[-1]
-        if sizes[last + 1] - sizes[last] <= 1:
-            break
-        sizes = np.unique(np.round(np.geomspace(sizes[last], sizes[last + 1], FINER)))
-        good = np.concatenate([[False], meets(sizes[1:-1]), [True]])
-    return int(sizes[0] if good.all() else sizes[np.flatnonzero(~good)[-1] + 1])
-
-
 def _report(
     population: Population,
     model: Model,
@@ -224,16 +224,13 @@ def _report(
     assured: dict[str, Assured] | None,
     n: int | None,
     assurance: float | None,
+    curve: Curve,
 ) -> SampleSize:
     """What is worth knowing at the n that was found, and at the one that is at hand."""
     least = max(needed.values())
     around = np.unique(np.round(least * np.geomspace(0.25, 4.0, 9)))
     sizes = np.unique([*around[around >= FEWEST], least, *([] if n is None else [n])]).astype(int)
-    names = QUANTITIES[population.outcome]
-    curve = expected(population, model, sizes, penalty, names)
-    ridge = None
-    if penalty == 0.0:
-        ridge = _ridge(population, model, least)
+    ridge = ridge_size(population, model, least) if penalty == 0.0 else None
     r2, prevalence = population.true_r2, population.prevalence
     textbook = {}
     if population.outcome != "count":
@@ -249,52 +246,10 @@ def _report(
         targets=targets,
         n=least,
         needed=needed,
-        curve=curve,
+        curve=curve(sizes, QUANTITIES[population.outcome]),
         at_hand=n,
         ridge_n=ridge,
         textbook=textbook,
         assurance=assurance,
         assured=assured,
     )
-
-
-def _ridge(population: Population, model: Model, n: int) -> int:
-    """The n at which ridge with the best λ predicts as well as regression without at `n`.
-
-    The best λ hardly depends on n, and the loss depends on its square: that at `n` is used.
-    """
-    goal = _tuned(population, model, np.array([float(n)]), np.zeros(1))[0]
-    lam = 1.0 / population.mean_square_weight  # of a Bayesian with the right prior
-    for spacing in (2.0, 1.2):
-        lams = lam * spacing ** np.arange(-2.0, 3.0)
-        values = _tuned(population, model, np.full(5, float(n)), lams)
-        at = int(np.clip(values.argmin(), 1, 3))
-        low, middle, high = values[at - 1 : at + 2]
-        lam = lams[at] * spacing ** (0.5 * (low - high) / (low - 2.0 * middle + high))
-    sizes = np.geomspace(FEWEST, n, FINER)
-    for _ in range(ROUNDS):
-        worse = _tuned(population, model, sizes, np.full(FINER, lam)) > goal
-        first = int(np.flatnonzero(worse)[-1]) if worse.any() else 0
-        sizes = np.geomspace(sizes[first], sizes[min(first + 1, FINER - 1)], FINER)
-    return math.ceil(float(sizes[-1]))
-
-
-def _tuned(population: Population, model: Model, sizes: Array, lams: Array) -> Array:
-    """What the best regularisation makes least, at pairs of a size and a λ."""
-    name = TUNED[population.outcome]
-    ds = predict(
-        model,
-        n_over_p=_points(sizes / population.predictors),
-        regularisation=_points(lams),
-        observables=[] if name == "generalisation_error" else [name],
-        workers=1,
-    )
-    values: Array = ds[name].values
-    return values
-
-
-def _points(values: Array) -> xr.DataArray:
-    """Values along a dimension of points."""
-    import xarray as xr
-
-    return xr.DataArray(values, dims="point")

@@ -71,6 +71,8 @@ class SampleSize:
         With an assurance: what simulated studies say of each target.
     simulated : dict, optional
         With `finite_size`: each quantity over simulated studies of n samples.
+    seconds : float
+        What simulating these took.
     """
 
     population: Population
@@ -86,6 +88,7 @@ class SampleSize:
     assurance: float | None = None
     assured: Mapping[str, Assured] | None = None
     simulated: Mapping[str, Simulated] | None = None
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def stderr(self) -> float:
@@ -221,7 +224,8 @@ class SampleSize:
             limit = float(self.curve[name].sel(n=self.n))
             apart = one.mean / limit - 1.0
             if abs(apart) > FAR and abs(one.mean - limit) > 2.0 * one.stderr:
-                found.append(f"{WORDS[name]} by {100 * apart:+.1f} %")
+                error = 100.0 * one.stderr / abs(limit)
+                found.append(f"{WORDS[name]} by {100 * apart:+.1f} ± {error:.1f} %")
         return found
 
     @property
@@ -251,10 +255,13 @@ class SampleSize:
         notes = [LIMIT]
         if self.assured is not None:
             notes.append(self._basis)
-        if far := self._far:
+        if self.simulated is not None:
+            draws = next(iter(self.simulated.values())).draws
+            far = ", ".join(self._far)
+            told = f"deviate from the limit: {far}" if far else "are within 1 % of the limit"
             notes.append(
-                f"At these sizes the means deviate from the limit: {', '.join(far)}; with an "
-                "assurance n follows from simulated studies alone."
+                f"The means of {draws} simulated studies of this size {told}; with an assurance n "
+                "follows from simulated studies alone."
             )
         if self.ridge_n is not None:
             notes.append(

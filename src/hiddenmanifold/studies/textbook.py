@@ -19,7 +19,8 @@ OPTIMISM = 0.05
 MARGIN = 0.05
 """Largest error of the overall risk, with a confidence of 95 %."""
 RESIDUALS = 234
-"""Degrees of freedom that determine a residual deviation within 10 %, with 95 % confidence."""
+"""Samples beside the predictors that determine a residual deviation within 10 %, with 95 %
+confidence: 233 degrees of freedom and the intercept."""
 
 
 def textbook_criteria(

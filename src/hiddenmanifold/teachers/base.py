@@ -151,6 +151,10 @@ class BinaryTeacher(Teacher):
         """
         raise NotImplementedError
 
+    def label_weight(self, y: int, x: Array, V0: Array) -> Array:
+        r""":math:`Z_y(x)` alone, which may cost less."""
+        return self.label_law(y, x, V0)[0]
+
     def label_variance(self, x: Array, V0: Array) -> Array:
         """Mean variance of the label given a normal field, at means and variances (rows,).
 

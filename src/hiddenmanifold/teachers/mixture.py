@@ -77,7 +77,7 @@ class Mixture(BinaryTeacher):
         return Z, Z, Z
 
     def evidence(self, x: Array, V0: Array) -> Array:
-        return self.label_law(1, x, V0)[0] + self.label_law(-1, -x, V0)[0]
+        return self.label_weight(1, x, V0) + self.label_weight(-1, -x, V0)
 
     def below(self, y: int, cut: Array, slope: Array, V0: Array) -> Array:
         share, below = self.prior if y > 0 else 1.0 - self.prior, scipy.special.ndtr(cut - slope)

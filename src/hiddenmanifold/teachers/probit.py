@@ -64,6 +64,14 @@ class ProbitSum(BinaryTeacher):
     def compiled(self, y: int, V0: Array) -> Iterable[CompiledRows]:
         return [(slice(None), self._probits[y])]
 
+    def label_weight(self, y: int, x: Array, V0: Array) -> Array:
+        probits = self.probits(y)
+        Z = np.zeros(np.broadcast_shapes(x.shape, V0.shape))
+        for weight, threshold, variance in probits.terms.T:
+            Z += weight * scipy.special.ndtr((x - threshold) / np.sqrt(V0 + variance))
+        found: Array = Z + probits.constant[0]
+        return found
+
     def label_law(self, y: int, x: Array, V0: Array) -> Law:
         probits, laws = self.probits(y), []
         for weight, threshold, variance in probits.terms.T:

@@ -37,7 +37,7 @@ def calibration_error(scores: Scores) -> Array:
             f = some.centre[row, None] + some.spread[row, None] * nodes
             x, V0 = some.slope[row, None] * nodes, some.V0[row, None]
             teacher = binary(some.teacher)
-            known, total = teacher.label_law(1, x, V0)[0], teacher.evidence(x, V0)
+            known, total = teacher.label_weight(1, x, V0), teacher.evidence(x, V0)
             return np.asarray(scipy.special.expit(f) * total - known)
 
         rough = Panels.between(some.edges(1, bends), (ORDER, halvings))

@@ -122,7 +122,9 @@ class Scores:
     def law(self, y: int, panels: Panels, sign: int = 1) -> Array:
         """Probability of the label y at the nodes, which run along it (against it if -1)."""
         at = panels.row[:, None]
-        return self.label_law.label_law(y, sign * self.slope[at] * panels.nodes, self.V0[at])[0]
+        return binary(self.teacher).label_weight(
+            y, sign * self.slope[at] * panels.nodes, self.V0[at]
+        )
 
     def averages(
         self, loss: Loss, halvings: int, *functions: Callable[[Array], Array]

@@ -81,7 +81,7 @@ def _recalibration(scores: Scores) -> Array:
         x = (edges[:, :-1, None] + width * t).reshape(len(some), -1)
         mass = normal_density(x) * (width * w).reshape(len(some), -1)
         teacher, field, V0 = binary(some.teacher), some.slope[:, None] * x, some.V0[:, None]
-        plus = teacher.label_law(1, field, V0)[0]
+        plus = teacher.label_weight(1, field, V0)
         minus = np.maximum(teacher.evidence(field, V0) - plus, 0.0)
         found = np.stack(logistic_line(x, mass * plus, mass * minus), axis=1)
         return found, FITTED * (1.0 + np.abs(found).max(1, keepdims=True))
