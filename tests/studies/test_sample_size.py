@@ -250,7 +250,8 @@ def test_simulated_studies_of_the_size_found_stand_beside_the_limit():
     assert report.simulated["calibration_slope"].separable == 0.0
     assert f"Simulated studies of n = {n}" in str(report)
     far = {"calibration_slope": Simulated(0.945, 0.001, 0.93, 0.1, 0.0, 100)}
-    assert "from the limit: calibration slope by +5.0 ± 0.1 %" in str(replace(report, simulated=far))
+    told = str(replace(report, simulated=far))
+    assert "from the limit: calibration slope by +5.0 ± 0.1 %" in told
     best = hm.sample_size(population, **{**how, "target": {"r2": 0.47}}, regularisation="optimal")
     assert best.simulated["r2"].mean == pytest.approx(0.47, abs=0.02)
 
