@@ -144,13 +144,17 @@ def drawn(results, path):
             n, known.validation, known.validation_se, fmt="o", label="LCDB, validation", **shown
         )
         axes.plot(n, known.test, "o", mfc="none", label="LCDB, test", **shown)
-        axes.axvline(N0, color="0.7", lw=0.8, zorder=0)
+        axes.axvline(N0, color="0.7", lw=0.8, zorder=0, label="rows that were seen")
         axes.set(xscale="log", yscale="log", xlabel="samples n", ylabel="misclassification rate")
         axes.set_title(f"{names[name]}, predicted from {N0} rows", fontsize=10.5)
         top, bottom = known.validation.max(), known.validation.min()
         axes.set_ylim(0.6 * bottom, 1.6 * top)
         ticks = [t for t in (0.03, 0.05, 0.1, 0.2, 0.3, 0.5) if 0.6 * bottom < t < 1.6 * top]
         axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
+        across = [
+            t for t in (20, 50, 100, 200, 500, 1000, 2000, 4000) if n[0] < 1.3 * t < 1.4 * n[-1]
+        ]
+        axes.set_xticks(across, [f"{t:g}" for t in across])
         axes.minorticks_off()
     panels.flat[0].legend(frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)

@@ -34,12 +34,17 @@ BARS = {
     "wrong": (0.9, 6.0, 1.0),
     "head error": (1.1, 6.0, 0.3),
     "head loss": (0.9, 3.0, 0.7),
+    "wrong, fewer rows": (0.9, 2.0, 1.0),
     "fall of square": (0.3, 3.0, 0.0),
     "fall of wrong": (1.0, 6.0, 0.2),
+    "fall of wrong, fewer rows": (1.0, 3.0, 1.0),
     "fall of head error": (0.3, 6.0, 0.1),
     "fall of head loss": (0.3, 4.0, 0.0),
 }
-"""Numbers a, b and c of bars: see `_bar`. They were set on one half of the benchmark's sets."""
+"""Numbers a, b and c of bars: see `_bar`. They were set on one half of the benchmark's sets.
+
+Those for fewer rows are of several classes only.
+"""
 KINKED = 2.0
 """Losses with a kink are less like their twins: the power of their falls in bars."""
 
@@ -191,11 +196,12 @@ class Analysis:
             # scores that were never wrong have no tail from which to tell more than the half error
             errors[0] = falls[0] * np.where(counted == 0, known, home.misclassified[index])
             counting = np.sqrt((1.0 - errors[0]) / (errors[0] * self.N))
-            bar = _bar("wrong", counting, errors[0] / known, self.N)
+            bar = self._bar_of_wrong("wrong", counting, errors[0] / known, n)
             bars[0] = self._unless_none(counted, errors[0], bar)
             raw = here.misclassified / home.misclassified[index]  # before it was put in order
-            fall_bars[0] = _bar("fall of wrong", np.zeros_like(fall), raw, self.N)
-            parts = self._by_class(here.confusion, errors[0], errors[0] / known, rows[:, index])
+            fall_bars[0] = self._bar_of_wrong("fall of wrong", np.zeros_like(fall), raw, n)
+            lost = rows[:, index]
+            parts = self._by_class(here.confusion, errors[0], errors[0] / known, lost, n)
         objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
             trained = rows.std(0, ddof=1) / np.sqrt(self.N) / objective.mean(0)
@@ -250,7 +256,7 @@ class Analysis:
         return found
 
     def _by_class(
-        self, confusion: Array, error: Array, fall: Array, lost: Array
+        self, confusion: Array, error: Array, fall: Array, lost: Array, n: Array
     ) -> tuple[Array, Array]:
         """Confusion (K, K, fits) at an error, and log-deviations of the errors of classes.
 
@@ -264,9 +270,16 @@ class Analysis:
             taken = taken * (error / np.einsum("c,ckf->f", self.rows_of_classes / N, taken))
             taken = taken / np.maximum(taken.sum(1, keepdims=True), 1.0)
             rate = taken.sum(1)
-            bar = _bar("wrong", np.sqrt((1.0 - rate) / (rate * rows)), fall, N)
+            bar = self._bar_of_wrong("wrong", np.sqrt((1.0 - rate) / (rate * rows)), fall, n)
             bar = np.where(lost > 0, bar, np.maximum(bar, np.log(RULE_OF_THREE / (rows * rate))))
         return taken + same * (1.0 - rate)[:, None], bar
+
+    def _bar_of_wrong(self, kind: str, own: Array, fall: Array, n: Array) -> Array:
+        """That of a misclassification rate, or of its fall."""
+        bar = _bar(kind, own, fall, self.N)
+        if self.task is not Task.CLASSES:
+            return bar
+        return np.where(n < self.N, _bar(f"{kind}, fewer rows", own, fall, self.N), bar)
 
     def _unless_none(self, counted: Array, error: Array, bar: Array) -> Array:
         """The bar of a misclassification rate, which reaches 3/N if none was counted."""

@@ -131,8 +131,11 @@ class Fits:
     def confusion(self) -> Array:
         """The part of each class that is predicted as each, (K, K, fits), for labels of classes."""
         left_out = by_columns(self.path.left_out)
-        halved = 0.5 if left_out.shape != self.path.left_out.shape else 1.0
-        found = confusion(self.ridge.classes, left_out, halved * self.change)
+        if left_out.shape != self.path.left_out.shape:
+            change = 0.5 * self.change
+        else:  # intercepts differ from sample to sample, which left-out rows of one do not show
+            change = self.change + self.error / (self.n + 1.0)
+        found = confusion(self.ridge.classes, left_out, change)
         return np.where(np.isnan(self.error), np.nan, found)
 
     @cached_property
