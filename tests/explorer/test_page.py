@@ -147,7 +147,7 @@ def test_points_that_failed_are_gaps_with_their_reason(watched):
 
 
 def test_dots_stream_in_can_be_cancelled_and_do_not_block(watched):
-    page = watched.show("loss=square&points=20&dots=20&d=160&seeds=40&regularisation=0.1&high=2")
+    page = watched.show("loss=square&points=20&dots=20&d=120&seeds=25&regularisation=0.1&high=2")
     page.page.get_by_role("button", name="Simulate").click()
     page.until(f"{DOTS}.x.length >= 2")
     assert stream.running

@@ -167,7 +167,7 @@ def test_killed_again_and_again_it_ends_as_if_in_one_go(tmp_path):
     )
     env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     seen = set()
-    for kills in range(5):  # four times killed, then left alone
+    for kills in range(4):  # three times killed, then left alone
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(path), str(tmp_path / "ds.nc")],
             cwd=__file__.rpartition("/")[0],
@@ -177,7 +177,7 @@ def test_killed_again_and_again_it_ends_as_if_in_one_go(tmp_path):
         while process.poll() is None and not _grown(path, seen):  # let it get somewhere
             time.sleep(0.01)
         try:
-            process.wait(chance.uniform(0.0, 0.05) if kills < 4 else None)
+            process.wait(chance.uniform(0.0, 0.05) if kills < 3 else None)
             break
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
@@ -189,7 +189,7 @@ def test_killed_again_and_again_it_ends_as_if_in_one_go(tmp_path):
         assert seen <= {row.key for row, _ in rows}  # nothing finished is lost
         seen = {row.key for row, _ in rows}
     assert process.returncode == 0
-    assert kills > 2
+    assert kills > 1
     ds = hm.simulate(model(), **SWEEP, regularisation=LAMS, store=path)
     assert counts(ds) == (0, 32, 0)
     assert same(ds, hm.simulate(model(), **SWEEP, regularisation=LAMS))
