@@ -2,20 +2,21 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 RUNTIME := $(VENV)/.runtime
+RELEASE := $(VENV)/.release
 LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: demo paper explore docs test test-fast test-lowest coverage verify mutants bench bench-page browser lint format clean help
+.PHONY: demo paper explore docs test test-fast check-lowest coverage verify mutants bench check-wheel check-pythons check-workflows sdist wheels bench-page browser lint format clean help
 
 # One thread per process: the workers fill the cores, and timings and sums stay reproducible.
-docs test test-fast test-lowest coverage verify bench bench-page: export OMP_NUM_THREADS := 1
-docs test test-fast test-lowest coverage verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
-docs test test-fast test-lowest coverage verify bench bench-page: export MKL_NUM_THREADS := 1
+docs test test-fast check-lowest coverage verify bench bench-page: export OMP_NUM_THREADS := 1
+docs test test-fast check-lowest coverage verify bench bench-page: export OPENBLAS_NUM_THREADS := 1
+docs test test-fast check-lowest coverage verify bench bench-page: export MKL_NUM_THREADS := 1
 # Tests start many processes, each of which would compile every module again: containers often forbid to keep them.
-test test-fast test-lowest coverage: export PYTHONDONTWRITEBYTECODE :=
+test test-fast check-lowest coverage: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(RUNTIME) ## Quick Figures 1 and 2 of the paper, and its claims checked
 	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
@@ -43,7 +44,7 @@ test-fast: $(STAMP) ## Run the quick tests, three of four, in less than a minute
 # Old libraries among newer ones warn of their own age, which is no defect of this package. The second
 # run has the tests of the command line and of the extras, which the fast ones leave out.
 AGED := -W default::DeprecationWarning -W default::FutureWarning
-test-lowest: browser ## The same and those of the extras, with the lowest versions allowed
+check-lowest: browser ## The same and those of the extras, with the lowest versions allowed
 	$$(sed -n 's/^requires-python = ">=\(.*\)"/python\1/p' pyproject.toml) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python tests/lowest.py >$(LOWEST)/requirements.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -51,6 +52,25 @@ test-lowest: browser ## The same and those of the extras, with the lowest versio
 	$(LOWEST)/bin/python -m pytest -n auto -m "not slow" $(AGED)
 	$(LOWEST)/bin/python -m pytest -n auto $(AGED) tests/cli tests/data tests/explorer tests/storage \
 	    tests/test_chunked.py tests/parallel/test_cluster.py
+
+# Every interpreter that is found, of the versions that are supported.
+PYTHONS = $(foreach v,3.11 3.12 3.13 3.14,$(shell python$(v) -c 'import sys; print(sys.executable)' 2>/dev/null))
+check-wheel: $(RELEASE) ## Build wheel and sdist, and try them in clean environments, without a compiler too
+	$(BIN)/python tests/check_wheel.py $(PYTHONS)
+
+check-workflows: $(RELEASE) ## Check the workflows of continuous integration, without a network
+	$(BIN)/zizmor --offline --pedantic .github/workflows
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+sdist: $(RELEASE) ## The source distribution, in dist
+	$(BIN)/python -m build --sdist --outdir dist
+
+wheels: $(RELEASE) ## The wheel of this platform for every Python, in dist
+	$(BIN)/python -m cibuildwheel --output-dir dist
+
+check-pythons: ## The quick tests by every supported Python that is found
+	@for python in $(PYTHONS); do \
+	    $(MAKE) PYTHON=$$python VENV=.venv-$$(basename $$python) test-fast || exit 1; done
 
 verify bench bench-page: export PYTHONPATH := tests
 verify: $(STAMP) ## Large searches: corners of double precision, linear programmes, any labels, kernels, sample sizes, pairs
@@ -100,7 +120,7 @@ clean: ## Remove the environment and everything built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Two sizes of the environment: what the figures need, and what the tests and the site need as well.
 $(RUNTIME): EXTRAS := plot
@@ -110,5 +130,11 @@ $(RUNTIME) $(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/compi
 	    echo "error: hiddenmanifold needs Python >= 3.11, and '$(PYTHON)' is not one;" \
 	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@rm -f src/hiddenmanifold/compiled/_extension.*.so
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@$(BIN)/python -c 'import hiddenmanifold.compiled'
 	@touch $(RUNTIME) $@
+
+$(RELEASE): $(RUNTIME)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	@touch $@

@@ -1,4 +1,4 @@
-"""The lowest versions that pyproject.toml allows, as pip takes them, for `make test-lowest`."""
+"""The lowest versions that pyproject.toml allows, as pip takes them, for `make check-lowest`."""
 
 import tomllib
 from pathlib import Path

@@ -848,3 +848,10 @@ def test_an_infinite_regularisation_beats_any_finite_number_of_samples():
     assert float(ds.Q) == 0.0 and float(ds.training_loss) == 0.5
     # many samples average out all but the teacher: their mean is a fixed direction
     assert float(ds.alignment) > float(few.alignment)
+
+
+@pytest.mark.parametrize("name", ["lam", "regularization", "C", "alpha"])
+@pytest.mark.parametrize("function", [hm.predict, hm.simulate, hm.ensemble])
+def test_other_names_of_the_penalty_are_answered_with_its_own(function, name):
+    with pytest.raises(InvalidArgumentError, match=f"{name} is not an .* is called regularisation"):
+        function(plain_model(), n_over_d=3.0, p_over_n=0.5, **{name: 0.1})

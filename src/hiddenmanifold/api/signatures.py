@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
+from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.resampling import Resampling
 
 if TYPE_CHECKING:
@@ -105,10 +107,15 @@ DEFAULTS: Mapping[str, Any] = {
     "method": "full-batch",
 }
 """Default values of the arguments; None for all others."""
+PENALTIES = frozenset(("lam", "lambda_", "lmbda", "reg", "regularization", "penalty", "alpha", "C"))
+"""What λ is called elsewhere."""
 
 
 def with_options(options: type) -> Callable[[Answer], Answer]:
-    """List the arguments behind ``**options`` in the signature that help and completion show."""
+    """List the arguments behind ``**options`` in the signature that help and completion show.
+
+    Who calls λ by the name that it has elsewhere learns what it is called here.
+    """
 
     def spelled_out(function: Answer) -> Answer:
         signature = inspect.signature(function)
@@ -124,7 +131,19 @@ def with_options(options: type) -> Callable[[Answer], Answer]:
             if name not in own
         ]
         parameters = [*own.values(), *shared]
-        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return function
+
+        @functools.wraps(function)
+        def called(*given: Any, **named: Any) -> Any:
+            for name in PENALTIES.intersection(named) if "regularisation" in own else ():
+                raise InvalidArgumentError.because(
+                    name,
+                    "is not an argument",
+                    "the penalty λ is called regularisation; from_sklearn_C, from_ridge_alpha and "
+                    "from_glm_alpha convert the numbers of scikit-learn",
+                )
+            return function(*given, **named)
+
+        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return called  # type: ignore[return-value]
 
     return spelled_out

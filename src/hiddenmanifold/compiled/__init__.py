@@ -2,13 +2,14 @@
 
 The module ``_extension`` is built with the package where a compiler is found. NumPy computes the
 same quantities, more slowly; the tests compare the two. ``HIDDENMANIFOLD_ENGINE=numpy`` in the
-environment switches compiled code off.
+environment switches compiled code off. Where it was not built, one warning says so.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Literal
@@ -20,6 +21,11 @@ from hiddenmanifold.errors import InvalidArgumentError
 
 VARIABLE = "HIDDENMANIFOLD_ENGINE"
 ENGINES = ("compiled", "numpy")
+SLOW = (
+    "hiddenmanifold was installed where no C compiler was found: predictions take up to ten "
+    "times as long. Install a compiler and then the package again, or set "
+    f"{VARIABLE}=numpy to read this no more"
+)
 AVERAGES = ("e1", "e2", "e3", "e0")
 """The averages of a label, in the order of every array of them."""
 UNKNOWNS = ("log_V", "log_Q", "tilt", "beta")
@@ -42,6 +48,8 @@ def _loaded() -> Any:
             raise InvalidArgumentError(
                 VARIABLE, asked, "'numpy', because the package was installed without a compiler"
             ) from None
+        warnings.warn(SLOW, stacklevel=2)
+        os.environ[VARIABLE] = "numpy"  # the processes that are started know it already
         return None
     if (built.AVERAGES, built.UNKNOWNS) != (AVERAGES, UNKNOWNS):
         raise ImportError("the compiled extension was built from other sources: build it again")

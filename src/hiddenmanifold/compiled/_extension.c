@@ -7,6 +7,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdlib.h>
 
 #include "proximal_curve.h"
 
@@ -291,13 +292,13 @@ static PyObject *python_averages(PyObject *self, PyObject *unnamed, PyObject *na
     if (a.failed)
         return done(&a, NULL);
     size_t n = (size_t)c.loss.knots, cuts = (size_t)(c.settings.fanned + c.columns) + 2 * n;
-    double *work = PyMem_RawMalloc((2 * cuts + 2 * n) * sizeof(double));
+    double *work = malloc((2 * cuts + 2 * n) * sizeof(double));
     if (!work)
         return done(&a, PyErr_NoMemory());
     Py_BEGIN_ALLOW_THREADS;
     averages(&c, work);
     Py_END_ALLOW_THREADS;
-    PyMem_RawFree(work);
+    free(work);
     return done(&a, Py_NewRef(Py_None));
 }
 
