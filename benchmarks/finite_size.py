@@ -84,7 +84,9 @@ def main(seeds: int = 50) -> None:
         cells, numbers, errors = [], [], []
         for d in DIMENSIONS:
             model = model_of(d)
-            sizes = {size: d if size == "d" else 3 * d for size in sizes_of(model.features)}
+            own = model.features.fixed_ratio is None  # else d determines p
+            names = [n for n in sizes_of(model.features) if own or n != "p"]
+            sizes = {name: d if name == "d" else 3 * d for name in names}
             many = seeds * DIMENSIONS[-1] // d
             how = {"seeds": many, "n_test": 4000, "seed": 3, "workers": 1, "progress": False}
             ds = hm.compare(model, **sizes, regularisation=0.1, **how)

@@ -235,6 +235,28 @@ def test_a_file_is_learned_from(watched):
     assert page.page.inner_text("#learning-sentence") in text.replace("\xa0", " ")
 
 
+def test_a_study_is_planned_and_its_report_saved(watched):
+    page = watched.show("points=10")
+    page.page.get_by_text("Plan a study: how many samples").click()
+    page.page.get_by_label("candidate predictors").fill("40")  # which are not simulated
+    page.page.get_by_role("button", name="Calculate").click()
+    page.until("document.querySelector('#study-sentence').innerText.startsWith('With ')")
+    population = hm.Population(prevalence=0.2, auc=0.85, predictors=40)
+    report = hm.sample_size(population, target={"calibration_slope": 0.9}, workers=1)
+    assert page.page.inner_text("#study-sentence") == report.sentence
+    graph = "document.querySelector('#study-graph .js-plotly-plot').data"
+    page.until(f"{graph}.length === 3")
+    drawn = page.page.evaluate(f"{graph}[0].y")
+    np.testing.assert_allclose(drawn, report.curve.calibration_slope.values, rtol=1e-9)
+    with page.page.expect_download() as saved:
+        page.page.get_by_role("button", name="Save as Markdown").click()
+    assert saved.value.path().read_text(encoding="utf-8") == report.to_markdown()
+    page.page.get_by_label("AUC of the true model").fill("0.4")
+    page.page.get_by_label("AUC of the true model").press("Enter")
+    page.until("document.querySelector('#study-told').innerText.includes('between 1/2 and 1')")
+    assert page.page.inner_text("#study-sentence") == report.sentence  # the last that made sense
+
+
 def test_dark_colours_are_remembered_and_a_phone_has_room(watched):
     page = watched.show("points=10")
     paper = "getComputedStyle(document.body).backgroundColor"

@@ -7,7 +7,8 @@ A view is all that a user has chosen. In the order in which it becomes a picture
 - `compute`: calls the library; `worker_pool`: processes for what takes long; `stream`: sends such
   results while they are computed;
 - `plots`, `sentence`, `exports`: show the result, describe it, and reproduce it elsewhere;
-- `upload`, `data_panel`: learning curves of a table that the user uploads;
+- `upload`, `data_panel`: learning curves of a table that the user uploads; `study_panel`: a study
+  that is planned without one (`elements`: words and tables of both);
 - `layout`, `callbacks`: the page itself, and what happens on it;
 - `server` serves the page, and `guard` decides to whom.
 

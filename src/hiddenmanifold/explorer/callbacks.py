@@ -22,7 +22,7 @@ from dash import (
 from dash.exceptions import PreventUpdate
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import exports, plots
+from hiddenmanifold.explorer import exports, plots, study_panel
 from hiddenmanifold.explorer.controls import KERNEL_AXES, PEAK_AXES, page_fields
 from hiddenmanifold.explorer.layout import as_text, as_value, identity
 from hiddenmanifold.explorer.parse import read, views_of
@@ -40,6 +40,8 @@ FIELDS = identity("field", ALL)
 RANGES = {"regularisation": ("1e-6", "100")}
 """Where an axis begins and ends when it is chosen."""
 RANGE = ("0.05", "5")
+STUDIED = ("sentence", "report", "python", "command")
+"""Parts of the plan of a study below its fields."""
 
 
 def register(app: Dash) -> None:
@@ -90,6 +92,17 @@ def register(app: Dash) -> None:
         State("dots", "data"),
         prevent_initial_call=True,
     )(save_csv)
+    on(
+        Output("study", "data"),
+        Output("study-told", "children"),
+        Output("studied", "hidden"),
+        *(Output(f"study-{part}", "children") for part in STUDIED),
+        Input("plan-study", "n_clicks"),
+        Input("open-study", "n_clicks"),
+        *(Input(f"study-{name}", "n_submit") for name in study_panel.FIELDS),
+        *(State(f"study-{name}", "value") for name in study_panel.FIELDS),
+        prevent_initial_call=True,
+    )(plan_study)
     _in_the_browser(app)
 
 
@@ -114,6 +127,10 @@ def _in_the_browser(app: Dash) -> None:
     here("learn", *asked, *file, **later)
     here("saveReport", Input("save-report", "n_clicks"), State("learning", "data"), **later)
     here("drawLearning", Output("learning-graph", "figure"), Input("learning", "data"), theme)
+    here("openStudy", Input("open-study", "n_clicks"), **later)
+    here("drawLearning", Output("study-graph", "figure"), Input("study", "data"), theme)
+    files = Input(identity("study-file", ALL), "n_clicks")
+    here("saveStudy", files, State("study", "data"), **later)
     here("simulate", Input("simulate", "n_clicks"), State("address", "data"), **later)
     here("cancel", Input("cancel", "n_clicks"), **later)
 
@@ -259,3 +276,15 @@ def save_csv(_: Any, address: str | None, dots: Any) -> Any:
     view, pins = _shown(address)
     own = dots if dots and dots.get("setting") == view.setting else None
     return {"content": exports.csv(view, pins, own), "filename": "view.csv", "type": "text/csv"}
+
+
+def plan_study(*given: Any) -> Any:
+    """The plan of a study, or why there is none."""
+    typed = given[-len(study_panel.FIELDS) :]  # after what was pressed
+    texts = {name: text or "" for name, text in zip(study_panel.FIELDS, typed, strict=True)}
+    try:
+        found = study_panel.planned(texts)
+    except hm.HiddenManifoldError as error:
+        return no_update, f"{error}.", no_update, *[no_update] * len(STUDIED)
+    parts = [found.pop(part) for part in STUDIED]
+    return found, "", False, *parts

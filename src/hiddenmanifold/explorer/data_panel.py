@@ -9,6 +9,7 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.explorer.elements import element, listed, table
 from hiddenmanifold.explorer.plots import LAYOUT, axis, numbers, scatter, vertical_line
 from hiddenmanifold.explorer.upload import CUTS, MOST_SECONDS, Sample, sample
 from hiddenmanifold.plotting.style import COLOURS
@@ -90,38 +91,14 @@ def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
 
 def _below(report: Any) -> list[Any]:
     """The words of a report as components of the page, which are text to a browser."""
-    parts = [_element("P", sentence) for sentence in report.outlook]
+    parts = [element("P", sentence) for sentence in report.outlook]
     if cautions := [*report.refusals, *report.warnings]:
-        parts.append(_element("Div", _list(cautions), className="caution"))
-    for table in report.tables:
-        parts += [_element("H2", table.title), _element("Div", _table(table), className="table")]
+        parts.append(element("Div", listed(cautions), className="caution"))
+    for one in report.tables:
+        parts += [element("H2", one.title), table(one.header, one.rows, one.here)]
     for part in report.remarks:
-        parts += [_element("H2", part.title), _list(part.sentences)]
+        parts += [element("H2", part.title), listed(part.sentences)]
     return parts
-
-
-def _list(sentences: Any) -> Any:
-    return _element("Ul", [_element("Li", sentence) for sentence in sentences])
-
-
-def _table(table: Any) -> Any:
-    head = [_element("Thead", _row("Th", table.header))] if table.header else []
-    rows = [
-        _row("Td", row, className="here" if i == table.here else "")
-        for i, row in enumerate(table.rows)
-    ]
-    body = _element("Tbody", rows)
-    return _element("Table", [*head, body], className="numbers" if head else "")
-
-
-def _row(kind: str, cells: Any, **properties: str) -> Any:
-    return _element("Tr", [_element(kind, cell) for cell in cells], **properties)
-
-
-def _element(kind: str, children: Any, **properties: str) -> dict[str, Any]:
-    """An element as Dash sends it to the browser, in plain JSON."""
-    props = {"children": children, **properties}
-    return {"namespace": "dash_html_components", "type": kind, "props": props}
 
 
 def _program(own: Sample, report: Any, gain: float) -> str:

@@ -8,10 +8,21 @@ from dash import dcc, html
 
 from hiddenmanifold.explorer.controls import CLASSES, HELD, Field, page_fields
 from hiddenmanifold.explorer.presets import PRESETS
+from hiddenmanifold.explorer.study_panel import FIELDS as OF_STUDY
 from hiddenmanifold.explorer.upload import KINDS, MOST_BYTES, MOST_COLUMNS, MOST_ROWS, TOO_MUCH
 from hiddenmanifold.plotting.style import COLOURS
 
-STORES = ("drawing", "references", "dots", "pins", "address", "theme", "simulable", "learning")
+STORES = (
+    "study",
+    "drawing",
+    "references",
+    "dots",
+    "pins",
+    "address",
+    "theme",
+    "simulable",
+    "learning",
+)
 TASKS = {"": "detect", "regression": "regression", "classification": "classification"}
 CONFIG = {
     "displaylogo": False,
@@ -90,6 +101,9 @@ def _header() -> Any:
                 className="tagline",
             ),
             html.Details([html.Summary("Presets"), html.Div(buttons, className="presets")]),
+            html.Button(
+                "Plan a study", id="open-study", title="how many samples a study without data needs"
+            ),
             html.Button("Light / dark", id="toggle-theme", title="switch the colours"),
         ]
     )
@@ -204,8 +218,55 @@ def _shown() -> list[Any]:
             id="simulation",
         ),
         _exports(),
+        _study(),
         _own_data(),
     ]
+
+
+def _study() -> Any:
+    graph = dcc.Graph(id="study-graph", responsive=True, config=CONFIG)
+    typed = [
+        part
+        for name, (words, value) in OF_STUDY.items()
+        for part in _typed(f"study-{name}", words, value, "")
+    ]
+    files = [
+        html.Button(words, id=identity("study-file", kind))
+        for kind, words in (("html", "Save as a page"), ("md", "Save as Markdown"))
+    ]
+    return html.Details(
+        [
+            html.Summary("Plan a study: how many samples, before there are data"),
+            html.P(
+                "For a logistic regression that predicts an event from candidate predictors: the "
+                "number of samples with which a typical study reaches the calibration slope.",
+                className="hint",
+            ),
+            html.Div(
+                [
+                    *typed,
+                    html.Button("Calculate", id="plan-study", className="strong"),
+                    html.Span(id="study-told", className="error", role="alert"),
+                ],
+                className="bar",
+            ),
+            html.Div(
+                [
+                    html.P(id="study-sentence", className="sentence", **{"aria-live": "polite"}),
+                    html.Div(graph, className="graph"),
+                    html.Div(files, className="bar"),
+                    html.Div(id="study-report", className="report"),
+                    html.H2("Python"),
+                    html.Pre(id="study-python", tabIndex=0),
+                    html.H2("Command line"),
+                    html.Pre(id="study-command", tabIndex=0),
+                ],
+                id="studied",
+                hidden=True,
+            ),
+        ],
+        className="study",
+    )
 
 
 def _own_data() -> Any:

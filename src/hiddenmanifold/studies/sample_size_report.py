@@ -152,19 +152,19 @@ class SampleSize:
 
     def __str__(self) -> str:
         parts = [self.sentence]
-        for title, head, rows in self._tables:
+        for title, head, rows in self.tables:
             parts += ["", title, *_aligned([head, *rows])]
-        return "\n".join([*parts, "", *self._notes])
+        return "\n".join([*parts, "", *self.notes])
 
     __repr__ = __str__
 
     def to_markdown(self) -> str:
         """The report in Markdown."""
         parts = ["# Sample size", "", self.sentence]
-        for title, head, rows in self._tables:
+        for title, head, rows in self.tables:
             lines = [head, ("---",) * len(head), *rows]
             parts += ["", f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in lines)]
-        parts += ["", "## Notes", "", *(f"- {note}" for note in self._notes)]
+        parts += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
         return "\n".join([*parts, "", "## For the paper", "", self.paragraph, ""])
 
     def to_html(self) -> str:
@@ -177,13 +177,13 @@ class SampleSize:
             "#ccc; }</style></head><body>",
             f"<h1>Sample size</h1><p>{escape(self.sentence)}</p>",
         ]
-        for title, head, rows in self._tables:
+        for title, head, rows in self.tables:
             cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
             body = "".join(
                 f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
             )
             parts.append(f"<h2>{escape(title)}</h2><table><tr>{cells}</tr>{body}</table>")
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self._notes)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         parts += [f"<h2>Notes</h2><ul>{notes}</ul>", "<h2>For the paper</h2>"]
         return "\n".join([*parts, f"<p>{escape(self.paragraph)}</p></body></html>"])
 
@@ -191,8 +191,8 @@ class SampleSize:
         return self.to_html()
 
     @property
-    def _tables(self) -> Sequence[tuple[str, Cells, list[Cells]]]:
-        """Title, heads and rows of each table."""
+    def tables(self) -> Sequence[tuple[str, Cells, list[Cells]]]:
+        """Title, header and rows of each table."""
         tables: list[tuple[str, Cells, list[Cells]]] = [
             ("Samples needed", *self._needed),
             ("Expected performance", *self._expected),
@@ -251,7 +251,8 @@ class SampleSize:
         return head, rows
 
     @property
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """What to know of the numbers, as sentences."""
         notes = [LIMIT]
         if self.assured is not None:
             notes.append(self._basis)

@@ -237,6 +237,19 @@
     saveReport: function (clicks, learned) {
       if (clicks && learned) set("download", { data: { content: learned.page, filename: "report.html", type: "text/html" } });
     },
+    openStudy: function (clicks) {
+      const panel = document.querySelector(".study");
+      if (!clicks) return;
+      panel.open = true;
+      panel.scrollIntoView({ block: "start" });
+      document.querySelector("#study-prevalence").focus({ preventScroll: true });
+    },
+    saveStudy: function (_, study) {
+      const pressed = dash.callback_context.triggered_id;
+      if (!pressed || !study) return;
+      const types = { html: "text/html", md: "text/markdown" };
+      set("download", { data: { content: study.files[pressed.name], filename: "sample_size." + pressed.name, type: types[pressed.name] } });
+    },
     remember: function (address) {
       if (address === undefined || address === null) return;
       current = address;
