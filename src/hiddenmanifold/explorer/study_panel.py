@@ -11,7 +11,6 @@ from hiddenmanifold.explorer.elements import element, listed, table
 from hiddenmanifold.explorer.plots import GREY, LAYOUT, axis, scatter, vertical_line
 from hiddenmanifold.explorer.worker_pool import elsewhere
 from hiddenmanifold.plotting.style import COLOURS
-from hiddenmanifold.studies.sample_size_report import SampleSize
 
 FIELDS = {
     "prevalence": ("prevalence of the event", "0.2"),
@@ -59,7 +58,7 @@ def _number(name: str, text: str) -> float:
         raise hm.InvalidArgumentError(name, text, "a number") from None
 
 
-def _sample_size(given: dict[str, float]) -> SampleSize:
+def _sample_size(given: dict[str, float]) -> Any:
     population = hm.Population(
         prevalence=given["prevalence"], auc=given["auc"], predictors=int(given["predictors"])
     )
@@ -67,7 +66,7 @@ def _sample_size(given: dict[str, float]) -> SampleSize:
     return hm.sample_size(population, target=target, workers=1, progress=False)
 
 
-def _figure(report: SampleSize, slope: float) -> dict[str, Any]:
+def _figure(report: Any, slope: float) -> dict[str, Any]:
     """Slope and AUC along n, the target, the n found, and what simulated studies reach."""
     curve, traces = report.curve, []
     ends = np.array([float(curve.n.min()), float(curve.n.max())])
@@ -102,7 +101,7 @@ def _figure(report: SampleSize, slope: float) -> dict[str, Any]:
     }
 
 
-def _below(report: SampleSize) -> list[Any]:
+def _below(report: Any) -> list[Any]:
     """Tables and notes as components of the page."""
     parts = []
     for title, header, rows in report.tables:
