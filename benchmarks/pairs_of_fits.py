@@ -13,6 +13,7 @@ import numpy as np
 from scipy import special
 
 import hiddenmanifold as hm
+from hiddenmanifold.checks import Task
 
 EDGES = np.array([-9.0, -6.5, -4.5, -3.0, -1.5, 0.0, 1.5, 3.0, 4.5, 6.5, 9.0])
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(18)
@@ -74,19 +75,26 @@ class Fit:
     label: object
     """P(y | nu is normal with a mean and a variance), or None for linear labels."""
     noise: float = 0.0
+    weights: tuple = ((1.0, {1.0: 1.0, -1.0: 1.0}),)
+    """Probabilities, and with each the weight of a sample of either label."""
 
     def common(self, Q12):
         """E[h1 h2] by an integral over the plane of both scores."""
-        h = SLOPES[self.loss]
-        if self.label is None:  # residuals; a margin of 1 - u stands for the residual u
-            tau2 = self.rho + self.noise + self.Q - 2.0 * self.M
-            tau12 = self.rho + self.noise + Q12 - 2.0 * self.M
-            return self.plane(h, 1.0 + self.b, tau2, tau12, None)
-        return sum(self.plane(h, y * self.b, self.Q, Q12, y) for y in (1.0, -1.0))
+        total = 0.0
+        for probability, weight in self.weights:
+            if self.label is None:  # residuals; a margin of 1 - u stands for the residual u
+                tau2 = self.rho + self.noise + self.Q - 2.0 * self.M
+                tau12 = self.rho + self.noise + Q12 - 2.0 * self.M
+                total += probability * self.plane(weight[1.0], 1.0 + self.b, tau2, tau12, None)
+            else:
+                for y, a in weight.items():
+                    total += probability * self.plane(a, y * self.b, self.Q, Q12, y)
+        return total
 
-    def plane(self, h, centre, variance, covariance, y):
+    def plane(self, weight, centre, variance, covariance, y):
         """The integral over two margins of a given mean, variance and covariance."""
-        slope, bends = h[0], h[1](self.V)
+        V, (slope, bends) = weight * self.V, SLOPES[self.loss]
+        bends = bends(V)
         (x1,), (w1,) = panels(bends, centre, np.sqrt(variance))
         centres = centre + covariance / variance * (x1 - centre)
         conditional = np.sqrt(variance - covariance**2 / variance)
@@ -96,7 +104,7 @@ class Fit:
             both = (x1[:, None] - centre) + (x2 - centre)
             left = self.rho - 2.0 * self.M**2 / (variance + covariance)
             law = self.label(y, self.M * both / (variance + covariance), left)
-        return (w1 * slope(x1, self.V)) @ (w2 * law * slope(x2, self.V)).sum(1)
+        return weight**2 * (w1 * slope(x1, V)) @ (w2 * law * slope(x2, V)).sum(1)
 
 
 def sign_label(noise, flip, threshold):
@@ -108,7 +116,7 @@ def sign_label(noise, flip, threshold):
 
 
 def logistic_label(slope, threshold):
-    x, w = np.polynomial.hermite_e.hermegauss(60)
+    x, w = np.polynomial.hermite_e.hermegauss(140)
     w = w / w.sum()
 
     def label(y, mean, variance):
@@ -152,11 +160,32 @@ def random_configuration(rng):
     return model, at, label, (noise if rule == "linear" else 0.0)
 
 
-def deviation(ds, model, label, noise):
+def weighted(model, rng):
+    """The model with weights of its samples, or none, and these as `Fit` has them."""
+    choice = rng.integers(4)
+    if choice == 0 or (choice < 3 and model.task is Task.REGRESSION):
+        return model, Fit.weights
+    parts = {**model.ingredients, "intercept": model.intercept}
+    if choice == 3:
+        values, probabilities = rng.uniform(0.2, 5.0, 3), rng.dirichlet(np.ones(3))
+        weights = hm.weights.Independent(values, probabilities / probabilities.sum())
+        both = ((p, {1.0: a, -1.0: a}) for a, p in zip(values, probabilities, strict=True))
+        return hm.Model(**parts, weights=weights), tuple(both)
+    if choice == 2:
+        plus = model.teacher.label_marginals[0]
+        return hm.Model(**parts, weights="balanced"), (
+            (1.0, {1.0: 0.5 / plus, -1.0: 0.5 / (1.0 - plus)}),
+        )
+    negative, positive = rng.uniform(0.2, 5.0, 2)
+    weights = ((1.0, {1.0: positive, -1.0: negative}),)
+    return hm.Model(**parts, weights={-1: negative, 1: positive}), weights
+
+
+def deviation(ds, model, label, noise, weights):
     """How far Q12 is from the solution of its equation with plain integrals, relative."""
     kappa_1, rho = model.activation.kappas[1], model.teacher.rho
     V, Q, M, b = (float(ds[name]) for name in ("V", "Q", "M", "intercept"))
-    fit = Fit(str(ds.attrs["loss"]), V, Q, M, b, rho, label, noise)
+    fit = Fit(str(ds.attrs["loss"]), V, Q, M, b, rho, label, noise, weights)
     # with D = V h the gain (n/d) (k1^2 V_s/V)^2 E[D1 D2] is this times E[h1 h2]
     gain = float(ds.n_over_d) * (kappa_1**2 * float(ds.V_s)) ** 2
     Q12 = float(ds.overlap)
@@ -167,27 +196,30 @@ def deviation(ds, model, label, noise):
 
 def deviations(count, seed):
     """Relative differences of Q12 between the package and plain integrals."""
-    rng = np.random.default_rng(seed)
+    rng, of_weights = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     found = []
     while len(found) < count:
         model, at, label, noise = random_configuration(rng)
+        model, weights = weighted(model, of_weights)
         ds = hm.ensemble(model, members=1, on_failure="keep", workers=1, progress=False, **at)
         ds = ds.squeeze()
         if int(ds.status) != 0:
             found.append((np.nan, model, at, int(ds.status)))
             continue
-        found.append((deviation(ds, model, label, noise), model, at, 0))
+        found.append((deviation(ds, model, label, noise, weights), model, at, 0))
     return found
 
 
 def z_scores(count, seed):
     """Differences of random ensembles from simulated ones, in standard errors, by quantity."""
     rng, found = np.random.default_rng(seed), {name: [] for name in MEASURED}
+    of_weights = np.random.default_rng([seed, 1])
     schemes = (None, None, hm.resampling.Bootstrap(), hm.resampling.SubSample(0.6))
     for _ in range(count):
         model, at, *_ = random_configuration(rng)
         while model.features.mean != 0.0:  # whose intercept has corrections of the order 1/p
             model, at, *_ = random_configuration(rng)
+        model, _ = weighted(model, of_weights)
         at |= {"n_over_d": min(at["n_over_d"], 3.0), "p_over_n": min(at["p_over_n"], 2.0)}
         at["regularisation"] = max(at["regularisation"], 0.03)  # where 1/d corrections are small
         scheme = schemes[rng.integers(4)]

@@ -4,7 +4,8 @@ import pytest
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import INGREDIENT_KINDS, did_you_mean
-from hiddenmanifold.model import BASES, REGISTRIES, name_of
+from hiddenmanifold.model import BASES, REGISTRIES
+from hiddenmanifold.results.ingredients import name_of
 
 
 def test_every_kind_has_a_default_that_is_registered():

@@ -1,4 +1,4 @@
-from . import estimators, features, losses, resampling, teachers
+from . import estimators, features, losses, resampling, teachers, weights
 from .api.arguments import EarlyStopping, Optimal
 from .api.bayes_optimal import bayes_optimal
 from .api.best_time import best_time
@@ -111,4 +111,5 @@ __all__ = [
     "to_ridge_alpha",
     "to_sklearn_C",
     "training",
+    "weights",
 ]

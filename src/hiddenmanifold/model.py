@@ -5,18 +5,18 @@ This is the one place where normalisations are stated:
 * data :math:`c \sim N(0, I_d)`, field :math:`\nu = c\cdot\theta/\sqrt d` with
   :math:`|\theta|^2 = \rho d`, features :math:`x = \sigma(F^\top c/\sqrt d) \in R^p`;
 * prediction :math:`f = x\cdot w/\sqrt p + b`;
-* objective :math:`\sum_{\mu=1}^n \ell(y^\mu, f^\mu) + \tfrac\lambda2 |w|^2`, a sum over the
-  samples (not a mean), the intercept b not penalised;
+* objective :math:`\sum_{\mu=1}^n a^\mu \ell(y^\mu, f^\mu) + \tfrac\lambda2 |w|^2`, a sum over the
+  samples (not a mean) with weights a that are 1 unless they are given, the intercept b not
+  penalised;
 * :math:`\alpha = n/p`, :math:`\gamma = d/p`.
 """
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from hiddenmanifold.features import (
 )
 from hiddenmanifold.losses import predictors
 from hiddenmanifold.losses.predictors import Predictor
+from hiddenmanifold.weights import EQUAL, WeightLaw, Weights, weights_of
 
 BASES: Mapping[str, type] = {
     "activation": activations.Activation,
@@ -54,12 +55,6 @@ REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "loss": losses.REGISTRY,
 }
 """Base class, and classes by name, of each of `checks.INGREDIENT_KINDS`."""
-NAMED: Mapping[str, Mapping[str, type]] = {
-    **REGISTRIES,
-    "kernel": kernels.REGISTRY,
-    "prediction": predictors.REGISTRY,
-}
-"""The same, with what a model may also be given."""
 ALTERNATIVES = "activation and projection, or a kernel, or features"
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
@@ -101,6 +96,12 @@ class Model:
         estimates the mean by: the exponential for Poisson and Gamma losses, trials times the
         logistic function for the binomial one, otherwise f itself. Errors are those of f̂: the rate
         of errors for labels ±1 and their sign, the mean square error for all others.
+    weights : str, mapping, pair or Weights, optional
+        How many times the loss of each training sample counts, as `sample_weight` of scikit-learn
+        (not normalised: twice all weights are half the λ). For labels ±1 a weight for each class,
+        ``{-1: 1.0, 1: 5.0}`` or ``(1.0, 5.0)``, or "balanced", which lets both classes count the
+        same; for all labels `hm.weights.Independent`, a law of weights drawn for each sample. The
+        training loss is weighted, test errors are not.
 
     Raises
     ------
@@ -129,6 +130,7 @@ class Model:
     intercept: bool
     _prediction: Predictor | None = None
     """The prediction, if it is another than the one that suits labels and loss."""
+    weights: Weights | None = None
 
     def __init__(
         self,
@@ -141,6 +143,7 @@ class Model:
         loss: str | losses.ConvexLoss,
         intercept: bool = False,
         prediction: str | Predictor | Callable[[Array], Array] | None = None,
+        weights: str | Mapping[int, float] | tuple[float, float] | Weights | None = None,
     ) -> None:
         chosen = {
             "features": _features(features, activation, projection, kernel),
@@ -160,6 +163,8 @@ class Model:
             )
         if (given := self._predictor(prediction)) != self.prediction:
             object.__setattr__(self, "_prediction", given)
+        if weights is not None:
+            object.__setattr__(self, "weights", weights_of(weights))
         self._check()
         if self.features.blind:
             warnings.warn(
@@ -218,6 +223,8 @@ class Model:
             losses.check_label_loss(self.loss, self.teacher.typical_labels)
         elif self.loss not in (named() for named in losses.REGISTRY.values()):  # tested as they are
             losses.check_loss(losses.of_shortfall(self.loss))
+        if self.weights is not None:
+            self.weights.check(self.task)
         self._check_zone()
         self._check_tails()
         self._check_intercept()
@@ -273,7 +280,42 @@ class Model:
         if isinstance(self.loss, losses.LabelLoss) or self.task is Task.CLASSES:
             return False
         even = self.task is Task.CLASSIFICATION or losses.of_shortfall(self.loss).even
-        return even and self.teacher.symmetric
+        return even and self.teacher.symmetric and self.weight_law.alike
+
+    @property
+    def objective(self) -> str:
+        """What a fit minimises, in words."""
+        text = KERNEL_OBJECTIVE if self.features.infinite else OBJECTIVE
+        return text if self.weights is None else text.replace("of loss", "of weight times loss")
+
+    @property
+    def least_squares(self) -> bool:
+        """Whether fits are those of least squares without weights, which need no penalty."""
+        return self.loss.quadratic and self.weights is None
+
+    @property
+    def weight_law(self) -> WeightLaw:
+        """The law of the weight of a training sample, given its label."""
+        return EQUAL if self.weights is None else self.weights.law(self._positive)
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of a training sample."""
+        return 1.0 if self.weights is None else self.weight_law.mean(self._positive)
+
+    @property
+    def _positive(self) -> float:
+        """The share of the labels +1; of labels that are numbers, all count as one class."""
+        if self.task is not Task.CLASSIFICATION:
+            return 1.0
+        return float(teachers.binary(self.teacher).label_marginals[0])
+
+    @property
+    def unweighted(self) -> Model:
+        """The same problem, in which every sample counts once."""
+        other = copy(self)
+        object.__setattr__(other, "weights", None)
+        return other
 
     @property
     def ingredients(self) -> dict[str, object]:
@@ -284,12 +326,13 @@ class Model:
         return {**self.features.as_arguments(), "teacher": self.teacher, "loss": self.loss}
 
     @property
-    def _unusual(self) -> dict[str, object]:
-        """The prediction, if it is another than the one that suits labels and loss."""
-        return {} if self._prediction is None else {"prediction": self._prediction}
+    def unusual(self) -> dict[str, object]:
+        """The prediction, if it is another than the one that suits labels and loss, and weights."""
+        given = {"prediction": self._prediction, "weights": self.weights}
+        return {name: part for name, part in given.items() if part is not None}
 
     def __repr__(self) -> str:
-        parts = {**self.ingredients, "intercept": self.intercept, **self._unusual}
+        parts = {**self.ingredients, "intercept": self.intercept, **self.unusual}
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
     def with_loss(
@@ -327,38 +370,6 @@ class Model:
     def free_intercept(self) -> bool:
         """Whether the prediction has a free intercept, fitted or provided by κ0 ≠ 0."""
         return bool(self.intercept or self.features.mean != 0.0)
-
-
-def name_of(kind: str, ingredient: object) -> str:
-    """The registered name of an ingredient of this kind, or that of its class in small letters."""
-    registered = {cls: name for name, cls in NAMED.get(kind, {}).items()}
-    return registered.get(type(ingredient), type(ingredient).__name__.lower())
-
-
-def model_attributes(model: Model) -> dict[str, str | int | float]:
-    """A model as attributes that every file format can hold: names and parameters of ingredients.
-
-    A parameter that is not a number is given as it is printed.
-    """
-    out: dict[str, str | int | float] = {"model": repr(model), "task": str(model.task)}
-    for kind, ingredient in {**model.ingredients, **model._unusual}.items():
-        out |= ingredient_attributes(kind, ingredient)
-    if model.task is Task.REGRESSION and teachers.real(model.teacher).moments.second == np.inf:
-        out["note"] = "labels of infinite variance: generalisation_error is infinite, too"
-    return {**out, "intercept": int(model.intercept)}
-
-
-def ingredient_attributes(kind: str, ingredient: object) -> dict[str, str | int | float]:
-    """Name and parameters of an ingredient, as ``loss`` and ``loss_delta``."""
-    out: dict[str, str | int | float] = {kind: name_of(kind, ingredient)}
-    for field in fields(ingredient) if is_dataclass(ingredient) else ():
-        if field.init:
-            value = getattr(ingredient, field.name)
-            plain = isinstance(value, int | float) and not isinstance(value, bool)
-            # without its address in memory
-            printed = re.sub(r" at 0x\w+", "", repr(value))
-            out[f"{kind}_{field.name}"] = value if plain else printed
-    return out
 
 
 def _features(

@@ -8,10 +8,10 @@ import xarray as xr
 
 import hiddenmanifold as hm
 from hiddenmanifold import plotting
-from hiddenmanifold.model import model_attributes
 from hiddenmanifold.plotting import curves
 from hiddenmanifold.plotting.style import COLOURS, mathematical
 from hiddenmanifold.plotting.words import caption
+from hiddenmanifold.results.ingredients import model_attributes
 
 MODEL = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
 RATIO = [0.5, 0.8, 1.1, 1.4, 1.7, 2.0]  # enough for a line

@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 
 import hiddenmanifold as hm
-from hiddenmanifold.model import BASES, model_attributes
+from hiddenmanifold.model import BASES
+from hiddenmanifold.results.ingredients import model_attributes
 from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.results.schema import (
     OF_KIND,

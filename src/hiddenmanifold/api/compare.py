@@ -106,7 +106,7 @@ def _at_best_regularisation(grid: Grid) -> Grid:
     assert grid.optimal is not None
     found = predicted(grid).optimal_regularisation
     lam = found.values
-    limits = lam[np.isinf(lam) | ((lam == 0) & (not grid.model.loss.quadratic))]
+    limits = lam[np.isinf(lam) | ((lam == 0) & (not grid.model.least_squares))]
     if limits.size:
         raise InvalidArgumentError.because(
             "bounds",

@@ -87,7 +87,7 @@ def _check(model: Model, ds: xr.Dataset, names: tuple[str, ...], lam: xr.DataArr
         raise InvalidArgumentError.because(
             "finite_size", "= True needs sizes", f"give {', '.join(names)} instead of ratios"
         )
-    if not model.loss.quadratic and not lam.values.all():
+    if not model.least_squares and not lam.values.all():
         raise InvalidArgumentError("regularisation", 0.0, f"{ONLY_SQUARE}, with finite_size=True")
     if np.isinf(lam.values).any():
         raise InvalidArgumentError("regularisation", np.inf, "finite, with finite_size=True")

@@ -273,7 +273,7 @@ class Plan:
         import xarray as xr
 
         coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
-        if not grid.model.loss.quadratic and not lam.values.all():
+        if not grid.model.least_squares and not lam.values.all():
             raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
         dimensions = {name for name, values in coordinates.items() if values.dims == (name,)}
         for name, values in coordinates.items():

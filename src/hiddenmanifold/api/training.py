@@ -251,12 +251,18 @@ def _check_small(step: Array, share: Array) -> None:
 
 
 def check_model(model: Model) -> None:
-    """Raise unless the loss is the square loss."""
+    """Raise unless the loss is the square loss, without weights."""
     loss = getattr(model, "loss", None)  # what is no model is refused by the grid
     if loss is not None and not loss.quadratic:
         raise IncompatibleIngredientsError(
             f"training needs the square loss, and the model has {loss}: only gradients of "
             "the square loss are linear in the weights, so that curves are exact"
+        )
+    if getattr(model, "weights", None) is not None:
+        raise InvalidArgumentError.because(
+            "weights",
+            f"= {model.weights} have no curves of training",
+            "leave them out, or ask predict for the minimum of the weighted objective",
         )
 
 

@@ -74,6 +74,18 @@ def ingredient(kind: str, text: str) -> Any:
     return cls(**_parameters(f"{kind} {name}", cls, rest))
 
 
+def class_weights(text: str | None) -> Any:
+    """The weights of both classes: "balanced", two numbers, or None."""
+    if text in (None, "balanced"):
+        return text
+    try:
+        return tuple(number(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidArgumentError(
+            "class_weight", text, "balanced, or the weights of -1 and +1 as 1,5"
+        ) from None
+
+
 def _parameters(owner: str, cls: type, text: str) -> dict[str, Any]:
     known = {field.name: field for field in fields(cls) if field.init}
     found: dict[str, list[str]] = {}

@@ -126,10 +126,18 @@ class ModelOptions:
             autocompletion=_names("prediction"),
         ),
     ] = None
+    class_weight: Annotated[
+        str | None,
+        of_model(
+            metavar="balanced|W-,W+",
+            help="How many times samples of the labels -1 and +1 count in the objective; with "
+            "balanced both classes count the same.",
+        ),
+    ] = None
 
     def model(self) -> Model:
         """The model that is meant."""
-        from hiddenmanifold.cli.ingredient_options import ingredient
+        from hiddenmanifold.cli.ingredient_options import class_weights, ingredient
         from hiddenmanifold.model import Model
 
         names = {kind: getattr(self, kind) for kind in (*INGREDIENT_KINDS, "kernel")}
@@ -139,7 +147,8 @@ class ModelOptions:
         chosen = {kind: ingredient(kind, n) for kind, n in names.items() if n is not None}
         given = self.prediction
         prediction = None if given is None else ingredient("prediction", given)
-        return Model(**chosen, intercept=self.intercept, prediction=prediction)
+        weights = class_weights(self.class_weight)
+        return Model(**chosen, intercept=self.intercept, prediction=prediction, weights=weights)
 
 
 @dataclass(frozen=True)

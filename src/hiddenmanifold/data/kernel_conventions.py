@@ -14,7 +14,8 @@ from hiddenmanifold.checks import check_count, check_number
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError, shown
 from hiddenmanifold.features import kernels
 from hiddenmanifold.losses import Absolute, Hinge, Insensitive, Square
-from hiddenmanifold.model import Model, name_of
+from hiddenmanifold.model import Model
+from hiddenmanifold.results.ingredients import name_of
 
 RECOGNISED = ("KernelRidge", "SVC", "SVR")
 WITH_KERNEL = "a hiddenmanifold.Model with a kernel"
@@ -59,7 +60,7 @@ def from_kernel_machine(estimator: Any, d: int) -> tuple[dict[str, Any], float]:
         raise InvalidArgumentError("estimator", estimator, allowed)
     if getattr(estimator, "class_weight", None) is not None:
         raise InvalidArgumentError.because(
-            "class_weight", "has no counterpart here", "give class_weight=None"
+            "class_weight", "is not converted", "give class_weight=None, and weights= to the Model"
         )
     kernel = _kernel(estimator, d)
     if name == "KernelRidge":

@@ -15,9 +15,10 @@ from hiddenmanifold.data.analysis import FALLING, QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, check_loss, of_shortfall
-from hiddenmanifold.model import OBJECTIVE, ingredient_attributes
+from hiddenmanifold.model import OBJECTIVE
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.datasets import flags, with_schema
+from hiddenmanifold.results.ingredients import ingredient_attributes
 from hiddenmanifold.results.schema import CLASS_DIMENSIONS, ERROR_MEASURES, Kind
 from hiddenmanifold.versions import version
 

@@ -12,7 +12,7 @@ from hiddenmanifold.explorer import compute
 from hiddenmanifold.explorer.controls import USUAL
 from hiddenmanifold.explorer.plots import names, quantities, shown
 from hiddenmanifold.explorer.view import Axis, View
-from hiddenmanifold.model import name_of
+from hiddenmanifold.results.ingredients import name_of
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:

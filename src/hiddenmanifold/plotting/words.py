@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiddenmanifold.api.arguments import COUNTS
-from hiddenmanifold.model import NAMED, ingredient_attributes
 from hiddenmanifold.plotting.style import equation
+from hiddenmanifold.results.ingredients import NAMED, ingredient_attributes
 from hiddenmanifold.results.schema import REAL_DATA, UNFITTED, Kind
 from hiddenmanifold.theory.points import RATIOS
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, Status
-from hiddenmanifold.model import KERNEL_OBJECTIVE, OBJECTIVE, Model, model_attributes
+from hiddenmanifold.model import Model
+from hiddenmanifold.results.ingredients import model_attributes
 from hiddenmanifold.results.observables import Observable
 from hiddenmanifold.results.schema import CLASS_DIMENSIONS, VARIABLES, Kind, Role, described
 from hiddenmanifold.versions import version
@@ -63,7 +64,7 @@ def dataset(
     coords = {name: _coordinate(name, array) for name, array in given}
     attrs = {
         **model_attributes(model),
-        "objective": KERNEL_OBJECTIVE if model.features.infinite else OBJECTIVE,
+        "objective": model.objective,
         "hiddenmanifold_version": version("hiddenmanifold"),
         **source,
     }

@@ -12,8 +12,8 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.resampling import Resampling, Whole
-from hiddenmanifold.simulation.experiment import Trial, cost, means, measured, of_fits
-from hiddenmanifold.simulation.fit import fit_path, has_minimum
+from hiddenmanifold.simulation.experiment import WEIGHTS, Trial, cost, means, measured, of_fits
+from hiddenmanifold.simulation.fit import has_minimum
 from hiddenmanifold.simulation.problem import Fit
 from hiddenmanifold.simulation.samples import Sample, World
 
@@ -84,7 +84,7 @@ class EnsembleTrial(Trial):
 
     def _ensemble(self) -> Iterator[Member]:
         """The fitted members, up to the first whose objective has no minimum."""
-        model, lams = self.model, np.array(self.lams)
+        model = self.model
         first = World.draw(model, self.sizes, self.rng(0), equivalent=self.equivalent)
         latent = first.latent(self.sizes.n, self.rng(1))
         for k in range(self.fits):
@@ -93,11 +93,10 @@ class EnsembleTrial(Trial):
                 latent = first.latent(self.sizes.n, self.rng(SAMPLES, k))
             world, train = world.trained_on(latent, self.rng(FEATURES, k, 0))
             rows = self.resampling.rows(self.sizes.n, k, self.rng(ROWS, k))
-            X, y, intercept = train.X[rows], train.y[rows], model.intercept
-            if not has_minimum(model.loss, model.task, y, intercept=intercept):
+            y, own = train.y[rows], (k,) if self.new_samples else ()
+            if not has_minimum(model.loss, model.task, y, intercept=model.intercept):
                 return
-            fits = fit_path(model.loss, model.task, X, y, lams, intercept=intercept)
-            yield Member(world, train, fits)
+            yield Member(world, train, self.fits_of(train, self.rng(WEIGHTS, *own), rows))
 
     def _overlaps(self, ensemble: list[Member]) -> dict[str, Array]:
         """Covariance and correlation of the scores of two members, by their weights.

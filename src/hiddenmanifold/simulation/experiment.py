@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
@@ -19,6 +19,8 @@ from hiddenmanifold.simulation.problem import Fit
 from hiddenmanifold.simulation.samples import BLOCK, Sample, Sizes, World
 from hiddenmanifold.simulation.test_scores import Decisions, MarginFractions, Measure, Scored
 
+WEIGHTS = 6
+"""Key of the randomness of weights, behind those of a trial and of members of an ensemble."""
 MEMORY_LIMIT = 16e9
 """Bytes that the trials running at once may need, by estimate, before they are refused."""
 
@@ -68,9 +70,18 @@ class Trial:
 
     def fitted(self, train: Sample) -> list[Fit]:
         """The fit for each regularisation."""
-        model, lams = self.model, np.array(self.lams)
-        free = model.intercept
-        return fit_path(model.loss, model.task, train.X, train.y, lams, intercept=free)
+        return self.fits_of(train, self.rng(WEIGHTS))
+
+    def fits_of(
+        self, train: Sample, rng: np.random.Generator, rows: Integers | None = None
+    ) -> list[Fit]:
+        """The fit of some training samples for each regularisation; weights are drawn for all."""
+        model, X, y = self.model, train.X, train.y
+        weights = None if model.weights is None else model.weights.of(y, rng)
+        if rows is not None:
+            X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
+        lams, free = np.array(self.lams), model.intercept
+        return fit_path(model.loss, model.task, X, y, lams, intercept=free, weights=weights)
 
     @property
     def generators(self) -> tuple[np.random.Generator, ...]:

@@ -17,7 +17,16 @@ from hiddenmanifold.losses import ConvexLoss, LabelLoss, Loss, of_shortfall
 from hiddenmanifold.losses.of_label import LossOfLabels
 from hiddenmanifold.simulation.interior_point import LARGEST_GRAM, interior_point_path, jumps
 from hiddenmanifold.simulation.newton_fit import newton_path
-from hiddenmanifold.simulation.problem import EPS, GOOD, Fit, Shortfalls, certified, scaled, solver
+from hiddenmanifold.simulation.problem import (
+    EPS,
+    GOOD,
+    Fit,
+    Shortfalls,
+    Weighted,
+    certified,
+    scaled,
+    solver,
+)
 
 FEW = 8
 """Up to so many λ a factorisation each is cheaper than one eigendecomposition."""
@@ -26,18 +35,26 @@ LARGE = 256
 REFINEMENTS = 12
 """Steps of refinement after which double precision is tried instead."""
 ONLY_SQUARE = (
-    "positive: at zero only the square loss is fitted (by the shortest least squares solution); "
-    "a small one, such as 1e-8, comes close"
+    "positive: at zero only the square loss without weights is fitted (by the shortest least "
+    "squares solution); a small one, such as 1e-8, comes close"
 )
 
 
 def fit_path(
-    loss: ConvexLoss, task: Task, X: Array, y: Array, lams: Array, *, intercept: bool = False
+    loss: ConvexLoss,
+    task: Task,
+    X: Array,
+    y: Array,
+    lams: Array,
+    *,
+    intercept: bool = False,
+    weights: Array | None = None,
 ) -> list[Fit]:
     """Fit labels y to features X (n, p) at every λ, in any order, sharing what can be shared.
 
-    The λ are positive; for the square loss 0 means the shortest least squares solution. The task
-    says whether the loss is of the residual or of the margin. An intercept is not penalised.
+    The λ are positive; for the square loss without weights 0 means the shortest least squares
+    solution. The task says whether the loss is of the residual or of the margin. An intercept is
+    not penalised. The loss of a sample counts as many times as its weight, once by default.
 
     Raises
     ------
@@ -46,18 +63,22 @@ def fit_path(
     """
     _check(loss, task, X, y, intercept=intercept)
     lams = np.asarray(lams, dtype=float)
-    if not loss.quadratic and not (lams > 0).all():
+    by_least_squares = loss.quadratic and weights is None
+    if not by_least_squares and not (lams > 0).all():
         raise InvalidArgumentError("lams", lams.min(), ONLY_SQUARE)
     order = np.argsort(lams)[::-1]
     scale, inner = scaled(X, lams)
     data = Shortfalls.of(loss, task, X, y, intercept=intercept, scale=scale)
-    path = square_path if loss.quadratic else newton_path
+    each = loss.of_labels(y) if weights is None else Weighted(loss.of_labels(y), weights)
+    path = square_path if by_least_squares else newton_path
     if loss.has_jumps:
         path = interior_point_path
     if intercept and np.ptp(y) == 0:
         path = _intercept_alone
-    fits = dict(zip(order, path(loss.of_labels(y), data, inner[order]), strict=True))
-    least = float(loss.least(y).sum()) if isinstance(loss, LabelLoss) else 0.0
+    fits = dict(zip(order, path(each, data, inner[order]), strict=True))
+    least = 0.0
+    if isinstance(loss, LabelLoss):
+        least = float((loss.least(y) * (1.0 if weights is None else weights)).sum())
     return [
         replace(fits[i], w=fits[i].w / scale, objective=fits[i].objective + least)
         for i in range(len(order))
@@ -138,10 +159,11 @@ def has_minimum(loss: ConvexLoss, task: Task, y: Array, *, intercept: bool) -> b
 
 def _intercept_alone(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     """Fit labels that are all equal: with zero weights, the intercept minimises every loss."""
-    if isinstance(loss, LossOfLabels):
-        s = -float(loss.minimum[0][0])
+    one = loss.loss if isinstance(loss, Weighted) else loss
+    if isinstance(one, LossOfLabels):
+        s = -float(one.minimum[0][0])
     else:
-        low, high = loss.minimisers
+        low, high = one.minimisers
         s = 0.5 * (low + high) if np.isfinite(low) else high
         s = s if np.isfinite(s) else low
     b = float((data.t[0] - s) * data.v[0])

@@ -13,7 +13,7 @@ from scipy import linalg
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
-from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, solver
+from hiddenmanifold.simulation.problem import GOOD, Fit, Shortfalls, Weighted, solver
 
 Box = tuple[Array, Array]
 """The least and the largest value of each dual variable."""
@@ -78,8 +78,10 @@ def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     """Piecewise linear losses: each λ by the cheapest method that reaches it.
 
     The loss is a constant plus, for each kink k, max(low (s - k), high (s - k)), which is not
-    negative. Samples are repeated for each kink.
+    negative. Samples are repeated for each kink; their weights multiply the slopes.
     """
+    weights = loss.weights if isinstance(loss, Weighted) else np.ones(len(data.t))
+    loss = loss.loss if isinstance(loss, Weighted) else loss
     knot, below, above = jumps(loss)
     if loss.knots[3].any():
         raise InvalidArgumentError(
@@ -97,11 +99,10 @@ def interior_point_path(loss: Loss, data: Shortfalls, lams: Array) -> list[Fit]:
     shifted = replace(data, t=(data.t[rows] - np.repeat(knot, n)) / c, unit=data.unit / c)
     if kinks > 1:
         shifted = Repeated(data.B[rows], shifted.t, data.v[rows], data.free, shifted.unit, n)
-    box = np.repeat(low, n), np.repeat(high, n)
+    box = np.outer(low, weights).ravel(), np.outer(high, weights).ravel()
     fits = [_fit(shifted, box, lam * c) for lam in lams]
-    return [
-        Fit(c * f.w, c * f.b, c * f.objective + n * float(constant), f.optimality) for f in fits
-    ]
+    rest = float(weights.sum() * constant)
+    return [Fit(c * f.w, c * f.b, c * f.objective + rest, f.optimality) for f in fits]
 
 
 def _unit(t: Array) -> float:

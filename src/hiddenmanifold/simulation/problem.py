@@ -53,6 +53,23 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class Weighted(Loss):
+    """The loss of samples that have a weight each."""
+
+    loss: Loss
+    weights: Array
+
+    def value(self, s: Array) -> Array:
+        return self.weights * self.loss.value(s)
+
+    def derivative(self, s: Array) -> Array:
+        return self.weights * self.loss.derivative(s)
+
+    def second_derivative(self, s: Array) -> Array:
+        return self.weights * self.loss.second_derivative(s)
+
+
+@dataclass(frozen=True)
 class Shortfalls:
     """The data of a fit in the form s = t - B w - b v; `unit` is the size of the labels."""
 

@@ -7,9 +7,9 @@ is a sum of positive terms, so this costs no precision, and the same equations s
 The behaviour that is not analytic in :math:`\lambda` is known beforehand. With enough features
 every training sample reaches the least value of its loss, and :math:`0^+` selects the shortest such
 `w`: it solves :math:`y = f` (losses with one minimum) or :math:`yf \ge 1` (hinges), whatever the
-loss, so the square or the hinge loss is solved in its place. A loss that only approaches its least
-value, exponentially as the logistic one, lets `w` grow without bound in the direction of the
-latter, that of the largest margin.
+loss and its weights, so the square or the hinge loss is solved in its place. A loss that only
+approaches its least value, exponentially as the logistic one, lets `w` grow without bound in the
+direction of the latter, that of the largest margin.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def parts(model: Model, points: Points, drawn: float = 1.0) -> Iterator[Part]:
                 if isinstance(model.loss, LabelLoss):
                     loss = Interpolation(model.loss)
                 some = some.standing_in(TINY, Limit.FITTED)
-                stand_in = model.with_loss(loss, model.prediction)
+                stand_in = model.with_loss(loss, model.prediction).unweighted
                 yield Part(index, stand_in, some, model.loss, phase, scale, least_loss(model))
             else:  # what is refused is not worth a search
                 some = some.standing_in(1.0 if phase in REFUSED else TINY)
@@ -196,11 +196,11 @@ def _fitted_labels(loss: LabelLoss, teacher: PointTeacher) -> Phase:
 
 
 def least_loss(model: Model) -> float:
-    """The mean of the least loss of each label."""
+    """The mean of the least loss of each label, times its weight."""
     if isinstance(model.loss, LabelLoss):
         y, _, table = cast("PointTeacher", model.teacher).table(3)
-        return float(table.sum(1) @ model.loss.least(y))
-    return of_shortfall(model.loss).least
+        return model.mean_weight * float(table.sum(1) @ model.loss.least(y))
+    return model.mean_weight * of_shortfall(model.loss).least
 
 
 def _exponential(loss: Loss) -> bool:

@@ -26,6 +26,8 @@ from hiddenmanifold.theory.labels_side.proximal_curve import (
     proximal_curve,
 )
 
+POWERS = np.array([1.0, 2.0, 1.0, 1.0])
+"""With which power of the weight e1, e2, e3 and e0 are multiplied."""
 BLOCK = 512
 """Points whose nodes are handled together, so that the arrays of nodes stay in the cache."""
 
@@ -62,6 +64,19 @@ class ChannelAverages:
         for mine, theirs in zip(vars(self).values(), vars(found).values(), strict=True):
             mine[rows] = theirs
 
+    def weighted(self, weight: float) -> ChannelAverages:
+        """Averages of samples of a weight, if these are the ones at its width of the proximal map.
+
+        A sample of weight a has a times the loss, so that its proximal map has the width aV, and
+        its h is a times that of a sample of weight one.
+        """
+        if weight == 1.0:
+            return self
+        power = weight**POWERS
+        return ChannelAverages(
+            power * self.e, power[:, None] * self.de, weight * self.data_loss, self.norm
+        )
+
     def add(self, others: Sequence[ChannelAverages]) -> ChannelAverages:
         """Add further averages, in place."""
         for other in others:
@@ -89,6 +104,8 @@ class Branch:
     slope, displacement : arrays (rows,)
         The teacher's field along the label is normal around slope (ξ + displacement), of variance
         V0.
+    weight : float
+        The weight of its samples: V of the field is this times that of the channel.
     """
 
     y: int
@@ -98,6 +115,7 @@ class Branch:
     margin: Array
     slope: Array
     displacement: Array
+    weight: float = 1.0
 
     def __getitem__(self, rows: Integers) -> Branch:
         return replace(
@@ -135,7 +153,7 @@ class Branch:
             for first in range(0, len(lost), BLOCK):
                 rows = lost[first : first + BLOCK]
                 found.put(rows, on_nodes(loss, self[rows], level, with_loss))
-        return found
+        return found.weighted(self.weight)
 
     def _compiled(self, loss: Loss, level: int, with_loss: bool) -> ChannelAverages | None:
         """The averages by compiled code, NaN where it has none; None if it has none anywhere."""

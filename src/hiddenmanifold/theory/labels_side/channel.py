@@ -36,6 +36,7 @@ from hiddenmanifold.theory.labels_side.averages import (
     square_averages,
 )
 from hiddenmanifold.theory.labels_side.proximal_curve import Field
+from hiddenmanifold.weights import EQUAL, WeightLaw
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.features_side import Overlaps
@@ -51,8 +52,6 @@ intercept on weak, unbalanced labels: Q = 0), or noiseless labels are recovered 
 loss: no residual). There V/sqrt(Q) is finite while both vanish; adding this to the variance
 stops the fall where it no longer matters.
 """
-POWERS = np.array([1.0, 2.0, 1.0, 1.0])
-"""With which power of the number of copies e1, e2, e3 and e0 of one copy are multiplied."""
 LONGEST_STEP = 3.0
 """Longest Newton step in the logarithm of an unknown."""
 
@@ -77,6 +76,8 @@ class Channel:
         sign for labels ±1, the score itself for others.
     copies : Copies
         How often the fit draws each sample.
+    weights : WeightLaw
+        The weight of each sample, which it has in every fit.
     """
 
     teacher: Any
@@ -85,6 +86,7 @@ class Channel:
     closed_form: bool = False
     prediction: Predictor | None = None
     copies: Copies = ONCE
+    weights: WeightLaw = EQUAL
 
     overlap_unknowns: ClassVar[int]
     """Number of unknowns that are overlaps; the intercept may be one more."""
@@ -106,7 +108,17 @@ class Channel:
     @property
     def has_branches(self) -> bool:
         """Whether points are sums over few branches, and can be solved without cancellation."""
-        return self.copies == ONCE
+        return True
+
+    @cached_property
+    def counts(self) -> Copies:
+        """How many times a sample counts in a fit, if its class does not matter."""
+        pairs = [
+            (a * b, p * q)
+            for a, p in zip(*self.copies, strict=True)
+            for b, q in zip(*self.weights.values, strict=True)
+        ]
+        return Copies(*zip(*pairs, strict=True))
 
     @property
     def has_compiled_law(self) -> bool:
@@ -127,6 +139,11 @@ class Channel:
     def centred(self) -> bool:
         """Whether symmetry leaves a free intercept at zero."""
         raise NotImplementedError
+
+    @property
+    def balanced(self) -> bool:
+        """Whether an intercept is an unknown, and both labels ±1 weigh the same."""
+        return False
 
     @cached_property
     def unknowns(self) -> int:
@@ -164,30 +181,25 @@ class Channel:
         return unit
 
     def averages(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
-        """Averages over labels, fields and copies at the unknowns `x` (points, unknowns).
+        """Averages over labels, fields and weights at the unknowns `x` (points, unknowns).
 
-        A sample that is drawn a times has a times the loss, so that its proximal map has the width
-        aV, and its h is a times that of one copy.
+        A sample that is drawn twice has the weight two.
         """
-        if self.copies == ONCE:
+        if self.counts == ONCE:
             return self.averages_of_one(x, level, with_loss)
         shapes = (len(x), 4), (len(x), 4, self.unknowns), len(x), len(x)
         total = ChannelAverages(*(np.zeros(shape) for shape in shapes))
-        for copies, probability in zip(*self.copies, strict=True):
-            if copies == 0.0:
+        for weight, probability in zip(*self.counts, strict=True):
+            if weight == 0.0:
                 total.norm[:] += probability
                 continue
-            wider = x.copy()
-            wider[:, 0] += np.log(copies)
-            part, power = self.averages_of_one(wider, level, with_loss), copies**POWERS
-            total.e[:] += probability * power * part.e
-            total.de[:] += probability * power[:, None] * part.de
-            total.data_loss[:] += probability * copies * part.data_loss
-            total.norm[:] += probability * part.norm
+            part = self.averages_of_one(widened(x, weight), level, with_loss).weighted(weight)
+            for name, values in vars(part).items():
+                getattr(total, name)[:] += probability * values
         return total
 
     def averages_of_one(self, x: Array, level: int = 0, with_loss: bool = False) -> ChannelAverages:
-        """The averages if every sample is drawn once."""
+        """The averages if every sample counts once, or as its class does."""
         if self.closed_form:
             return square_averages(np.exp(x[:, 0]), self.square_moments(x))
         branches = self.branches(x)
@@ -242,6 +254,13 @@ class Channel:
         if self.constant_prediction is None:
             return np.zeros(len(x))
         return self.constant_prediction + self.intercept_unit(x) * x[:, -1]
+
+
+def widened(x: Array, weight: float) -> Array:
+    """The unknowns at which the proximal map is that of samples of a weight."""
+    wider = x.copy()
+    wider[:, 0] += np.log(weight)
+    return wider
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,16 @@ from hiddenmanifold.theory.labels_side.two_labels import BinaryChannel, ClassCha
 def channel_of(model: Model, copies: Copies = ONCE) -> Channel:
     """The channel of a model's labels and loss, in closed form if there is one.
 
-    Every sample may be drawn several times, or not at all.
+    Every sample may be drawn several times, or not at all. With weights of its classes the square
+    loss has no closed form.
     """
     classes = model.task is Task.CLASSIFICATION
     usual = model.counts_errors if classes else model.prediction == Identity()
     prediction = None if usual else model.prediction
     kind = kind_of(model.teacher, model.loss, linear=usual)
-    free, closed = model.free_intercept, model.loss.quadratic
-    channel = kind(model.teacher, model.loss, free, closed, prediction, copies)
+    weights, free = model.weight_law, model.free_intercept
+    closed = model.loss.quadratic and weights.alike
+    channel = kind(model.teacher, model.loss, free, closed, prediction, copies, weights)
     return replace(channel, free_intercept=free and not channel.centred)
 
 

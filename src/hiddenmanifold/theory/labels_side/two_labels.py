@@ -17,6 +17,9 @@ from hiddenmanifold.theory.labels_side.channel import FieldChannel
 EXPONENTIAL = ConstantLaw((1.0, 1.0, 1.0))
 """The law of a class that displaces its samples, in units of itself: it is its own derivative."""
 
+EQUAL = 1e-9
+"""Relative difference of the shares of both labels up to which they count as equal."""
+
 
 @dataclass(frozen=True)
 class BinaryChannel(FieldChannel):
@@ -35,20 +38,34 @@ class BinaryChannel(FieldChannel):
 
     @property
     def centred(self) -> bool:
-        return self.teacher.symmetric
+        return self.teacher.symmetric and self.weights.alike
+
+    @property
+    def class_shares(self) -> tuple[float, float]:
+        """The parts of the labels +1 and -1 in the mean weight of a sample."""
+        plus, minus, _ = self.teacher.label_marginals
+        return plus * self.weights.positive, minus * self.weights.negative
+
+    @property
+    def balanced(self) -> bool:
+        plus, minus = self.class_shares
+        return self.unknowns > self.overlap_unknowns and abs(plus - minus) < EQUAL * (plus + minus)
 
     @cached_property
     def shares(self) -> dict[int, float]:
         """Weight of each label's averages; if labels are symmetric, one represents both."""
-        alike = self.teacher.symmetric and not self.free_intercept
+        alike = self.centred and not self.free_intercept
         return {1: 2.0} if alike else {1: 1.0, -1: 1.0}
 
     def branches(self, x: Array) -> list[Branch]:
         field, constant, found = self.field(x), self.constant_prediction or 0.0, []
         for y, share in self.shares.items():
             margin = (self.loss.anchor - y * constant) - y * field.deviation * field.beta
-            moved = replace(field, mean=margin)
-            found.append(Branch(y, share, self.teacher, moved, margin, field.slope, field.mean))
+            weight = self.weights.of_class(y)
+            moved = replace(field, mean=margin, V=weight * field.V)
+            found.append(
+                Branch(y, share, self.teacher, moved, margin, field.slope, field.mean, weight)
+            )
         return found
 
     def in_unknowns(self, found: ChannelAverages, branches: list[Branch]) -> ChannelAverages:
@@ -63,8 +80,7 @@ class BinaryChannel(FieldChannel):
 
     @property
     def best_constant(self) -> float:
-        plus, minus, _ = self.teacher.label_marginals
-        return self.loss.best_constant(plus, minus)
+        return self.loss.best_constant(*self.class_shares)
 
     @property
     def label_moments(self) -> tuple[float, float, float, float]:
@@ -83,7 +99,8 @@ class ClassChannel(BinaryChannel):
     @cached_property
     def shares(self) -> dict[int, float]:
         plus, minus, _ = self.teacher.label_marginals
-        return {1: plus, -1: minus} if self.free_intercept else {1: 1.0}
+        both = self.free_intercept or not self.weights.alike
+        return {1: plus, -1: minus} if both else {1: 1.0}
 
     def branches(self, x: Array) -> list[Branch]:
         found = []

@@ -27,7 +27,7 @@ from hiddenmanifold.numerics.panels import NEAR, Panels, fanned
 from hiddenmanifold.resampling import Copies
 from hiddenmanifold.teachers import CERTAIN, binary
 from hiddenmanifold.theory.labels_side.averages import Branch
-from hiddenmanifold.theory.labels_side.channel import COLLAPSED, Channel
+from hiddenmanifold.theory.labels_side.channel import COLLAPSED, Channel, widened
 from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
 from hiddenmanifold.theory.labels_side.number_channel import RowsChannel
 from hiddenmanifold.theory.labels_side.proximal_curve import FLAT, Field
@@ -49,7 +49,8 @@ class Parts:
     """What a fit draws for itself at a sample: arrays (parts, 1) or (parts, rows).
 
     A part has a probability and a number of copies of the sample. It shifts the mean of the
-    shortfall, and adds to the variance that is private to the fit.
+    shortfall, and adds to the variance that is private to the fit. The weight of the sample itself
+    is that of its `Section`, because all fits share it.
     """
 
     probability: Array
@@ -171,9 +172,9 @@ class Section:
     @classmethod
     def of_branch(cls, loss: Loss, parts: Parts, branch: Branch, private: Array) -> Section:
         """One label at every point."""
-        f = branch.field
+        f, weight = branch.field, np.full(len(private), branch.share * branch.weight**2)
         shortfalls = Shortfalls(loss, parts, f.V, f.mean, f.deviation**2, private)
-        return cls(np.arange(len(private)), np.full(len(private), branch.share), branch, shortfalls)
+        return cls(np.arange(len(private)), weight, branch, shortfalls)
 
     @classmethod
     def of_rows(cls, point: Integers, weight: Array, shortfalls: Shortfalls) -> Section:
@@ -222,6 +223,18 @@ def common_slopes(
     noise : bool
         Whether both fits see the same noise of the labels.
     """
+    total = np.zeros((2, len(x)))
+    for weight, probability in zip(*channel.weights.values, strict=True):
+        wider = widened(x, weight) if weight != 1.0 else x
+        found = _of_one_weight(channel, wider, private, level, noise=noise)
+        total += probability * weight**2 * np.array(found)
+    return total[0], total[1]
+
+
+def _of_one_weight(
+    channel: Channel, x: Array, private: Array, level: int, *, noise: bool
+) -> tuple[Array, Array]:
+    """The same if every sample has the weight one, or that of its class."""
     if channel.closed_form:
         V = np.exp(x[:, 0])
         copies = zip(*channel.copies, strict=True)
@@ -310,7 +323,11 @@ def _label_noise(
     parts, V = Parts.of_copies(channel.copies), np.exp(x[:, 0])
     (slope, V0), Q, b = channel.teacher_field(x), np.exp(x[:, 1]), channel.intercept(x)
     teacher, anchor = binary(channel.teacher), channel.loss.anchor
-    both = [Shortfalls(channel.loss, parts, V, anchor - y * b, Q, private) for y in (1, -1)]
+    weights = [channel.weights.of_class(y) for y in (1, -1)]
+    both = [
+        Shortfalls(channel.loss, parts, a * V, anchor - y * b, Q, private)
+        for y, a in zip((1, -1), weights, strict=True)
+    ]
     bends = teacher.landmarks(1, V0) / slope[:, None]
     marks = np.concatenate(
         [np.nan_to_num(bends, nan=np.inf), both[0].marks, -both[1].marks], axis=1
@@ -324,7 +341,8 @@ def _label_noise(
         row, nodes = np.repeat(rows[panels.row], panels.nodes.shape[1]), panels.nodes.ravel()
         doubt = 0.25 * teacher.label_variance(slope[row] * nodes, V0[row])
         (h, bend), (h_, bend_) = (
-            one.means(row, y * nodes, level) for y, one in zip((1, -1), both, strict=True)
+            a * np.array(one.means(row, y * nodes, level))
+            for y, a, one in zip((1, -1), weights, both, strict=True)
         )
         squares = doubt * np.stack([(h + h_) ** 2, (bend - bend_) ** 2])
         found[:, rows] = panels.sum(squares.reshape(2, *panels.nodes.shape))

@@ -20,12 +20,14 @@ from hiddenmanifold.losses import Loss
 from hiddenmanifold.losses.predictors import Predictor
 from hiddenmanifold.numerics.panels import FAR, Panels, refine, sum_by_row
 from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.resampling import ONCE, Copies
 from hiddenmanifold.teachers import LabelLaw, Teacher, binary
 from hiddenmanifold.teachers.averaging import FINEST, ORDER, SETTLED, edges_along
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
 from hiddenmanifold.theory.points import HUGE
 from hiddenmanifold.theory.scores.errors_of_labels import CONSTANT, Predictions, misclassified
+from hiddenmanifold.weights import EQUAL, WeightLaw
 
 BLOCK = 256
 """Points whose nodes are handled together."""
@@ -66,6 +68,9 @@ class Scores:
     """The function of the score by which labels are predicted, unless it is the usual one."""
     residual: bool = False
     """Whether labels are linear, and known by their residual."""
+    counts: Copies = ONCE
+    """How many times training samples count, beside the weights of their classes."""
+    weights: WeightLaw = EQUAL
 
     @classmethod
     def of(cls, channel: Channel, x: Array) -> Scores:
@@ -85,6 +90,8 @@ class Scores:
             V0,
             channel.prediction,
             isinstance(channel, LinearChannel),
+            channel.counts,
+            channel.weights,
         )
 
     def __getitem__(self, some: slice | Integers | Booleans) -> Scores:
@@ -232,10 +239,15 @@ class MarginLaw:
 
     def _below(self, scores: Scores, most: float) -> Array:
         margin = np.nextafter(most / scores.scale, np.inf)  # a mass at the value is counted
-        field = np.full(len(scores), margin)
+        push, counts = np.zeros(len(scores)), ONCE
         if self.training:
-            anchor = scores.fitted.anchor
+            anchor, counts = scores.fitted.anchor, scores.counts
             short = np.array([np.nextafter(anchor - margin, -np.inf)])
-            field -= scores.V * float(scores.fitted.derivative(short)[0])
-        cuts = {y: (field - y * scores.intercept) / scores.deviation for y in (1, -1)}
-        return misclassified(binary(scores.teacher), scores.slope, scores.V0, cuts)
+            push = scores.V * float(scores.fitted.derivative(short)[0])
+        below = np.zeros(len(scores))
+        for weight, probability in zip(*counts, strict=True):
+            fields = {y: margin - weight * scores.weights.of_class(y) * push for y in (1, -1)}
+            cuts = {y: (f - y * scores.intercept) / scores.deviation for y, f in fields.items()}
+            wrong = misclassified(binary(scores.teacher), scores.slope, scores.V0, cuts)
+            below += probability * wrong
+        return below

@@ -22,6 +22,7 @@ from hiddenmanifold.teachers.averaging import (
 )
 from hiddenmanifold.theory.labels_side.linear_labels import LinearChannel
 from hiddenmanifold.theory.scores.square_errors import square_errors
+from hiddenmanifold.weights import EQUAL, WeightLaw
 
 if TYPE_CHECKING:
     from hiddenmanifold.theory.features_side import Overlaps
@@ -89,11 +90,12 @@ def errors(channel: Channel, x: Array, overlaps: Overlaps) -> Columns:
     if channel.teacher.task is Task.REGRESSION or channel.prediction is not None:
         return square_errors(channel, x)
     at = Predictions.of(channel, x).guessing(channel)
-    copies = zip(*channel.copies, strict=True)
     training = np.zeros(len(x))
-    for number, probability in copies:
-        drawn = replace(at, V=number * at.V)
-        training += probability * training_error(channel.teacher, channel.loss, drawn)
+    for weight, probability in zip(*channel.counts, strict=True):
+        counted = replace(at, V=weight * at.V)
+        training += probability * training_error(
+            channel.teacher, channel.loss, counted, channel.weights
+        )
     return {**_test_errors(channel.teacher, at), "training_error": training}
 
 
@@ -154,16 +156,20 @@ def test_error(teacher: BinaryTeacher, slope: Array, V0: Array, bias: Array) -> 
     return misclassified(teacher, slope, V0, {1: -bias, -1: bias})
 
 
-def training_error(teacher: BinaryTeacher, loss: Loss, at: Predictions) -> Array:
+def training_error(
+    teacher: BinaryTeacher, loss: Loss, at: Predictions, weights: WeightLaw = EQUAL
+) -> Array:
     """Fraction of training samples with a proximal margin below zero, and half of those at it."""
     found = []
     for steepness in loss.slopes_at_zero:
         push = at.V * float(steepness)
-        if teacher.symmetric and not np.any(at.intercept):
+        if teacher.symmetric and weights.alike and not np.any(at.intercept):
             cuts = {1: -push / at.deviation}
             found.append(2 * misclassified(teacher, at.slope, at.V0, cuts))
         else:
-            cuts = {y: (-push - y * at.intercept) / at.deviation for y in (1, -1)}
+            cuts = {
+                y: (-weights.of_class(y) * push - y * at.intercept) / at.deviation for y in (1, -1)
+            }
             found.append(misclassified(teacher, at.slope, at.V0, cuts))
     share: Array = np.mean(found, axis=0)
     return share

@@ -13,7 +13,7 @@ from hiddenmanifold.numerics.newton import EPSILON, Solution, largest, magnified
 from hiddenmanifold.theory.labels_side.channel import COLLAPSED
 from hiddenmanifold.theory.labels_side.proximal_curve import RULES
 from hiddenmanifold.theory.solver.complements import Complements, Refined
-from hiddenmanifold.theory.solver.saddle_point import SaddlePoint
+from hiddenmanifold.theory.solver.saddle_point import ROUNDING, SaddlePoint
 from hiddenmanifold.theory.solver.settings import Tolerances
 
 HANDOVER = 1e-5
@@ -177,6 +177,8 @@ def _condition(solved: Solved) -> None:
     weight[:, n:] = np.minimum(1.0, np.abs(np.diagonal(matrix, axis1=1, axis2=2)[:, n:]))
     noise[:, n:] *= np.minimum(1.0, np.exp(0.5 * x[:, 1:2]))  # in units of a tiny sqrt(Q)
     error = largest(weight * magnified(matrix, noise))
+    if problem.channel.balanced:  # no constant is best: the intercept decides between the labels
+        error = np.fmax(error, ROUNDING / np.abs(matrix[:, n, n]))
     solved.conditioning_error[index] = solved.slope_error[index] = error
     again = index[(error > MAGNIFIED) & (x[:, 1] > np.log(COLLAPSED) / 2)]
     if again.size and problem.channel.has_branches:

@@ -36,6 +36,7 @@ from hiddenmanifold.numerics.panels import sum_by_row
 from hiddenmanifold.numerics.special import normal_density
 from hiddenmanifold.theory.features_side import spectral_arguments
 from hiddenmanifold.theory.labels_side.averages import BLOCK
+from hiddenmanifold.theory.labels_side.channel import widened
 from hiddenmanifold.theory.labels_side.proximal_curve import proximal_curve
 from hiddenmanifold.theory.points import Points
 
@@ -198,15 +199,24 @@ class Turn:
 
 E1, E2, E3, E0, SPREAD, FIELD, ALONG, LOSS, COLUMNS = range(9)
 """Averages: the channel's, E[s'], E[νf], E[(η - b)f] (for real labels -E[sh]), and the loss."""
+POWERS = np.array([1.0, 2.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+"""With which power of the weight of a sample each is multiplied."""
 
 
 def _sums(channel: Channel, x: Array, level: int) -> tuple[Array, Array]:
     """The averages (points, columns) over all labels, and the sums of their absolute terms."""
-    parts = []
-    for first in range(0, len(x), BLOCK):
-        some = channel.branches(x[first : first + BLOCK])
-        parts.append(sum(branch.share * _on_nodes(channel, branch, level) for branch in some))
-    found = np.concatenate(parts, axis=1)
+    found = np.zeros((2 * COLUMNS, len(x)))
+    for weight, probability in zip(*channel.counts, strict=True):
+        if weight == 0.0:
+            found[[SPREAD, COLUMNS + SPREAD]] += probability
+            continue
+        wider = widened(x, weight)
+        for first in range(0, len(x), BLOCK):
+            rows = slice(first, first + BLOCK)
+            for branch in channel.branches(wider[rows]):
+                power = np.tile((weight * branch.weight) ** POWERS, 2)
+                one = _on_nodes(channel, branch, level)
+                found[:, rows] += probability * branch.share * power[:, None] * one
     if channel.overlap_unknowns == 2:  # real labels
         found[E3] = found[E1]
     return found[:COLUMNS].T, found[COLUMNS:].T
