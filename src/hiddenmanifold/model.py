@@ -99,9 +99,8 @@ class Model:
     weights : str, mapping, pair or Weights, optional
         How many times the loss of each training sample counts, as `sample_weight` of scikit-learn
         (not normalised: twice all weights are half the λ). For labels ±1 a weight for each class,
-        ``{-1: 1.0, 1: 5.0}`` or ``(1.0, 5.0)``, or "balanced", which lets both classes count the
-        same; for all labels `hm.weights.Independent`, a law of weights drawn for each sample. The
-        training loss is weighted, test errors are not.
+        ``{-1: 1.0, 1: 5.0}`` or ``(1.0, 5.0)``, or "balanced", with which both count the same; else
+        `hm.weights.Independent`, weights drawn for each sample. Test errors are not weighted.
 
     Raises
     ------
@@ -163,8 +162,7 @@ class Model:
             )
         if (given := self._predictor(prediction)) != self.prediction:
             object.__setattr__(self, "_prediction", given)
-        if weights is not None:
-            object.__setattr__(self, "weights", weights_of(weights))
+        object.__setattr__(self, "weights", weights_of(weights))
         self._check()
         if self.features.blind:
             warnings.warn(
