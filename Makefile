@@ -19,10 +19,7 @@ docs test test-fast check-lowest coverage verify bench bench-page: export MKL_NU
 test test-fast check-lowest coverage: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(RUNTIME) ## Quick Figures 1 and 2 of the paper, and its claims checked
-	$(BIN)/hiddenmanifold figure 1 --quick --directory demo
-	$(BIN)/hiddenmanifold figure 2 --quick --directory demo
-	$(BIN)/hiddenmanifold claims --report demo
-	@echo "pictures: demo/figure_1_quick.png and demo/figure_2_quick.png; with the table in demo/report.html"
+	@$(BIN)/hiddenmanifold demo --directory demo
 
 paper: $(RUNTIME) ## Every figure at the paper's sizes, and the report
 	$(BIN)/hiddenmanifold figure all --full --directory paper

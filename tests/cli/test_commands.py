@@ -731,13 +731,14 @@ def test_help_names_every_command_option_and_exit_code():
     assert names == [
         *("predict", "sensitivity", "threshold", "existence", "peak", "features-needed"),
         *("samples-needed", "bayes", "training", "ensemble", "bias-variance", "instability"),
-        *("simulate", "compare", "data", "sample-size", "explore", "figure", "claims"),
+        *("simulate", "compare", "data", "sample-size", "explore", "figure", "claims", "demo"),
     ]
     for name in names:
         assert name in text
         own = run(name, "--help").stdout
         assert "--debug" in own
-        assert ("0.05:3:60" in own) == (name not in ("sample-size", "explore", "figure", "claims"))
+        without = ("sample-size", "explore", "figure", "claims", "demo")
+        assert ("0.05:3:60" in own) == (name not in without)
     assert run().stdout == text
 
 
@@ -777,6 +778,24 @@ def test_claims_are_printed_and_reported(tmp_path, monkeypatch):
     assert "the limit" in page
     assert "Not drawn yet: figures 1, 2, 3, 4, 5, 6, 7" in page
     assert "report.html" not in run("claims").output
+
+
+def test_the_demonstration_ends_on_one_screen(tmp_path, monkeypatch):
+    from hiddenmanifold import figures
+    from hiddenmanifold.figures import claims
+
+    verdicts = [claims.HOLDS] * 20 + [claims.REMARK] * 4 + [claims.DIFFERS]
+    rows = [claims.Row(f"claim {i}", "1", "2", verdict) for i, verdict in enumerate(verdicts)]
+    monkeypatch.setattr(claims, "check", lambda progress=False: rows)
+    ds = xr.Dataset({"training_loss_z": ("n", [0.5, -2.0])})
+    monkeypatch.setattr(figures, "datasets", lambda number, **how: {"simulation": ds})
+    monkeypatch.setattr(figures, "run", lambda number, **how: [tmp_path / f"{number}.png"])
+    told = run("demo", "--directory", tmp_path).output
+    assert told.count("2 simulated numbers against theory: largest |z| 2.0") == 2
+    assert "of 25 in the text 20 hold, 4 with a remark, and 1 differ:" in told
+    assert "claim 24: 1, computed 2" in told and "claim 23" not in told
+    assert (tmp_path / "report.html").exists()
+    assert len(told.splitlines()) < 24
 
 
 def test_figures_are_drawn_one_or_all(tmp_path, monkeypatch):

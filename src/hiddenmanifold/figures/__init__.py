@@ -4,8 +4,8 @@ A module per figure: its setting at the top, in the paper's size (`FULL`) and in
 (`QUICK`), `compute`, which returns datasets, and `draw`, which draws them and computes nothing.
 Read `figure_1` first, then `figure_data` (the paper's models, what determines a figure's data, and
 predicted curves and simulated points of several models). `drawing` has the style and writes the
-files, `report` compares every simulated point with the theory, and `claims` checks the
-sentences of the paper that are not figures.
+files, `claims` checks the sentences of the paper that are not figures, and `claims_page` shows
+everything on one page.
 
 `run` computes a figure, or reads its datasets, and draws it. What was computed stays on disk in two
 forms. Every simulated fit is a row of the store `results.db`, so that an interrupted figure goes on
