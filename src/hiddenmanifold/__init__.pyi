@@ -26,6 +26,7 @@ from .data.sklearn_conventions import (
     to_ridge_alpha,
     to_sklearn_C,
 )
+from .data.training_curve import training_curve
 from .errors import (
     BlindFeaturesWarning,
     ConvergenceError,
@@ -111,5 +112,6 @@ __all__ = [
     "to_ridge_alpha",
     "to_sklearn_C",
     "training",
+    "training_curve",
     "weights",
 ]

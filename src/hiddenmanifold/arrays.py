@@ -20,7 +20,7 @@ Columns = dict[str, NDArray[Any]]
 
 def chunks(index: Integers, most: int) -> list[Integers]:
     """Parts of about equal length, at most `most`; they do not depend on the number of workers."""
-    return np.array_split(index, -(-len(index) // most))
+    return np.array_split(index, -(-len(index) // most)) if len(index) else []
 
 
 def joined(parts: Sequence[Columns]) -> Columns:

@@ -17,6 +17,9 @@ good order to read in:
    questions about it, and `report` answers them on one page (`report_parts`, `report_formats`,
    `report_picture`).
 
+6. `flow_of_rows` adds up ridge fits at complex λ to training by gradient flow, and `training_curve`
+   tells its errors at every time.
+
 `sklearn_conventions` translates scikit-learn's C, alpha and pipelines, and `kernel_conventions` its
 kernel machines. docs/real_data.md describes the method and its accuracy.
 """

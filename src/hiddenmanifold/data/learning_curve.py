@@ -39,6 +39,7 @@ class Support(IntEnum):
     UNRESOLVED = 1, "the spectrum that matters is not resolved by the sample: its last value"
     REFUSED = 2, "the diagnosis refuses predictions beyond the sample"
     UNREACHED = 3, "with so many features the fit depends on more than the sample shows"
+    LATE = 4, "so late in training the fit depends on more than the sample shows"
 
     sentence: str
 

@@ -130,8 +130,9 @@ class Ridge:
         return float(increasing_root(lambda lam, _: (allowed - self.D2(lam), none), ends)[0])
 
     def path(self, lams: Array) -> Path:
-        """Leverages and residuals at some regularisations; 0 means its limit."""
-        lams = np.maximum(lams, 1e-12 * float(self.k.min()))
+        """Leverages and residuals at some regularisations, complex ones too; 0 is its limit."""
+        if not np.iscomplexobj(lams):
+            lams = np.maximum(lams, 1e-12 * float(self.k.min()))
         q = self.left(lams)
         # at rank N - 1 nothing lies outside the span
         beside, never = np.zeros((self.n, 1)), np.zeros_like(self.Y)

@@ -69,7 +69,7 @@ def best_stopping(
     value, status = errors(np.hstack([ends[:, :1], at(log_t), ends[:, 1:]]))
     best = np.argmin(value[:, 1:-1], axis=1)
     least = np.take_along_axis(value[:, 1:-1], best[:, None], 1)[:, 0]
-    time = at(_refined(lambda log_t: errors(at(log_t))[0], log_t, best))
+    time = at(refined(lambda log_t: errors(at(log_t))[0], log_t, best))
     if bounds is None:
         time = np.where(value[:, 0] <= least, 0.0, time)
         time = np.where(value[:, -1] <= least, np.inf, time)
@@ -79,7 +79,7 @@ def best_stopping(
     return np.where(lost, np.nan, time), found
 
 
-def _refined(errors: Callable[[Array], Array], log_t: Array, best: Array) -> Array:
+def refined(errors: Callable[[Array], Array], log_t: Array, best: Array) -> Array:
     """The minimum between the neighbours of the best of some times."""
     rows, last = np.arange(len(best)), log_t.shape[1] - 1
     low, high = log_t[rows, np.maximum(best - 1, 0)], log_t[rows, np.minimum(best + 1, last)]
