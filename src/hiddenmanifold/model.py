@@ -162,7 +162,8 @@ class Model:
             )
         if (given := self._predictor(prediction)) != self.prediction:
             object.__setattr__(self, "_prediction", given)
-        object.__setattr__(self, "weights", weights_of(weights))
+        if (weighting := weights_of(weights)) is not None:  # otherwise stores keep their keys
+            object.__setattr__(self, "weights", weighting)
         self._check()
         if self.features.blind:
             warnings.warn(

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import hiddenmanifold as hm
 from hiddenmanifold.api import compare
 from hiddenmanifold.api.predict import predicted
+from hiddenmanifold.api.standard_scores import COMPARED, rounding_errors
 from hiddenmanifold.errors import Status
 from hiddenmanifold.results.datasets import ACCEPTED
 from hiddenmanifold.simulation import experiment
@@ -311,7 +312,7 @@ def test_compare_judges_by_the_standard_error_at_the_sizes_used():
         for lam in (0.1, 1.0):
             theory = hm.predict(LOGISTIC, n_over_d=n / 20, p_over_n=p / n, regularisation=lam)
             found = out.isel(p_over_n=k).sel(regularisation=lam)
-            judged = [name for name in compare.COMPARED if name in theory]
+            judged = [name for name in COMPARED if name in theory]
             assert {"generalisation_error", "training_loss", "Q", "M", "q_w"} <= set(judged)
             for name in judged:
                 expected = mean[name].isel(p_over_n=k).sel(regularisation=lam)
@@ -365,8 +366,8 @@ def test_compare_sees_differences_far_below_the_labels(monkeypatch):
     monkeypatch.setattr(compare, "predicted", off)
     assert float(hm.compare(model, **arguments).training_loss_z) < -100
     corner, one = model.with_loss("absolute"), xr.DataArray(1.0)  # rounding is not squared there
-    assert 1e-14 < float(compare._rounding(corner, one)["training_loss"]) < 1e-12
-    assert "training_loss" not in compare._rounding(LOGISTIC, one)
+    assert 1e-14 < float(rounding_errors(corner, one)["training_loss"]) < 1e-12
+    assert "training_loss" not in rounding_errors(LOGISTIC, one)
 
 
 @pytest.mark.slow
@@ -720,7 +721,7 @@ def test_compare_keeps_the_simulation_where_the_theory_fails(monkeypatch):
     def failing(*arguments):
         theory = predicted(*arguments)
         theory["status"][..., 0] = Status.MAX_ITERATIONS
-        for name in set(compare.COMPARED) & set(theory):
+        for name in set(COMPARED) & set(theory):
             theory[name][..., 0] = np.nan
         return theory
 

@@ -50,7 +50,7 @@ def judge(model: Model, out: xr.Dataset, theory: xr.Dataset, exact_to: float = 0
     No standard error is smaller than the absolute accuracy of the theory.
     """
     intercept = ("intercept",) if model.free_intercept else ()
-    rounding = _rounding(model, out.q_w)
+    rounding = rounding_errors(model, out.q_w)
     judged: dict[str, xr.Variable] = {}
     for name in (*COMPARED, *intercept, *REGISTRY, *DECISIONS, *MARGIN_LAWS):
         if name in out and name in theory:
@@ -72,7 +72,7 @@ def judge(model: Model, out: xr.Dataset, theory: xr.Dataset, exact_to: float = 0
     out.update(judged)
 
 
-def _rounding(model: Model, q_w: xr.DataArray) -> dict[str, xr.DataArray]:
+def rounding_errors(model: Model, q_w: xr.DataArray) -> dict[str, xr.DataArray]:
     """Values of the quantities if predictions differed from labels by rounding alone.
 
     Only quantities that are sums over such shortfalls, and only losses that have a minimum.

@@ -86,9 +86,10 @@ def learning_curve(
         `generalisation_error` (mean square for regression, misclassification for classes),
         `test_loss` and `training_loss`, and the ratios of the first two to those at n = N,
         `generalisation_error_fall` and `test_loss_fall`, which are known better; of more than two
-        classes `class_error` and, by the square loss, `mean_square_error`, |y - f|² for columns y
-        of 0 and 1; each with `_low` and `_high`, one standard deviation of the logarithm away;
-        of more than two classes `confusion`, the part of each class that is predicted as each;
+        classes `class_error` and, by the square loss, `mean_square_error`, the sum of (y - f)² over
+        columns y of 0 and 1; each with `_low` and `_high`, one standard deviation of the logarithm
+        away; of more than two classes `confusion`, the part of each class that is predicted as
+        each;
         `resolved`, whether the sample resolves the part of the spectrum that matters, or the
         prediction is the last one that it resolves; `status`;
         and with `_leave_one_out` and its `_stderr` the leave-one-out estimate at n = N (for the

@@ -136,7 +136,8 @@ def labels(
         check_scale("y", array)
         return array.astype(float), Task.REGRESSION, None
     _check_counts(values, counts)
-    classes = tuple(values.tolist())
+    whole = values.dtype.kind == "f" and (values == np.round(values)).all()
+    classes = tuple((values.astype(int) if whole else values).tolist())  # as 0, not -0.0
     if len(values) == 2:
         return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, classes
     return (array[:, None] == values).astype(float), Task.CLASSES, classes

@@ -48,8 +48,10 @@ class BinaryChannel(FieldChannel):
 
     @property
     def balanced(self) -> bool:
+        if self.unknowns == self.overlap_unknowns:
+            return False
         plus, minus = self.class_shares
-        return self.unknowns > self.overlap_unknowns and abs(plus - minus) < EQUAL * (plus + minus)
+        return abs(plus - minus) < EQUAL * (plus + minus)
 
     @cached_property
     def shares(self) -> dict[int, float]:
