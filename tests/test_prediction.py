@@ -855,3 +855,10 @@ def test_an_infinite_regularisation_beats_any_finite_number_of_samples():
 def test_other_names_of_the_penalty_are_answered_with_its_own(function, name):
     with pytest.raises(InvalidArgumentError, match=f"{name} is not an .* is called regularisation"):
         function(plain_model(), n_over_d=3.0, p_over_n=0.5, **{name: 0.1})
+
+
+def test_a_question_without_a_penalty_says_so():
+    with pytest.raises(InvalidArgumentError, match="C is not an .* about fits without a penalty"):
+        hm.separability_threshold(plain_model(), n_over_d=3.0, C=1.0)
+    with pytest.raises(InvalidArgumentError, match="regularisation is not an .* to predict"):
+        hm.Model(kernel="rbf", teacher="sign", loss="square", regularisation=0.1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +16,15 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, plural
 
 Ingredient = TypeVar("Ingredient")
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
-
+PENALTIES = frozenset(("lam", "lambda_", "lmbda", "reg", "regularization", "penalty", "alpha", "C"))
+"""What λ is called elsewhere."""
+CALLED = (
+    "the penalty λ is called regularisation; from_sklearn_C, from_ridge_alpha and from_glm_alpha "
+    "convert the numbers of scikit-learn"
+)
 EXTREME = 1e20
 """Largest scale of an ingredient: no square overflows, and limits are far beyond."""
 
@@ -118,6 +126,24 @@ def resolve(
         hint = f"; did you mean {given.__name__}()?"
     allowed = f"one of {names}, or {article} {base.__name__} object{hint}"
     raise InvalidArgumentError(kind, given, allowed)
+
+
+def knows_penalty(
+    remedy: str = CALLED, names: Collection[str] = PENALTIES
+) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
+    """Let a function answer those who call λ by a name that it has elsewhere with what to do."""
+
+    def knowing(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+        @functools.wraps(function)
+        def called(*given: Given.args, **named: Given.kwargs) -> Answer:
+            for name in names if named else ():
+                if name in named:
+                    raise InvalidArgumentError.because(name, "is not an argument", remedy)
+            return function(*given, **named)
+
+        return called
+
+    return knowing
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, check_count, check_number, resolve
+from hiddenmanifold.checks import Task, check_count, check_number, knows_penalty, resolve
 from hiddenmanifold.data.leave_one_out import best
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.errors import InvalidArgumentError, plural
@@ -102,6 +102,7 @@ class RandomFeaturesTransformer(
 class _Linear(base.BaseEstimator):
     """What classifier and regressor share: an exact fit, at a given λ or the one it chooses."""
 
+    @knows_penalty()
     def __init__(
         self, loss: str | ConvexLoss = "square", regularisation: float | Literal["loo"] = "loo"
     ) -> None:

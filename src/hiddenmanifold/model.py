@@ -23,23 +23,18 @@ import numpy as np
 
 from hiddenmanifold import losses, teachers
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, resolve
+from hiddenmanifold.checks import PENALTIES, Task, knows_penalty, resolve
 from hiddenmanifold.errors import (
     BlindFeaturesWarning,
     IncompatibleIngredientsError,
     InvalidArgumentError,
     shown,
 )
-from hiddenmanifold.features import (
-    Features,
-    Kernel,
-    RandomFeatures,
-    activations,
-    kernels,
-    projections,
-)
+from hiddenmanifold.features import Features, activations, kernels, projections
+from hiddenmanifold.features.choice import chosen_features
 from hiddenmanifold.losses import predictors
 from hiddenmanifold.losses.predictors import Predictor
+from hiddenmanifold.notebooks import table
 from hiddenmanifold.weights import EQUAL, WeightLaw, Weights, weights_of
 
 BASES: Mapping[str, type] = {
@@ -55,7 +50,7 @@ REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "loss": losses.REGISTRY,
 }
 """Base class, and classes by name, of each of `checks.INGREDIENT_KINDS`."""
-ALTERNATIVES = "activation and projection, or a kernel, or features"
+LATER = "λ is no part of a model: give regularisation= to predict, simulate or compare"
 OBJECTIVE = (
     "minimise over w (and b, if free): sum over the n samples of loss(y, f) + (regularisation/2) "
     "|w|², with prediction f = x·w/√p + b; a sum, not a mean; b is not penalised"
@@ -131,6 +126,7 @@ class Model:
     """The prediction, if it is another than the one that suits labels and loss."""
     weights: Weights | None = None
 
+    @knows_penalty(LATER, (*PENALTIES, "regularisation"))
     def __init__(
         self,
         *,
@@ -145,7 +141,7 @@ class Model:
         weights: str | Mapping[int, float] | tuple[float, float] | Weights | None = None,
     ) -> None:
         chosen = {
-            "features": _features(features, activation, projection, kernel),
+            "features": chosen_features(features, activation, projection, kernel),
             "teacher": resolve("teacher", teacher, teachers.Teacher, teachers.REGISTRY),
             "loss": resolve("loss", loss, losses.ConvexLoss, losses.REGISTRY),
         }
@@ -334,6 +330,10 @@ class Model:
         parts = {**self.ingredients, "intercept": self.intercept, **self.unusual}
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
+    def _repr_html_(self) -> str:
+        rows = {**self.ingredients, "intercept": "yes" if self.intercept else "no", **self.unusual}
+        return table("Model", rows, f"A fit is to {self.objective}.")
+
     def with_loss(
         self, loss: str | losses.ConvexLoss, prediction: Predictor | None = None
     ) -> Model:
@@ -369,33 +369,3 @@ class Model:
     def free_intercept(self) -> bool:
         """Whether the prediction has a free intercept, fitted or provided by κ0 ≠ 0."""
         return bool(self.intercept or self.features.mean != 0.0)
-
-
-def _features(
-    features: Features | None,
-    activation: str | activations.Activation | Callable[[Array], Array] | None,
-    projection: str | projections.Projection | None,
-    kernel: str | kernels.KernelFunction | Callable[[Array], Array] | None,
-) -> Features:
-    """The features that are given, or made of a kernel, or of an activation and a projection."""
-    random = projection if activation is None else activation
-    alternatives = {"features": features, "kernel": kernel, "activation or projection": random}
-    given = [name for name, value in alternatives.items() if value is not None]
-    if len(given) > 1:
-        raise InvalidArgumentError.because(
-            given[0], f"cannot be combined with {given[1]}", f"give either {ALTERNATIVES}"
-        )
-    if not given:
-        raise InvalidArgumentError.because("features", "are missing", f"give {ALTERNATIVES}")
-    if kernel is not None:
-        features = Kernel(kernel)
-    elif features is None:
-        features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
-    if not isinstance(features, Features):
-        raise InvalidArgumentError(
-            "features",
-            features,
-            "a hiddenmanifold.features.Features; a kernel is given as kernel=…",
-        )
-    _ = features.variance  # a constant or non-finite activation is refused here
-    return features

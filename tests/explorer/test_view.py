@@ -447,5 +447,8 @@ def test_work_that_nobody_waits_for_is_ended(tmp_path):
 def test_a_port_in_use_is_refused_in_a_sentence():
     with served() as address:
         port = int(address.split(":")[2].strip("/"))
-        with pytest.raises(hm.InvalidArgumentError, match=f"port {port} of .* cannot be used"):
+        taken = f"port {port} of .* cannot be used, another program has it: .* 0 finds a free one"
+        with pytest.raises(hm.InvalidArgumentError, match=taken):
             server.listening("127.0.0.1", port)
+    with pytest.raises(hm.InvalidArgumentError, match="give as host an address of this machine"):
+        server.listening("192.0.2.1", 0, token="word")  # an address that no machine has

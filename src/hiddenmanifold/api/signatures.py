@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.checks import CALLED, knows_penalty
 from hiddenmanifold.resampling import Resampling
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Answer = TypeVar("Answer", bound=Callable[..., Any])
+UNPENALISED = "this question is about fits without a penalty, or with the best one, or about none"
 
 
 class Ratios(TypedDict, total=False):
@@ -107,8 +107,6 @@ DEFAULTS: Mapping[str, Any] = {
     "method": "full-batch",
 }
 """Default values of the arguments; None for all others."""
-PENALTIES = frozenset(("lam", "lambda_", "lmbda", "reg", "regularization", "penalty", "alpha", "C"))
-"""What λ is called elsewhere."""
 
 
 def with_options(options: type) -> Callable[[Answer], Answer]:
@@ -132,17 +130,8 @@ def with_options(options: type) -> Callable[[Answer], Answer]:
         ]
         parameters = [*own.values(), *shared]
 
-        @functools.wraps(function)
-        def called(*given: Any, **named: Any) -> Any:
-            for name in PENALTIES.intersection(named) if "regularisation" in own else ():
-                raise InvalidArgumentError.because(
-                    name,
-                    "is not an argument",
-                    "the penalty λ is called regularisation; from_sklearn_C, from_ridge_alpha and "
-                    "from_glm_alpha convert the numbers of scikit-learn",
-                )
-            return function(*given, **named)
-
+        penalised = "regularisation" in own
+        called = knows_penalty(CALLED if penalised else UNPENALISED)(function)
         called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return called  # type: ignore[return-value]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled
 from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.checks import Task, check_count
+from hiddenmanifold.checks import Task, check_count, knows_penalty
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.learning_curve import accepted, provenance
 from hiddenmanifold.data.leave_one_out import class_scores
@@ -36,6 +36,7 @@ FEWEST = 10
 """Least rows that are fitted to see how errors fall."""
 
 
+@knows_penalty()
 @one_thread
 def backtest(
     data: Data,

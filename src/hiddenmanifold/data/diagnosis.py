@@ -17,6 +17,7 @@ from hiddenmanifold.data import validation
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.misclassification import classes_of
 from hiddenmanifold.errors import plural
+from hiddenmanifold.notebooks import columns
 from hiddenmanifold.numerics.threads import one_thread
 
 Verdict = Literal["pass", "warn", "refuse"]
@@ -109,6 +110,11 @@ class Diagnosis:
         return "\n".join([*lines, f"→ {word}"])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [(f.verdict, f.question, f.meaning) for f in self.findings]
+        word = "usable" if self.usable else "cannot be extrapolated beyond the sample"
+        return columns(f"Diagnosis: {word}", ("verdict", "question", "meaning"), rows)
 
 
 @one_thread

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled, spanned
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.checks import Task, resolve
+from hiddenmanifold.checks import Task, knows_penalty, resolve
 from hiddenmanifold.data.analysis import FALLING, QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
@@ -49,6 +49,7 @@ class Support(IntEnum):
         return support
 
 
+@knows_penalty()
 @one_thread
 def learning_curve(
     data: Data,

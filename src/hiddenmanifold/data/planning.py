@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task, check_number
+from hiddenmanifold.checks import PENALTIES, Task, check_number, knows_penalty
 from hiddenmanifold.data.learning_curve import ENDS, accepted, learning_curve
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.losses import Loss
+from hiddenmanifold.notebooks import columns
 from hiddenmanifold.numerics.threads import one_thread
+from hiddenmanifold.results.schema import ERROR_MEASURES
 
 if TYPE_CHECKING:
     import xarray as xr
 
+CHOSEN = "a plan is for the λ that leave-one-out selects; learning_curve takes regularisation="
 REACH = np.geomspace(0.25, 1024.0, 17)
 """Numbers of samples among which a target is sought, in units of those at hand."""
 WORTHWHILE = 0.1
@@ -58,7 +61,21 @@ class SamplePlan:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        ends = (self.curve[f"generalisation_error{end}"].values for end in ENDS)
+        rows = [
+            (f"{n:.0f}", _digits(mean), f"{_digits(low)} to {_digits(high)}")
+            for n, mean, low, high in zip(self.curve["n"].values, *ends, strict=True)
+        ]
+        names = (
+            "samples",
+            ERROR_MEASURES[Task(self.curve.attrs["task"])],
+            "± one standard deviation",
+        )
+        return columns("Plan", names, rows, self.sentence)
 
+
+@knows_penalty(CHOSEN, (*PENALTIES, "regularisation"))
 @one_thread
 def plan(
     data: Data,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hiddenmanifold.api.arguments import labelled
-from hiddenmanifold.checks import check_count, check_number
+from hiddenmanifold.checks import check_count, check_number, knows_penalty
 from hiddenmanifold.data import report_formats
 from hiddenmanifold.data import report_parts as parts
 from hiddenmanifold.data.backtest import backtest, halvings
@@ -106,6 +106,7 @@ class Report:
         return page
 
 
+@knows_penalty()
 @one_thread
 def report(
     data: Data,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hiddenmanifold import notebooks
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data import validation
@@ -195,6 +196,15 @@ class Data(Analysis):
 
     def __repr__(self) -> str:
         return f"Data({self.description})"
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, object] = {"samples": self.N, "features": self.p, "task": self.task.value}
+        if self.classes:
+            named = zip(self.classes, self.rows_of_classes.tolist(), strict=True)
+            rows["rows of each class"] = ", ".join(f"{label}: {count}" for label, count in named)
+        if "diagnosis" in vars(self):  # which takes its time, and is not asked for here
+            rows["can be extrapolated"] = "yes" if self.usable else self.diagnosis.reasons
+        return notebooks.table("Data", rows, "; ".join([*self.notes, *filter(None, [self.hint])]))
 
     @property
     def own_rows(self) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled, spanned
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import knows_penalty
 from hiddenmanifold.data.flow_of_rows import FlowOfRows
 from hiddenmanifold.data.learning_curve import ENDS, Support, provenance
 from hiddenmanifold.data.misclassification import by_columns, confusion, with_half_an_error, wrong
@@ -35,6 +36,7 @@ LONG = 1e4
 """The last of these times, at most, in units of the inverse mean eigenvalue."""
 
 
+@knows_penalty()
 @one_thread
 def training_curve(
     data: Data,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import secrets
+import socket
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +18,13 @@ from urllib.parse import urlencode
 
 from dash import Dash
 from flask import Response, request
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import (
+    BaseWSGIServer,
+    WSGIRequestHandler,
+    get_sockaddr,
+    make_server,
+    select_address_family,
+)
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import callbacks, plots, stream, upload
@@ -117,12 +126,33 @@ def listening(
     warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
     prepare()
     app = application(Guard(hosts if known else None, token or None))
+    _check_free(host, port)
     try:
         return make_server(host, port, app, threaded=True, request_handler=Handler)
     except (OSError, SystemExit) as error:
         raise hm.InvalidArgumentError.because(
             "port", f"{port} of {host} cannot be used", str(error)
         ) from None
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raise unless a server can listen there; werkzeug would print, and exit with a number."""
+    try:
+        family = select_address_family(host, port)
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            if os.name == "posix":  # elsewhere this would share a port that is taken
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(get_sockaddr(host, port, family))
+    except OSError as error:
+        problem, remedy = f"{port} of {host} cannot be used", f"{error.strerror or error}"
+        if error.errno == errno.EADDRINUSE:
+            problem += ", another program has it"
+            remedy = "end that program, or give another port; 0 finds a free one"
+        elif error.errno == errno.EACCES:
+            remedy = "ports below 1024 need more rights; give a larger one"
+        elif error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+            remedy = "give as host an address of this machine, such as 127.0.0.1, or 0.0.0.0"
+        raise hm.InvalidArgumentError.because("port", problem, remedy) from None
 
 
 @contextmanager

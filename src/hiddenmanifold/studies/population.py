@@ -7,7 +7,7 @@ for; for binary outcomes the intercept gives the prevalence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from hiddenmanifold.checks import check_count, check_number, finite_matrix
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.features import Covariance
 from hiddenmanifold.model import Model
+from hiddenmanifold.notebooks import table
 from hiddenmanifold.numerics.panels import FAR, Panels, fanned
 from hiddenmanifold.numerics.special import normal_density
 
@@ -173,15 +174,24 @@ class Population:
             )
         object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
 
-    def __repr__(self) -> str:
-        shown = []
+    @property
+    def _given(self) -> Iterator[tuple[str, object]]:
+        """What describes this population, by name."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if value is None or (name == "without_signal" and not value):
                 continue
-            if name == "law" and self.outcome != "binary":
-                continue
-            shown.append(f"{name}={'…' if name == 'covariance' else repr(value)}")
+            if name != "law" or self.outcome == "binary":
+                yield name, value
+
+    def _repr_html_(self) -> str:
+        rows = {n: "given" if n == "covariance" else value for n, value in self._given}
+        return table("Population", rows)
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={'…' if name == 'covariance' else repr(value)}" for name, value in self._given
+        ]
         return f"Population({', '.join(shown)})"
 
     @cached_property

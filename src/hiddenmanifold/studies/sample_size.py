@@ -13,7 +13,7 @@ import numpy as np
 from hiddenmanifold import losses
 from hiddenmanifold.api.arguments import Optimal
 from hiddenmanifold.arrays import Array, Booleans
-from hiddenmanifold.checks import check_count, check_number
+from hiddenmanifold.checks import check_count, check_number, knows_penalty
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.studies.assurance import Assured, assured_size
@@ -43,6 +43,7 @@ FEWER_DRAWS = 200
 """Studies that are simulated then, unless a number is given: their mean is known within 1 %."""
 
 
+@knows_penalty()
 def sample_size(
     population: Population,
     *,
