@@ -6,7 +6,6 @@ The test error on a grid of ten thousand points takes about a second. Its peak f
 which the training data become separable.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import hiddenmanifold as hm
@@ -14,12 +13,8 @@ import hiddenmanifold as hm
 model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="logistic")
 n_over_d, p_over_n = np.linspace(0.1, 6, 100), np.linspace(0.03, 2, 100)
 ds = hm.predict(model, n_over_d=n_over_d, p_over_n=p_over_n, regularisation=1e-4)
-line = hm.separability_threshold(model, n_over_d=n_over_d).p_over_n
+line = hm.separability_threshold(model, n_over_d=n_over_d)
 
 # %%
-# The result is an xarray.Dataset, which has its own plotting methods.
-figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-ds.generalisation_error.plot(x="n_over_d", y="p_over_n", ax=axes, cmap="viridis")
-axes.plot(n_over_d, line, "w--", label="separable above")
-axes.legend(loc="upper right")
-plt.show()
+# Predictions on a fine grid are drawn as a map, and a threshold as a line in it.
+hm.plot([ds, line], y="generalisation_error")

@@ -453,3 +453,91 @@ def test_points_without_neighbours_are_marked():
     lines = plotting.plot(ds).axes[0].get_lines()
     marked = [line for line in lines if line.get_marker() == "." and len(line.get_xdata())]
     assert [x for line in marked for x in line.get_xdata()] == [0.9]  # 1 is the threshold
+
+
+def plane(values, **coordinates):
+    """A dataset with one quantity along two dimensions."""
+    return grid(np.asarray(values, dtype=float), **coordinates)
+
+
+def test_a_fine_grid_is_a_map_of_its_values():
+    n, p = np.arange(1.0, 17.0), np.geomspace(1e-2, 1e2, 17)
+    values = np.add.outer(n, np.log(p))
+    values[3, 5] = np.nan
+    ds = plane(values, n_over_d=n, p_over_n=p)
+    figure = plotting.plot(ds, x="n_over_d")
+    axis, bar = figure.axes
+    (mesh,) = axis.collections
+    drawn = mesh.get_array()
+    np.testing.assert_array_equal(drawn.mask, np.isnan(values.T))
+    np.testing.assert_array_equal(drawn.compressed(), values.T[np.isfinite(values.T)])
+    assert (axis.get_xscale(), axis.get_yscale()) == ("linear", "log")
+    edges = mesh.get_coordinates()
+    np.testing.assert_allclose(edges[0, 1:-1, 0], (n[1:] + n[:-1]) / 2)
+    np.testing.assert_allclose(edges[1:-1, 0, 1], np.sqrt(p[1:] * p[:-1]))
+    assert axis.get_xlabel().startswith("samples per") and axis.get_ylabel().startswith("features")
+    assert "varepsilon_g" in bar.get_ylabel()
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["no finite value"]
+
+
+def test_curves_or_a_map_are_drawn_as_asked():
+    n = np.arange(1.0, 17.0)
+    fine = plane(np.ones((16, 16)), n_over_d=n, p_over_n=n)
+    assert len(lines_of(plotting.plot(fine, kind="curves").axes[0])) == 16
+    coarse = plane(np.arange(4.0).reshape(2, 2), n_over_d=[1.0, 2.0], p_over_n=[1.0, 2.0])
+    assert not plotting.plot(coarse).axes[0].collections
+    (mesh,) = plotting.plot(coarse, kind="map").axes[0].collections
+    np.testing.assert_array_equal(mesh.get_array(), [[0, 2], [1, 3]])
+    with pytest.raises(hm.InvalidArgumentError, match="limits along p_over_n, .* kind='curves'"):
+        plotting.plot(coarse.assign_coords(p_over_n=[1.0, np.inf]), kind="map")
+    with pytest.raises(hm.InvalidArgumentError, match="n_over_d alone, and a map needs two"):
+        plotting.plot(coarse.isel(p_over_n=0), kind="map")
+    with pytest.raises(hm.InvalidArgumentError, match="kind = 'pie'"):
+        plotting.plot(fine, kind="pie")
+
+
+def test_lines_lie_in_the_plane_of_a_map():
+    n = np.arange(1.0, 17.0)
+    fine = plane(np.ones((16, 16)), n_over_d=n, p_over_n=n)
+    threshold = xr.Dataset({"p_over_n": ("n_over_d", n / 2)}, {"n_over_d": n})
+    line = plotting.plot({"": fine, "here": threshold}, x="p_over_n").axes[0].lines[0]
+    np.testing.assert_array_equal(line.get_xydata(), np.transpose([n / 2, n]))
+    assert line.get_label() == "here"
+    with pytest.raises(hm.InvalidArgumentError, match="after the first is no line in the plane"):
+        plotting.plot([fine, fine.isel(n_over_d=0)])
+
+
+@pytest.mark.slow
+def test_several_datasets_are_a_colour_each_named_by_what_differs(prediction):
+    one, two = prediction.isel(regularisation=0), prediction.isel(regularisation=1)
+    axis = plotting.plot([one, two], y="generalisation_error").axes[0]
+    for k, (line, ds) in enumerate(zip(lines_of(axis), (one, two), strict=True)):
+        np.testing.assert_array_equal(line.get_ydata(), ds.generalisation_error)
+        assert line.get_color() == COLOURS[k]
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts == [r"$\lambda = 0.01$", r"$\lambda = 1$"]
+    assert axis.get_title(loc="left") == "$n/d = 3$"
+    square = one.assign_attrs(loss="square")
+    axis = plotting.plot([one, square]).axes[0]
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts == ["logistic loss", "square loss"]
+    words = "sign activation · gaussian projection · sign teacher"
+    assert axis.figure.get_suptitle() == words
+    axis = plotting.plot({"before": one, "after": two}).axes[0]
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts == ["before", "after"]
+
+
+def test_datasets_that_cannot_share_an_axis_are_refused(prediction):
+    one = prediction.isel(regularisation=0)
+    along = grid(np.ones(3), n_over_d=[1.0, 2.0, 3.0])
+    with pytest.raises(hm.InvalidArgumentError, match="number 2 varies along n_over_d, and the"):
+        plotting.plot([one, along])
+    with pytest.raises(hm.InvalidArgumentError, match="number 2 also varies along regularisation"):
+        plotting.plot([one, prediction])
+    with pytest.raises(hm.InvalidArgumentError, match="theory cannot be given beside several"):
+        plotting.plot([one, one], theory=one)
+    with pytest.raises(hm.InvalidArgumentError, match=r"dataset = \[\] is not allowed"):
+        plotting.plot([])
+    with pytest.raises(hm.InvalidArgumentError, match="y = 'auc' is not allowed"):
+        plotting.plot([one, one], y="auc")

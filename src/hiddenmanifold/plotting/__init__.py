@@ -1,10 +1,11 @@
 """Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here.
 
-`figure` chooses what to draw, `curves` draws it, `style` and `words` say how it looks and what its
-axes are called.
+`selection` chooses what to draw, `figure` puts it on panels, `curves` and `maps` draw it, and
+`overlays` several datasets; `legends`, `style` and `words` say how it looks and what it is called.
 """
 
-from hiddenmanifold.plotting.figure import axes_of, check_destination, plot, save
+from hiddenmanifold.plotting.figure import check_destination, plot, save
+from hiddenmanifold.plotting.selection import axes_of
 from hiddenmanifold.plotting.style import is_logarithmic
 
 __all__ = [

@@ -2,81 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError
-from hiddenmanifold.plotting.curves import (
-    DOUBTFUL,
-    FAINT,
-    GREY,
-    LEFT_OUT,
-    POINT,
-    Curve,
-    draw,
-    left_out,
-    predicted,
-    simulated,
-)
-from hiddenmanifold.plotting.style import (
-    COLOURS,
-    NUMBERS,
-    STYLE,
-    colour_scale,
-    colours,
-    equation,
-    label,
-    limits,
-    ordinate,
-)
+from hiddenmanifold.plotting import overlays
+from hiddenmanifold.plotting.curves import GREY, Curve, draw, left_out, predicted, simulated
+from hiddenmanifold.plotting.legends import columns_for, kinds_of, values_of
+from hiddenmanifold.plotting.maps import draw_map, is_map
+from hiddenmanifold.plotting.selection import axes_of, quantities_of, sizes_of
+from hiddenmanifold.plotting.style import NUMBERS, STYLE, label, ordinate
 from hiddenmanifold.plotting.words import caption, fixed
-from hiddenmanifold.results.datasets import summary
-from hiddenmanifold.results.observables import OBSERVABLES
-from hiddenmanifold.results.schema import CLASS_DIMENSIONS, Role, is_real_data, of_role
+from hiddenmanifold.results.schema import Role, of_role
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-FORMATS = (".png", ".pdf", ".svg")
-PANELS = (
-    tuple(f"generalisation_error_by_log_{name}" for name in ("regularisation", "n", "p")),
-    ("p_over_n", "generalisation_error"),
-    ("n_over_d",),
-    ("test_cdf", "train_cdf"),
-    ("generalisation_error", "optimal_regularisation"),
-    ("generalisation_error", "optimal_time"),
-    ("generalisation_error", "optimal_steps"),
-    ("generalisation_error", "training_loss"),
-    ("generalisation_error",),
-    ("test_cdf", "train_cdf"),
-)
-"""What is drawn unless something else is asked for: the first of these that a dataset has.
+    Plotted = xr.Dataset | xr.DataArray
 
-Observables, which are measured where they are asked for, are drawn below.
-"""
-SUPPORTS = {
-    1: "not resolved by the sample: its last value",
-    2: "refused by the diagnosis",
-}
-"""The basis of a doubtful part of a curve for real data, by its status."""
+FORMATS = (".png", ".pdf", ".svg")
+WIDTH, HEIGHT, MARGIN = 4.8, 2.3, 1.0
+"""Inches of a figure, of each of its panels, and of what is written around them."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Curves of every panel, and the words around them."""
+
+    x: str
+    panels: Sequence[Sequence[Curve]]
+    ordinates: Sequence[str]
+    bounded: Sequence[bool]
+    title: str
+    caption: str
+    entries: Callable[[NDArray[Any]], list[Any]] = field(default=lambda axes: [])
 
 
 def plot(
-    dataset: xr.Dataset | xr.DataArray,
+    dataset: Plotted | Sequence[Plotted] | Mapping[str, Plotted],
     x: str | None = None,
     y: str | Sequence[str] | None = None,
     *,
     theory: xr.Dataset | None = None,
+    kind: Literal["curves", "map"] | None = None,
 ) -> Figure:
-    r"""Draw a dataset: a panel per quantity, a curve per value of a second dimension.
+    r"""Draw datasets: a panel per quantity, a curve per value of a second dimension, or a map.
 
     Predictions are lines, or open squares where they are fewer than six; simulations are points
     with their standard errors. Limits are triangles on the edge of a panel. A `learning_curve` of
@@ -84,9 +62,10 @@ def plot(
 
     Parameters
     ----------
-    dataset : xarray.Dataset or DataArray
+    dataset : xarray.Dataset or DataArray, or sequence or mapping of these
         The result of `predict`, `simulate`, `summary`, `compare`, `separability_threshold`,
-        `learning_curve` and the like.
+        `learning_curve` and the like. Of several, each is a curve; a mapping gives their names.
+        After a grid that is drawn as a map come lines in its plane, such as thresholds.
     x : str, optional
         Dimension along the horizontal axis; by default the longest, and the first of those.
     y : str or sequence of str, optional
@@ -95,6 +74,8 @@ def plot(
     theory : xarray.Dataset, optional
         Predictions on a finer grid, drawn as lines in place of those in `dataset`. With a
         `compare` of real data this is their `learning_curve`.
+    kind : {"curves", "map"}, optional
+        By default a map where predictions vary along two dimensions of 16 values or more.
 
     Returns
     -------
@@ -105,7 +86,8 @@ def plot(
     Raises
     ------
     InvalidArgumentError
-        If nothing varies along `x`, more than two dimensions vary, or a quantity is unknown.
+        If nothing varies along `x`, more than two dimensions vary, or a quantity is unknown; if
+        one of several datasets varies along another dimension.
     MissingExtraError
         If matplotlib is not installed.
 
@@ -120,15 +102,29 @@ def plot(
     'regularisation, $\\lambda$'
     """
     check_available()
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    if kind not in (None, "curves", "map"):
+        raise InvalidArgumentError("kind", kind, "'curves' or 'map'")
+    first, *others = datasets = overlays.named(dataset)
+    if others and theory is not None:
+        raise InvalidArgumentError.because(
+            "theory", "cannot be given beside several datasets", "put it among them"
+        )
+    if theory is None and is_map(first.dataset, x, y, kind):
+        return _figure_of_map(datasets, x, y)
+    if others:
+        return _figure(_of_several(datasets, x, y))
+    return _figure(_of_one(first.dataset, x, y, theory))
 
-    dataset = _dataset(dataset)
+
+def _of_one(
+    dataset: xr.Dataset, x: str | None, y: str | Sequence[str] | None, theory: xr.Dataset | None
+) -> Content:
+    """Predictions and measurements of one dataset, a colour for each value of a dimension."""
     predictions = dataset if theory is None else theory
-    x, family = axes_of(_sizes(predictions, y), x)
+    x, family = axes_of(sizes_of(predictions, y), x)
     if dataset[x].dtype.kind not in NUMBERS:
         raise InvalidArgumentError("x", x, "a dimension of numbers")
-    names = _quantities(dataset, x, y)
+    names = quantities_of(dataset, x, y)
     finer = {} if theory is None else dict.fromkeys(theory, theory)
     panels = [
         [
@@ -138,24 +134,94 @@ def plot(
         ]
         for name in names
     ]
+    laws = of_role(dataset, Role.DISTRIBUTION)
+
+    def entries(axes: NDArray[Any]) -> list[Any]:
+        kinds = kinds_of(panels, predictions, single=family is None)
+        return [*values_of(axes, family, dataset, panels), *kinds]
+
+    return Content(
+        x,
+        panels,
+        [ordinate(dataset, name) for name in names],
+        [name in laws for name in names],
+        fixed(dataset),
+        caption(dataset.attrs),
+        entries,
+    )
+
+
+def _of_several(
+    datasets: Sequence[overlays.Named], x: str | None, y: str | Sequence[str] | None
+) -> Content:
+    """A colour for each dataset."""
+    x, names = overlays.common(datasets, x, y)
+    panels = [overlays.curves_of(datasets, name, x) for name in names]
+    words = overlays.words_of(datasets)
+    having = [next(one.dataset for one in datasets if name in one.dataset) for name in names]
+
+    def entries(axes: NDArray[Any]) -> list[Any]:
+        kinds = kinds_of(panels, datasets[0].dataset, single=False)
+        return [*overlays.colours_of(words.names, datasets, panels), *kinds]
+
+    return Content(
+        x,
+        panels,
+        [ordinate(dataset, name) for dataset, name in zip(having, names, strict=True)],
+        [name in of_role(d, Role.DISTRIBUTION) for d, name in zip(having, names, strict=True)],
+        words.title,
+        words.caption,
+        entries,
+    )
+
+
+def _figure(content: Content) -> Figure:
+    """Panels below one another, with a legend for what none above them has told."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(4.8, 1.0 + 2.3 * len(names)), layout="constrained")
-        axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
-        drawn = zip(axes, panels, names, strict=True)
-        laws = of_role(dataset, Role.DISTRIBUTION)
-        keys = [draw(axis, curves, x, bounded=name in laws) for axis, curves, name in drawn]
-        kinds = _kinds(family, panels, predictions)
-        keys[0] = [*_members(axes, family, dataset, panels), *kinds, *keys[0]]
+        rows = len(content.panels)
+        figure = Figure(figsize=(WIDTH, MARGIN + HEIGHT * rows), layout="constrained")
+        axes = np.atleast_1d(figure.subplots(rows, 1, sharex=True))
+        drawn = zip(axes, content.panels, content.bounded, strict=True)
+        keys = [draw(axis, curves, content.x, bounded=law) for axis, curves, law in drawn]
+        keys[0] = [*content.entries(axes), *keys[0]]
         told: set[str] = set()
-        for axis, name, key in zip(axes, names, keys, strict=True):
-            axis.set_ylabel(ordinate(dataset, name))
+        for axis, name, key in zip(axes, content.ordinates, keys, strict=True):
+            axis.set_ylabel(name)
             if new := [entry for entry in key if entry.get_label() not in told]:
-                axis.legend(handles=new, ncols=_columns([entry.get_label() for entry in new]))
+                axis.legend(handles=new, ncols=columns_for([entry.get_label() for entry in new]))
             told.update(entry.get_label() for entry in new)
-        figure.align_ylabels(list(axes))
-        axes[-1].set_xlabel(label(x))
-        axes[0].set_title(fixed(dataset), loc="left")
-        figure.suptitle(caption(dataset.attrs), x=0.02, ha="left", fontsize=7.5, color=GREY)
+        return _finished(figure, axes, content)
+
+
+def _figure_of_map(
+    datasets: Sequence[overlays.Named], x: str | None, y: str | Sequence[str] | None
+) -> Figure:
+    """A panel for each quantity, whose colours are its values, and lines in the plane."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    first, *others = datasets
+    x, up = axes_of(sizes_of(first.dataset, y), x)
+    assert up is not None
+    names = quantities_of(first.dataset, x, y)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, MARGIN + HEIGHT * 1.2 * len(names)), layout="constrained")
+        axes = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
+        lines = [overlays.line_in(one, x, up) for one in others]
+        for axis, name in zip(axes, names, strict=True):
+            draw_map(axis, first.dataset, name, (x, up), lines)
+        words = fixed(first.dataset), caption(first.dataset.attrs)
+        return _finished(figure, axes, Content(x, (), (), (), *words))
+
+
+def _finished(figure: Figure, axes: NDArray[Any], content: Content) -> Figure:
+    figure.align_ylabels(list(axes))
+    axes[-1].set_xlabel(label(content.x))
+    axes[0].set_title(content.title, loc="left")
+    figure.suptitle(content.caption, x=0.02, ha="left", fontsize=7.5, color=GREY)
     vars(figure)["_repr_png_"] = partial(_png, figure)  # so that a notebook shows it
     return figure
 
@@ -202,118 +268,3 @@ def check_destination(path: str | Path) -> None:
     if Path(path).suffix.lower() not in FORMATS:
         raise InvalidArgumentError("plot", str(path), "a file name ending in " + ", ".join(FORMATS))
     check_available()
-
-
-def axes_of(sizes: Mapping[str, int], x: str | None = None) -> tuple[str, str | None]:
-    """The dimension along the horizontal axis, and the one that makes several curves, if any.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If dimensions of these sizes cannot be drawn, or not along `x`.
-    """
-    sizes = {dim: n for dim, n in sizes.items() if n > 1 and dim != "seed"}
-    if not sizes:
-        raise InvalidArgumentError.because(
-            "dataset", "has a single point", "a plot needs at least two"
-        )
-    if x is not None and x not in sizes:
-        raise InvalidArgumentError("x", x, "a dimension that varies: " + " or ".join(sizes))
-    x = x or max(sizes, key=sizes.__getitem__)
-    others = [dim for dim in sizes if dim != x]
-    if len(others) > 1:
-        raise InvalidArgumentError.because(
-            "dataset", f"varies along {', '.join(sizes)}", "a plot shows at most two dimensions"
-        )
-    return x, others[0] if others else None
-
-
-def _sizes(dataset: xr.Dataset, y: str | Sequence[str] | None) -> dict[str, int]:
-    """Lengths of the dimensions along which the quantities vary.
-
-    Those of several classes count only where a quantity is asked for that has them.
-    """
-    names = [] if y is None else [y] if isinstance(y, str) else list(y)
-    asked = {dim for name in names for dim in CLASS_DIMENSIONS.get(name, ())}
-    unseen = {dim for dims in CLASS_DIMENSIONS.values() for dim in dims}.difference(asked)
-    return {str(dim): n for dim, n in dataset.sizes.items() if dim not in unseen}
-
-
-def _dataset(given: object) -> xr.Dataset:
-    """What is drawn of an argument: an array alone, of simulations their means."""
-    import xarray as xr
-
-    if isinstance(given, xr.DataArray):
-        name = "values" if given.name is None else given.name
-        given = given.to_dataset(name=name, promote_attrs=True)
-    if not isinstance(given, xr.Dataset):
-        raise InvalidArgumentError("dataset", given, "what predict, simulate and others return")
-    return summary(given) if "seed" in given.dims else given
-
-
-def _quantities(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Names of what is drawn, which varies along the horizontal axis."""
-    known = [str(name) for name, values in dataset.data_vars.items() if x in values.dims]
-    if y is None:
-        if is_real_data(dataset):
-            return ("generalisation_error",)
-        first = next((names for names in PANELS if set(names) <= set(known)), (known[0],))
-        return (*first, *(o.name for o in OBSERVABLES if o.name in known))
-    names = (y,) if isinstance(y, str) else tuple(y)
-    for name in names:
-        if name not in known:
-            raise InvalidArgumentError("y", name, "one of " + ", ".join(known))
-    return names
-
-
-def _members(
-    axes: NDArray[Any], family: str | None, dataset: xr.Dataset, panels: Sequence[Sequence[Curve]]
-) -> list[Any]:
-    """Entries of a legend for the colours; for many of them there is a bar, but for limits."""
-    from matplotlib.lines import Line2D
-
-    if family is None:
-        return []
-    values: Array = dataset[family].values
-    shown, numeric = values.tolist(), values.dtype.kind in NUMBERS
-    if numeric and len(values) > len(COLOURS):
-        bar = axes[0].figure.colorbar(colour_scale(values), ax=list(axes), aspect=40)
-        bar.set_label(label(family))
-        shown = limits(values)
-    style = next(curve.style for panel in panels for curve in panel)
-    pairs = dict(zip(values.tolist(), colours(values), strict=True))
-    texts = [f"${equation(family, v)}$" if numeric else str(v) for v in shown]
-    return [
-        Line2D([], [], color=pairs[v], label=text, **style)
-        for v, text in zip(shown, texts, strict=True)
-    ]
-
-
-def _columns(texts: Sequence[str]) -> int:
-    """How wide a legend is: many short entries in one column would cover the curves."""
-    return 2 if len(texts) > 4 and max(map(len, texts)) < 24 else 1
-
-
-def _kinds(
-    family: str | None, panels: Sequence[Sequence[Curve]], predictions: xr.Dataset
-) -> Iterator[Any]:
-    """Entries of a legend for predictions and measurements, unless a model only predicts."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    real = is_real_data(predictions)
-    colour = GREY if family else COLOURS[0]
-    curves = [curve for panel in panels for curve in panel]
-    points = [curve.point for curve in curves if curve.error is not None]
-    theory = next((curve for curve in curves if curve.error is None), None)
-    if theory is not None and (real or points):
-        text = "predicted" if real else "theory"
-        yield Line2D([], [], color=colour, label=text, **theory.style)
-    if theory is not None and theory.band is not None:
-        yield Patch(color=colour, alpha=FAINT, linewidth=0, label="± one standard deviation")
-        for status in SUPPORTS.keys() & np.unique(predictions["status"]):
-            yield Line2D([], [], color=colour, label=SUPPORTS[status], **DOUBTFUL)
-    measured = "measured on held-out rows" if real else "simulation, mean ± standard error"
-    for style, text in ((POINT, measured), (LEFT_OUT, "leave-one-out")):
-        if style in points:
-            yield Line2D([], [], color=colour, label=text, **style)

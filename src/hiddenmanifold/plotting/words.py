@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,17 @@ def caption(attributes: Mapping[str, Any]) -> str:
     kind = attributes.get("kind")
     if kind in REAL_DATA:
         return textwrap.fill(str(attributes.get("data", "")), WIDTH)
+    return joined(ingredient_words(attributes))
+
+
+def joined(words: Sequence[str], some: Collection[str] | None = None) -> str:
+    """Words in the line above a figure, or `some` of them."""
+    return textwrap.fill(" · ".join(w for w in words if some is None or w in some), WIDTH)
+
+
+def ingredient_words(attributes: Mapping[str, Any]) -> list[str]:
+    """Each ingredient of the model of a dataset in few words."""
+    kind = attributes.get("kind")
     of_inputs = ("features", "kernel", "activation", "projection", "teacher")
     of_fit = () if kind in UNFITTED else ("loss", "prediction")
     words = [
@@ -36,11 +47,16 @@ def caption(attributes: Mapping[str, Any]) -> str:
         if ingredient in attributes
     ]
     with_intercept = kind not in UNFITTED and bool(attributes.get("intercept"))
-    return textwrap.fill(" · ".join([*words, *["intercept"] * with_intercept]), WIDTH)
+    return [*words, *["intercept"] * with_intercept]
 
 
 def fixed(dataset: xr.Dataset) -> str:
     """The coordinates that do not vary, as a line of formulas."""
+    return ", ".join(fixed_parts(dataset))
+
+
+def fixed_parts(dataset: xr.Dataset) -> list[str]:
+    """The coordinates that do not vary, a formula for each."""
     ratios = [name for name in RATIOS if name in dataset.coords]
     sizes = ("d",) if ratios else COUNTS  # with ratios, one tells the others
     known = [*ratios, "regularisation", "time", "steps", "step", *sizes, "target_error"]
@@ -53,7 +69,7 @@ def fixed(dataset: xr.Dataset) -> str:
     ]
     if dataset.attrs.get("kind") == Kind.TRAINING:  # whose λ is zero, and no limit
         found = [text.replace(r"\lambda \to 0^+", r"\lambda = 0") for text in found]
-    return ", ".join(found)
+    return found
 
 
 def _in_words(kind: str, attributes: Mapping[str, Any]) -> str:
