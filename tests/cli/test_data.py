@@ -169,10 +169,18 @@ def test_every_kind_of_file_is_read(table, tmp_path, name, label):
     np.testing.assert_allclose(labels, Y, rtol=1e-14)
 
 
-def test_text_without_names_or_with_semicolons_is_read(table, tmp_path):
+def test_text_without_names_or_with_other_marks_is_read(table, tmp_path):
     table.to_csv(tmp_path / "bare.csv", index=False, header=False)
     table.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")
-    for name, label in (("bare.csv", "6"), ("semicolons.csv", "price")):
+    table.to_csv(tmp_path / "european.csv", index=False, sep=";", decimal=",")
+    table.to_csv(tmp_path / "bare_european.csv", index=False, header=False, sep=";", decimal=",")
+    spaced = table.rename(columns={"price": " price "})
+    spaced.to_csv(tmp_path / "marked.csv", index=False, sep="|", encoding="utf-8-sig")
+    lines = (tmp_path / "bare.csv").read_text().replace("\n", "\n\n")
+    (tmp_path / "gaps.csv").write_text(f"\n\n{lines}")
+    bare = ("bare.csv", "bare_european.csv", "gaps.csv")
+    for name in (*bare, "semicolons.csv", "european.csv", "marked.csv"):
+        label = "6" if name in bare else "price"
         features, labels = hm.read_table(tmp_path / name, label)
         np.testing.assert_allclose(features, X, rtol=1e-14)
         np.testing.assert_allclose(labels, Y, rtol=1e-14)
@@ -208,6 +216,8 @@ BAD_FILES = {
     "empty.csv": ("", "it is empty"),
     "names.csv": ("a,price\n", "X has 0 rows: at least 50"),
     "ragged.csv": ("a,price\n1,2\n1,2,3,4\n", "cannot be read: Error tokenizing"),
+    "title.csv": ("made by me\na,price\n1,2\n", "nothing may stand above their names"),
+    "western.csv": ("gr\xf6\xdfe,price\n1,2\n", "it is not text in UTF-8: save it as such"),
     "garbage.npy": ("no array", "they could run code"),
     "torn.npy": ("\x93NUMPY\x02\x00\x06\x00\x00\x00{'a':(\n", "cannot be read"),
     "garbage.npz": ("no array", "they could run code"),

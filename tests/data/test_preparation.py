@@ -1,5 +1,7 @@
 """Tables as they come: what is kept, encoded, filled or left out, and the same in scikit-learn."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,6 +38,11 @@ def messy():
             "id": [f"#{k:03d}" for k in range(N)],
             "account": 7 * rng.permutation(N) + 1000,
             "day": pd.date_range("2020-01-01", periods=N),
+            "month": pd.period_range("2020-01", periods=N, freq="M"),
+            "price": [f"${1.25 * k:,.2f}" if k % 5 else "?" for k in range(N)],
+            "pair": [[k, k] for k in range(N)],
+            "wave": rng.normal(size=N) + 1j,
+            "exact": [Decimal(int(k)) / 8 for k in rng.integers(0, 50, N)],
             "written": [f"{k % 28 + 1}.{k % 12 + 1}.2021" for k in range(N)],
         }
     )
@@ -48,7 +55,10 @@ def test_every_kind_of_column_is_treated_and_told():
     assert data.notes == [
         "left out 3 columns that do not vary: same, word, never",
         "left out 1 column that counts the rows: rownames",
-        "left out 2 columns of dates: day, written",
+        "left out 3 columns of dates: day, month, written",
+        "left out 1 column of numbers written as text, which pandas.to_numeric would convert: "
+        "price",
+        "left out 2 columns of neither real numbers nor text: pair, wave",
         "left out 2 columns of identifiers, all different: id, account",
         "left out 1 column of text with more than 12 levels: town",
         "encoded 3 columns of text as 8 columns of 0 and 1: owner, status, region",
@@ -57,7 +67,7 @@ def test_every_kind_of_column_is_treated_and_told():
     ]
     assert str(caught[0].message) == "; ".join(data.notes)
     assert data.columns == [
-        *("age", "income", "rooms", "children", "member"),
+        *("age", "income", "rooms", "children", "member", "exact"),
         *("income is missing", "children is missing"),
         *("owner = yes", "status = married", "status = single", "status = widowed"),
         *("region = e", "region = missing", "region = n", "region = s"),
@@ -89,6 +99,21 @@ def test_a_table_that_needs_nothing_is_taken_as_it_is():
         assert data.notes == []
         np.testing.assert_array_equal(data.X, X)
         np.testing.assert_array_equal(data.preparation.fit_transform(table), X)
+
+
+class Foreign:
+    """A data frame of another library, as Polars."""
+
+    def __init__(self, frame):
+        self.columns, self.shape, self.dtypes = [*frame], frame.shape, [*frame.dtypes]
+        self.to_pandas = frame.copy
+
+
+@pytest.mark.filterwarnings("ignore:left out")
+def test_data_frames_of_other_libraries_are_taken():
+    data = hm.Data(Foreign(messy()), Y)
+    np.testing.assert_array_equal(data.X, hm.Data(messy(), Y).X)
+    np.testing.assert_array_equal(data.scaled(Foreign(messy())), data.X)
 
 
 def test_arrays_are_numbers_that_were_chosen_on_purpose():

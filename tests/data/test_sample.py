@@ -106,7 +106,12 @@ def test_words_objects_and_categories_are_classes(labels, kind):
         (None, Y, "a table"),
         (X, Y[:100], r"y has shape \(100,\): give one label for each of the 120"),
         (X, np.ones(120), "one value only, 1.0"),
-        (X, np.arange(120).astype(str), "y has 120 classes of fewer than 5 samples .*: merge"),
+        (X, [f"w{k // 4}" for k in range(120)], "30 classes of fewer than 5 samples .*: merge"),
+        (X, [f"w{k}" for k in range(120)], "y has 120 different words in 120 rows, which are no c"),
+        (X, np.arange(120).astype(str), "y holds numbers written as text, as 0: convert"),
+        (X, [f"{y:.2f}".replace(".", ",") for y in Y], "y holds numbers written as text, as -0,"),
+        (X, pd.date_range("2020", periods=120).astype(str), "y holds dates written as text"),
+        (spoilt(X, (3, 4), np.inf), FIVE, "X and task cannot be used: X has .* Also, task cannot"),
         (X, np.append(np.arange(119) % 3, 3).astype(str), "1 sample of class 3: .* 5: merge rare"),
         (X, spoilt(Y, 5, np.inf), "y has 1 missing or infinite value: drop"),
         (X, [None, *Y[1:]], "y has 1 missing or infinite value: drop"),
@@ -325,6 +330,31 @@ def test_an_error_made_by_one_row_is_uncertain_by_itself():
     y[17] = 1.0
     found = hm.Data(X, y).predicted(120.0, np.array([1e12]))  # nothing is fitted but the mean
     assert found.deviation[1, 0] == pytest.approx(0.9, rel=0.01)  # bars take nine tenths of it
+
+
+def test_labels_in_another_order_than_their_rows_are_pointed_out():
+    frame, labels = pd.DataFrame(X), pd.Series(Y)
+    with pytest.warns(UserWarning, match="labels belong to rows by their position"):
+        hm.Data(frame, labels[::-1])
+    hm.Data(frame, labels)
+    hm.Data(frame, labels.set_axis(np.arange(120) + 1000))
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_rates_beyond_chance_are_those_of_chance(loss):
+    y = np.arange(120) % 2 > 0  # whichever row is left out, the others make its class the rarer
+    plan = hm.plan(hm.Data(X[:, 2:], y), target_gain=0.1, loss=loss)
+    error, fall = (plan.curve[f"generalisation_error{end}"] for end in ("", "_fall"))
+    assert plan.curve["generalisation_error_leave_one_out"] > 0.5
+    assert error[0] == 0.5
+    np.testing.assert_allclose(fall, 1.0, atol=0.02)
+    np.testing.assert_allclose(error, 0.5 * fall, rtol=1e-12)
+
+
+def test_classes_may_be_sorted():
+    y = Y + 2.0 * RNG.standard_normal(120) > 0
+    rows = np.argsort(y, kind="stable")
+    assert hm.Data(X[rows], y[rows]).diagnosis["order of rows"].verdict == "pass"
 
 
 def test_no_more_than_half_is_predicted_to_be_misclassified():

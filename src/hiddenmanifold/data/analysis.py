@@ -17,7 +17,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.data.extrapolation import Fits
 from hiddenmanifold.data.heads import Head
 from hiddenmanifold.data.leave_one_out import best, left_out
-from hiddenmanifold.data.misclassification import classes_of, with_half_an_error, wrong
+from hiddenmanifold.data.misclassification import classes_of, with_half_an_error, worst_rate, wrong
 from hiddenmanifold.data.ridge import Path, Ridge
 from hiddenmanifold.losses import Loss, Square
 
@@ -222,8 +222,12 @@ class Analysis:
         every, home = np.arange(len(lams)), np.full(len(lams), float(self.N))
         fits, falls = head.twins(n, index, p)
         twins, now = head.twins(home, every)
-        levels = head.levels[:, index] * falls
-        falls = falls / now[:, index]
+        levels, falls = head.levels[:, index] * now[:, index], falls / now[:, index]
+        if self.classified:
+            chance = worst_rate(self.ridge.classes)
+            levels[0] = np.minimum(levels[0], chance)
+            falls[0] = np.minimum(falls[0], chance / levels[0])
+        levels = levels * falls
         ratio = fits.training_loss / twins.training_loss[index]
         trained = head.found.objective[index] / self.N * ratio
         spread = loss.value(head.found.fitted).std(0, ddof=1) * np.sqrt(self.N)

@@ -257,12 +257,12 @@ def _effective_rows(data: Analysis) -> Finding:
 def _order_of_rows(data: Analysis) -> Finding:
     error = data.best_fit.left_out[:, 0]
     error = error - error.mean(0)
-    if data.task is Task.CLASSES:  # tables are often sorted by class, which is harmless
+    if _sorted_by_class(data):
         error = _around_classes(classes_of(data.y), error)[1]
     second = error.T @ error
     total = float(np.trace(second))
     correlation = float(np.sum(error[1:] * error[:-1])) / total if total else 0.0
-    if data.task is Task.CLASSES:  # deviations from a mean of few rows repel each other
+    if _sorted_by_class(data):  # deviations from a mean of few rows repel each other
         correlation = max(correlation, 0.0)
     columns = total**2 / float(np.sum(second**2)) if total else 1.0  # as many of one variance
     outcome = f"errors of neighbouring rows have correlation {correlation:.2f}"
@@ -275,6 +275,13 @@ def _order_of_rows(data: Analysis) -> Finding:
         bad=f"{outcome}: the rows follow time or come in groups, and new times or groups may be "
         "harder than predicted",
     )
+
+
+def _sorted_by_class(data: Analysis) -> bool:
+    """Whether rows may be sorted by class, which is harmless; two classes are seen to be."""
+    if data.task is Task.CLASSIFICATION:
+        return int(np.count_nonzero(np.diff(data.y))) <= 2
+    return data.task is Task.CLASSES
 
 
 def _resolution(data: Analysis) -> Finding:

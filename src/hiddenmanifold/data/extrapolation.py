@@ -26,7 +26,12 @@ from functools import cached_property
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
-from hiddenmanifold.data.misclassification import by_columns, confusion, with_half_an_error
+from hiddenmanifold.data.misclassification import (
+    by_columns,
+    confusion,
+    with_half_an_error,
+    worst_rate,
+)
 from hiddenmanifold.data.ridge import Path, Ridge, along
 from hiddenmanifold.numerics.roots import increasing_root
 
@@ -143,7 +148,8 @@ class Fits:
         """Misclassification rate, for labels of classes."""
         correct = np.einsum("ccf->cf", self.confusion)
         share = np.bincount(self.ridge.classes) / self.ridge.n
-        return with_half_an_error(1.0 - share @ correct, self.ridge.n)
+        rate = with_half_an_error(1.0 - share @ correct, self.ridge.n)
+        return np.minimum(rate, worst_rate(self.ridge.classes))
 
     def fall(self, home: Fits, index: Integers) -> Array:
         """The error over that of some other fits; fewer samples do not have less bias."""

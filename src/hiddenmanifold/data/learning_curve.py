@@ -217,7 +217,6 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[
             interval = found.interval(quantity, fall=name != quantity)
             most = np.array(np.inf)
             if quantity == QUANTITIES[0] and data.classes:
-                # a die errs no more often; to a left-out row of balanced classes its own is rarer
                 die = 1.0 - 1.0 / len(data.classes)
                 most = np.array(die) if name == quantity else die * found.fall[0] / found.value[0]
             for end, value in zip(ENDS, interval, strict=True):

@@ -111,6 +111,14 @@ def _roots(S: Array) -> tuple[Array, Array]:
     return (vectors * root[:, None]) @ across, (vectors * inverse[:, None]) @ across
 
 
+def worst_rate(own: Integers) -> float:
+    """The misclassification rate of a die, which no fit exceeds.
+
+    Leave-one-out may: of balanced classes, that of the row left out is the rarest among the others.
+    """
+    return 1.0 - 1.0 / (int(own.max()) + 1)
+
+
 def with_half_an_error(rate: Array, N: int | Array) -> Array:
     """A rate among N samples, none of which is known never to be wrong."""
     return (N * rate + 0.5) / (N + 1.0)

@@ -184,9 +184,9 @@ LIMITS = {
 def fell(curve: xr.Dataset, i: int) -> str:
     """By how much the error changes from N samples on, as part of a sentence."""
     change, bar = _change(curve, i)
-    return (
-        f"{'rises' if change > 0 else 'falls'} by {_part(abs(change), bar)} ± {_part(bar, bar)} %"
-    )
+    part = _part(abs(change), bar)
+    way = "changes" if not float(part) else "rises" if change > 0 else "falls"
+    return f"{way} by {part} ± {_part(bar, bar)} %"
 
 
 def changed(curve: xr.Dataset, i: int) -> str:

@@ -8,27 +8,21 @@ is available as a transformer of scikit-learn.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.data.validation import check_scale, check_size, listed
+from hiddenmanifold.data.validation import check_scale, check_size, kind_of_words, listed
 from hiddenmanifold.errors import InvalidArgumentError, MissingExtraError, plural
 
 MOST_LEVELS = 12
 """Levels of a column of text up to which each becomes a column of 0 and 1."""
-DATE = re.compile(
-    r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[. -]+[A-Za-z]{3,9}[. -]+\d{2,4}"
-    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})\b"
-)
-"""How dates begin: 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, January 31, 2020."""
-DATES = 0.95
-"""Share of the entries of a column that must be dates."""
 APART = 100.0
 """Ratio of the deviations of two columns from which on scaling is suggested."""
 MISSING = "missing"
@@ -37,6 +31,8 @@ REASONS = {
     "constant": "{} that {} not vary",
     "counter": "{} that {} the rows",
     "dates": "{} of dates",
+    "numbers": "{} of numbers written as text, which pandas.to_numeric would convert",
+    "unknown": "{} of neither real numbers nor text",
     "identifier": "{} of identifiers, all different",
     "levels": f"{{}} of text with more than {MOST_LEVELS} levels",
 }
@@ -113,6 +109,7 @@ class Preparation:
 
     def _taken(self, X: Any) -> tuple[Array, dict[Any, Any]]:
         """The columns that are numbers, with NaN for missing ones, and those of text."""
+        X = as_pandas(X)
         if _is_frame(X):
             if lost := [name for name in (*self.numbers, *self.levels) if name not in X.columns]:
                 raise InvalidArgumentError.because(
@@ -201,6 +198,7 @@ def prepared(X: Any) -> tuple[Array, Preparation]:
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1]:
         check_size(*shape)
+    X = as_pandas(X)
     table = X if _is_frame(X) else _array(X)
     if table.ndim != 2 or not table.shape[1]:
         raise InvalidArgumentError.because(
@@ -275,8 +273,8 @@ def _of_frame(X: Any) -> Preparation:
         found = np.unique(texts[texts != MISSING]).tolist()
         if len(found) < 2:
             left_out["constant"].append(name)
-        elif _kind(column) in "mM":
-            left_out["dates"].append(name)
+        elif reason := _not_text(column):
+            left_out[reason].append(name)
         elif len(found) <= MOST_LEVELS:
             gaps = (MISSING,) * bool((texts == MISSING).any() and MISSING not in found)
             levels[name] = tuple(sorted((*found, *gaps)))
@@ -304,9 +302,15 @@ def _useless(column: Any, values: Array) -> str:
 
 def _of_many(column: Any, levels: int) -> str:
     """Why a column of text with many levels is left out."""
-    if np.mean([DATE.match(word) is not None for word in _texts(column.dropna())]) >= DATES:
-        return "dates"
+    if kind := kind_of_words(_texts(column.dropna())):
+        return kind
     return "identifier" if levels == len(column) else "levels"
+
+
+def as_pandas(X: Any) -> Any:
+    """A data frame of another library, as Polars, as one of pandas; anything else as it is."""
+    foreign = callable(getattr(X, "to_pandas", None)) and hasattr(X, "columns")
+    return X.to_pandas() if foreign else X
 
 
 def _is_frame(X: Any) -> bool:
@@ -327,7 +331,19 @@ def _is_number(column: Any) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype) or _kind(column) in "mM":
         return False
     known = column.dropna()
-    return len(known) > 0 and all(isinstance(v, int | float | np.number) for v in known)
+    return len(known) > 0 and all(isinstance(v, Real | Decimal | np.bool_) for v in known)
+
+
+def _not_text(column: Any) -> str:
+    """Why the entries of a column that are no numbers are not even words; empty if they are."""
+    import pandas as pd
+
+    if _kind(column) in "mM" or isinstance(column.dtype, pd.PeriodDtype):
+        return "dates"
+    if isinstance(column.dtype, pd.CategoricalDtype | pd.IntervalDtype):
+        return ""
+    words = all(isinstance(v, str | bytes | Real | Decimal) for v in column.dropna())
+    return "" if words else "unknown"
 
 
 def _numbers(column: Any) -> Array:
@@ -358,8 +374,10 @@ def _array(X: Any) -> Array:
             return np.ma.filled(X.astype(float), np.nan)
         return np.array(X, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidArgumentError(
-            "X", X, "a table of numbers (NumPy or scipy.sparse), or a data frame of pandas"
+        raise InvalidArgumentError.because(
+            "X",
+            f"({type(X).__name__}) is not a table of numbers",
+            "give a NumPy array, a matrix of scipy.sparse, or a data frame, which may hold text",
         ) from None
 
 

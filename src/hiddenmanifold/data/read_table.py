@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ UNREADABLE = (
     *(ValueError, EOFError, RuntimeError, BadZipFile, zlib.error),
     *(SyntaxError, TokenError),  # of the header of an array, which is written as Python
 )
+SEPARATORS = ",;\t|"
+DECIMAL_COMMA = r"\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*"
 MOST_COLUMNS = 100_000
 """Most columns of a text: reading so many takes 15 s, and the time grows faster than they do."""
 
@@ -88,6 +92,8 @@ def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame
 
 
 def _cause(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text in UTF-8: save it as such (in spreadsheets, as CSV UTF-8)"
     if "pickle" in str(error):  # also what NumPy says of anything that it does not know
         return "it is no array, or one of objects, which are not loaded because they could run code"
     return " ".join(str(error).split()) or "it is empty"
@@ -99,17 +105,49 @@ def _table(path: Path) -> pd.DataFrame:
     if path.suffix.lower() == ".parquet":
         return pd.read_parquet(path)
     with path.open(encoding="utf-8-sig") as file:
-        first, second = file.readline().strip(), file.readline()
+        lines = (line.strip("\r\n") for line in file)
+        first, second = ([*islice(filter(str.strip, lines), 2), "", ""])[:2]
     if not first:
         raise ValueError("it is empty")
-    separator = max(",;\t", key=first.count)
+    separator = _separator(first, second)
     if (count := 1 + max(line.count(separator) for line in (first, second))) > MOST_COLUMNS:
         raise ValueError(f"a line has {count} columns; .npy may have as many")
-    header = None if all(_is_number(name) for name in first.split(separator)) else 0
+    if separator not in first:
+        raise ValueError(
+            "its first line has one column only: columns are separated by commas, semicolons, "
+            "tabs or |, and nothing may stand above their names"
+        )
+    names = first if separator == "," else first.replace(",", ".")
+    header = None if all(_is_number(name) for name in names.split(separator)) else 0
     # from 3.1 on pandas reads every digit by itself, and warns if it is told to
     old = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
     digits = {"float_precision": "round_trip"} if old else {}
-    return pd.read_csv(path, sep=separator, header=header, low_memory=False, **digits)
+    found = pd.read_csv(path, sep=separator, header=header, low_memory=False, **digits)
+    if header == 0:
+        found.columns = found.columns.str.strip()
+    return found if separator == "," else _with_decimal_points(found)
+
+
+def _separator(first: str, second: str) -> str:
+    """What stands between columns: most often, or always if numbers have decimal commas."""
+    for mark in SEPARATORS[1:]:
+        if mark in first and all(re.fullmatch(DECIMAL_COMMA, part) for part in first.split(mark)):
+            return mark
+    return max(SEPARATORS, key=(first + second).count)
+
+
+def _with_decimal_points(found: pd.DataFrame) -> pd.DataFrame:
+    """A table, whose columns are not separated by commas, with numbers as 3,14 read as such."""
+    import pandas as pd
+
+    for name in found.columns:
+        known = found[name].dropna()
+        if len(known) and not pd.api.types.is_numeric_dtype(known.dtype):
+            words = known.astype(str)
+            if words.str.fullmatch(DECIMAL_COMMA).all():
+                points = words.str.replace(",", ".").astype(float)
+                found[name] = points.reindex(found.index)
+    return found
 
 
 def _is_number(text: str) -> bool:

@@ -65,7 +65,8 @@ def headline(data: Data, errors: xr.Dataset) -> str:
     """By how much the error falls with twice the rows."""
     here, there = _at(errors, data.N), _at(errors, 2 * data.N)
     now, then = (_shown(errors[ERROR].values[i]) for i in (here, there))
-    way = "stays at" if now == then else f"{fell(errors, there).split()[0]} from {now} to"
+    way = fell(errors, there).split()[0]
+    way = "stays at" if now == then or way == "changes" else f"{way} from {now} to"
     return f"With twice the rows the {_measure(data)} {way} {then} ({changed(errors, there)})."
 
 
@@ -112,9 +113,10 @@ def _shown(error: float) -> str:
     return _digits(error, 3)
 
 
-def _bar(error: float) -> str:
-    """A standard error to two digits."""
-    return _digits(error, 2)
+def _with_bar(value: float, error: float) -> str:
+    """An error with its standard error to two digits, both with powers of ten or neither."""
+    bar = f"{error:#.2g}" if value >= LONG else _digits(error, 2)
+    return f"{_shown(value)} ± {bar}"
 
 
 def _digits(value: float, count: int) -> str:
@@ -226,7 +228,7 @@ def backtest_tables(held: xr.Dataset | None) -> tuple[Table, ...]:
         rows.append(
             (
                 f"{n}",
-                f"{_shown(value)} ± {_bar(error)}",
+                _with_bar(value, error),
                 _shown(theory),
                 f"{inside:.0f} %",
             )
@@ -272,7 +274,7 @@ def checks(data: Data) -> Remarks:
 def _counted(data: Data, mean: float, error: float) -> str:
     """The leave-one-out error as it is counted."""
     if data.task is Task.REGRESSION:
-        return f"Leave-one-out alone gives {_shown(mean)} ± {_bar(error)}."
+        return f"Leave-one-out alone gives {_with_bar(mean, error)}."
     wrong = round(mean * data.N)
     count = f"{wrong} of {data.N} rows are predicted wrongly"
     if wrong:

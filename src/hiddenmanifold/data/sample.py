@@ -106,6 +106,11 @@ class Data(Analysis):
         )
         if self._prepared.notes:
             warnings.warn("; ".join(self._prepared.notes), stacklevel=2)
+        if _disordered(X, y):
+            warnings.warn(
+                "y has the index of X in another order: labels belong to rows by their position",
+                stacklevel=2,
+            )
         self._centre, self._unit = _scaling(table, scale)
         table = (table - self._centre) / self._unit
         for array in (table, labels):
@@ -265,9 +270,19 @@ def _rows(X: Any) -> int:
     """Number of rows of a table; -1 if it is none."""
     try:
         shape = getattr(X, "shape", None) or np.shape(X)
-    except ValueError:  # rows of different lengths
+    except (TypeError, ValueError):  # rows of different lengths, or no table
         return -1
     return int(shape[0]) if len(shape) == 2 else -1
+
+
+def _disordered(X: Any, y: Any) -> bool:
+    """Whether features and labels of pandas are numbered by the same numbers in other orders."""
+    import pandas as pd
+
+    if not (isinstance(X, pd.DataFrame) and isinstance(y, pd.Series | pd.DataFrame)):
+        return False
+    other = y.index
+    return not X.index.equals(other) and X.index.is_unique and bool(X.index.isin(other).all())
 
 
 def _both(rows: int, features: Callable[[], Any], labels: Callable[[], Any]) -> tuple[Any, Any]:
@@ -279,11 +294,9 @@ def _both(rows: int, features: Callable[[], Any], labels: Callable[[], Any]) -> 
             found.append(part())
         except InvalidArgumentError as error:
             errors.append(error)
-    if len(errors) == 2 and (errors[1].argument != "y" or rows < 0):
-        raise errors[0]
-    if len(errors) == 2:
+    if len(errors) == 2 and rows >= 0:
         raise InvalidArgumentError.because(
-            "X and y",
+            f"X and {errors[1].argument}",
             f"cannot be used: {errors[0]}. Also, {errors[1].argument} {errors[1].problem}",
             errors[1].remedy,
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +23,15 @@ LARGEST = 1e70
 """Largest values, and inverses of the smallest, of which fourth powers are representable."""
 NUMBERS = ("floating", "mixed-integer-float", "decimal")
 """Objects that are numbers; integers among objects are classes."""
+DATE = re.compile(
+    r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[. -]+[A-Za-z]{3,9}[. -]+\d{2,4}"
+    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})\b"
+)
+"""How dates begin: 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, January 31, 2020."""
+NUMBER = re.compile(r"\s*[$€£+-]*\s*(\d[\d.,' ]*|[.,]\d+)(e[+-]?\d+)?\s*[%€]?\s*", re.IGNORECASE)
+"""Numbers as text: 1,234.50, 3,14, -$20 or 12.5 %."""
+DATES, WRITTEN = 0.95, 0.5
+"""Shares of the entries of a column from which on they are dates, or numbers and other marks."""
 MEMORY_LIMIT = 8e9
 PATIENCE = 3600.0
 """Seconds beyond which a sample is refused."""
@@ -135,12 +145,36 @@ def labels(
             )
         check_scale("y", array)
         return array.astype(float), Task.REGRESSION, None
+    if not numbers and positive is None:
+        _check_words(values, counts)
     _check_counts(values, counts)
     whole = values.dtype.kind == "f" and (values == np.round(values)).all()
     classes = tuple((values.astype(int) if whole else values).tolist())  # as 0, not -0.0
     if len(values) == 2:
         return np.where(array == values[1], 1.0, -1.0), Task.CLASSIFICATION, classes
     return (array[:, None] == values).astype(float), Task.CLASSES, classes
+
+
+def kind_of_words(words: Sequence[str]) -> Literal["dates", "numbers", ""]:
+    """What words that are most often different from each other are, if they are no words."""
+    if np.mean([DATE.match(word) is not None for word in words]) >= DATES:
+        return "dates"
+    share = np.mean([NUMBER.fullmatch(word) is not None for word in words])
+    return "numbers" if share >= WRITTEN else ""
+
+
+def _check_words(values: Any, counts: Integers) -> None:
+    """Raise if words are no names of classes: most of them occur once or twice."""
+    if len(values) <= MOST_AMBIGUOUS or np.median(counts) >= FEWEST_OF_SEVERAL:
+        return
+    kind = kind_of_words([str(value) for value in values])
+    found = f"has {len(values)} different words in {counts.sum()} rows, which are no classes"
+    if kind:
+        found = f"holds {kind} written as text, as {values[0]}"
+    elif len(values) < counts.sum():
+        return  # rare classes, which are named
+    remedy = "convert them to numbers first" if kind else "choose another column of labels"
+    raise InvalidArgumentError.because("y", found, remedy)
 
 
 def _check_counts(values: Any, counts: Integers) -> None:
