@@ -8,6 +8,7 @@ from given import EXAMPLES, power_law
 from hiddenmanifold import IncompatibleIngredientsError, InvalidArgumentError, Status
 from hiddenmanifold.features import Covariance, Projected, RandomFeatures
 from hiddenmanifold.theory.training.largest_eigenvalue import largest_eigenvalue
+from hiddenmanifold.theory.training.ridge_sums import Labels
 from hiddenmanifold.theory.training.rules import Descent, Flow
 
 SPECTRUM = np.concatenate([10.0 ** np.linspace(-9.0, 0.0, 60), np.linspace(1.0, 1.9, 30)])
@@ -68,10 +69,13 @@ def test_circles_hold_with_momentum(nesterov, momentum, step):
 
 # the spectrum
 
+LINEAR = Labels(1.0, 1.0, 1.0)
+WHITE = Covariance((1.0,), (1.0,))
+
 
 def test_largest_eigenvalue_of_white_data_is_that_of_marchenko_and_pastur():
     alpha = np.array([0.5, 2.0, 1.0])
-    found = largest_eigenvalue(Covariance((1.0,), (1.0,)), alpha, np.ones(3))
+    found = largest_eigenvalue(WHITE, LINEAR, alpha, np.ones(3))
     np.testing.assert_allclose(found, (1.0 + np.sqrt(alpha)) ** 2, rtol=1e-12)
 
 
@@ -80,7 +84,7 @@ def test_largest_eigenvalue_of_white_data_is_that_of_marchenko_and_pastur():
 def test_largest_eigenvalue_is_that_of_drawn_samples(name):
     features, rng = EXAMPLES[name], np.random.default_rng(2)
     d, p, n = 300, 375, 300
-    found = largest_eigenvalue(features, np.array([n / p]), np.array([d / p]))
+    found = largest_eigenvalue(features, LINEAR, np.array([n / p]), np.array([d / p]))
     drawn = []
     for _ in range(4):
         X, _ = features.draw(d, p, 1.0, rng).sample(n, rng)
@@ -91,9 +95,35 @@ def test_largest_eigenvalue_is_that_of_drawn_samples(name):
 def test_largest_eigenvalue_of_projected_white_covariates_is_that_of_random_features():
     white, alpha, gamma = Covariance((0.25,) * 4, (0.0625,) * 4), np.array([0.7]), np.array([1.6])
     for projection in ("gaussian", "orthogonal"):
-        found = largest_eigenvalue(Projected(white, "tanh", projection), alpha, gamma)
-        expected = largest_eigenvalue(RandomFeatures("tanh", projection), alpha, gamma)
+        found, expected = (
+            largest_eigenvalue(features, LINEAR, alpha, gamma)
+            for features in (
+                Projected(white, "tanh", projection),
+                RandomFeatures("tanh", projection),
+            )
+        )
         np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+def test_the_direction_of_classes_may_lie_beyond_the_edge():
+    """A spike of the covariance, in closed form (Baik, Ben Arous and Péché 2005)."""
+    alpha, rho = np.array([0.05, 0.5, 2.0]), 3.0
+    for slope in (1.0, 0.64):
+        spike = 1.0 + slope * rho
+        beyond = spike - 1.0 > alpha**-0.5
+        expected = np.where(beyond, spike * (alpha + 1 / (spike - 1)), (1 + alpha**0.5) ** 2)
+        found = largest_eigenvalue(WHITE, Labels(rho, slope, slope, True), alpha, np.ones(3))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_steps_that_diverge_along_the_direction_of_classes_are_refused():
+    teacher = hm.teachers.Mixture(0.5, rho=30.0)
+    model = hm.Model(features=EXAMPLES["random"], teacher=teacher, loss="square", intercept=True)
+    linear = hm.Model(features=EXAMPLES["random"], teacher="linear", loss="square")
+    at = {"n_over_d": 1.0, "p_over_n": 0.7, "times": [20]}
+    step = 0.6 * float(hm.training(linear, **at, step=0.1).largest_step[0])
+    with pytest.raises(InvalidArgumentError, match="use less than"):
+        hm.training(model, **at, step=step)
 
 
 # errors

@@ -169,22 +169,32 @@ def features_left(inner: Counts, p: Array) -> Numbers:
 
 
 def largest_eigenvalue(below: PairsBelow, stretching: Stretching, largest: Array) -> Array:
-    """The largest eigenvalue of linear features, given that of their kernel.
+    """The largest eigenvalue of linear features, given that of their kernel."""
+    with np.errstate(all="ignore"):
+        at = edge(below, stretching, largest)
+        return at * stretched(below, stretching, -at, np.arange(len(at)))[0]
+
+
+def edge(below: PairsBelow, stretching: Stretching, largest: Array) -> Array:
+    """The kernel's argument, without its sign, at the edge of the spectrum of linear features.
 
     Beyond the spectra all arguments are negative, and that of the features falls with the kernel's
     as far as the edge, where the stretching has no slope.
     """
 
     def slope(log_u: Array, index: Integers) -> tuple[Array, Array]:
-        _, found = stretched(-np.exp(log_u), index)
+        _, found = stretched(below, stretching, -np.exp(log_u), index)
         found = np.where(np.isnan(found), -1.0, found)  # at the kernel's edge, to rounding
         return found, np.full_like(found, np.nan)
 
-    def stretched(u: Array, index: Integers) -> tuple[Numbers, Numbers]:
-        at = below(u, u, index)
-        return stretching(Counts(at.D1, at.D_rs, at.unlearned, at.unlearned), index)
-
-    index, edge = np.arange(len(largest)), np.log(largest)
+    log = np.log(largest)
     with np.errstate(all="ignore"):
-        log_u = increasing_root(slope, (edge + CLOSE, edge + BEYOND), FLAT)
-        return np.exp(log_u) * stretched(-np.exp(log_u), index)[0]
+        return np.exp(increasing_root(slope, (log + CLOSE, log + BEYOND), FLAT))
+
+
+def stretched(
+    below: PairsBelow, stretching: Stretching, u: Array, index: Integers
+) -> tuple[Numbers, Numbers]:
+    """The stretching of the kernel's arguments, and its slope."""
+    at = below(u, u, index)
+    return stretching(Counts(at.D1, at.D_rs, at.unlearned, at.unlearned), index)

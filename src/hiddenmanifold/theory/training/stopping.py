@@ -12,9 +12,8 @@ from hiddenmanifold.errors import Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
 from hiddenmanifold.theory.points import Points
-from hiddenmanifold.theory.training.largest_eigenvalue import largest_eigenvalue
 from hiddenmanifold.theory.training.rules import Descent, Flow
-from hiddenmanifold.theory.training.trajectory import trained
+from hiddenmanifold.theory.training.trajectory import curvature_of, trained
 
 EARLIEST, LATEST = 1e-3, 1e8
 """Times between which to search, in units of the inverse of the largest eigenvalue."""
@@ -41,7 +40,7 @@ def best_stopping(
     """
     discrete = isinstance(rule, Descent)
     if bounds is None:
-        rate = largest_eigenvalue(model.features, points.alpha, points.gamma) + points.lam
+        rate = curvature_of(model, points)
         rate = rate * rule.step if isinstance(rule, Descent) else rate
         low, high = EARLIEST / rate, LATEST / rate
         low = np.ones_like(low) if discrete else low

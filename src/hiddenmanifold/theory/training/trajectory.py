@@ -126,6 +126,12 @@ def labels_of(channel: Channel) -> Labels:
     return Labels(channel.rho, 1.0, channel.rho + law.variance + bias)
 
 
+def curvature_of(model: Model, points: Points) -> Array:
+    """The largest curvature of the objective: that of all losses, and λ."""
+    labels = labels_of(channel_of(model))
+    return largest_eigenvalue(model.features, labels, points.alpha, points.gamma) + points.lam
+
+
 def trained(
     model: Model, points: Points, time: Array, rule: Rule, workers: Workers | None = None
 ) -> Columns:
@@ -134,7 +140,7 @@ def trained(
     The times 0 and ∞ are those of ridge regression at λ → ∞, the direction of the first step, and
     at the λ given. Steps that are too large to converge have their own status.
     """
-    curvature = largest_eigenvalue(model.features, points.alpha, points.gamma) + points.lam
+    curvature = curvature_of(model, points)
     largest = rule.largest_step(curvature)
     stable = rule.step < largest if isinstance(rule, Descent) else np.ones(len(points), bool)
     job, within = Trained(model, points, time, rule), (time > 0.0) & (time < np.inf)
