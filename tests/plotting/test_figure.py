@@ -541,3 +541,10 @@ def test_datasets_that_cannot_share_an_axis_are_refused(prediction):
         plotting.plot([])
     with pytest.raises(hm.InvalidArgumentError, match="y = 'auc' is not allowed"):
         plotting.plot([one, one], y="auc")
+
+
+def test_an_array_alone_is_drawn_as_its_dataset(prediction):
+    array = prediction.generalisation_error.isel(regularisation=0)
+    (line,) = lines_of(plotting.plot(array).axes[0])
+    np.testing.assert_array_equal(line.get_ydata(), array)
+    assert len(lines_of(plotting.plot([array, array.rename(None)], y="values").axes[0])) == 1

@@ -72,7 +72,7 @@ def dataset_of(given: object) -> xr.Dataset:
 
     if isinstance(given, xr.DataArray):
         name = "values" if given.name is None else given.name
-        given = given.todataset_of(name=name, promote_attrs=True)
+        given = given.to_dataset(name=name, promote_attrs=True)
     if not isinstance(given, xr.Dataset):
         raise InvalidArgumentError("dataset", given, "what predict, simulate and others return")
     return summary(given) if "seed" in given.dims else given
