@@ -72,7 +72,12 @@ def test_pure_noise(loss):
 @pytest.mark.slow
 @LOSSES
 def test_perfectly_separable_classes(loss):
-    _, ds = answered(*classes(apart=8.0), loss)
+    data, ds = answered(*classes(apart=8.0), loss)
+    plan = hm.plan(data, target_gain=0.1, loss=loss)
+    assert plan.sentence.startswith("None of the 120 rows is predicted wrongly when it is left out")
+    assert "falls by" not in plan.sentence
+    assert "10 %" not in plan.sentence
+    np.testing.assert_allclose(plan.curve["generalisation_error_fall"], 1.0, atol=0.01)
     assert ds.generalisation_error.values[0] == pytest.approx(0.5 / 121, rel=1e-6)
     assert ds.generalisation_error_high.values[0] >= 2.9 / 121
     assert (ds.test_loss < 0.01).all()
@@ -125,6 +130,8 @@ def test_sorted_rows_and_groups_are_noticed():
     shuffled = rng.permutation(200)
     finding = hm.Data(X, X[:, 0] + groups[shuffled]).diagnosis["order of rows"]
     assert finding.verdict == "pass"
+    outliers = X[:, 0] + rng.standard_normal(200) + 100.0 * (np.arange(200) < 4)
+    assert hm.Data(X, outliers).diagnosis["order of rows"].verdict == "pass"
 
 
 @pytest.mark.slow

@@ -260,6 +260,9 @@ def test_no_error_is_not_none():
     assert f"None of {N} rows is predicted wrongly" in said
     assert "each tenth of the rows" in said
     assert "SVC(kernel='linear', C=" in str(report)
+    assert report.headline.startswith(f"None of the {N} rows is predicted wrongly")
+    assert {row[2] for row in report.tables[0].rows} == {"—"}
+    assert report.outlook == ()
 
 
 @pytest.mark.slow

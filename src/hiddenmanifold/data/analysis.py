@@ -199,7 +199,8 @@ class Analysis:
             bar = self._bar_of_wrong("wrong", counting, errors[0] / known, n)
             bars[0] = self._unless_none(counted, errors[0], bar)
             raw = here.misclassified / home.misclassified[index]  # before it was put in order
-            fall_bars[0] = self._bar_of_wrong("fall of wrong", np.zeros_like(fall), raw, n)
+            bar = self._bar_of_wrong("fall of wrong", np.zeros_like(fall), raw, n)
+            fall_bars[0] = self._unless_none(counted, errors[0], bar)
             lost = rows[:, index]
             parts = self._by_class(here.confusion, errors[0], errors[0] / known, lost, n)
         objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
@@ -243,7 +244,9 @@ class Analysis:
             for of, noise in (("", own), ("fall of ", shaken))
         )
         if self.task is Task.CLASSIFICATION:
-            s[0] = self._unless_none(head.errors.sum(0)[index], levels[0], s[0])
+            counted = head.errors.sum(0)[index]
+            for bars in (s, s_fall):
+                bars[0] = self._unless_none(counted, levels[0], bars[0])
         s_trained = np.hypot((spread / head.found.objective)[index], 0.5 * np.log(ratio))
         return Prediction(
             np.array([*levels, np.where(np.isnan(fits.error), np.nan, trained)]),

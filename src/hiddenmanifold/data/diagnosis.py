@@ -256,9 +256,9 @@ def _effective_rows(data: Analysis) -> Finding:
 
 def _order_of_rows(data: Analysis) -> Finding:
     error = data.best_fit.left_out[:, 0]
-    error = error - error.mean(0)
     if _sorted_by_class(data):
         error = _around_classes(classes_of(data.y), error)[1]
+    error = _without_outliers(error)
     second = error.T @ error
     total = float(np.trace(second))
     correlation = float(np.sum(error[1:] * error[:-1])) / total if total else 0.0
@@ -275,6 +275,19 @@ def _order_of_rows(data: Analysis) -> Finding:
         bad=f"{outcome}: the rows follow time or come in groups, and new times or groups may be "
         "harder than predicted",
     )
+
+
+def _without_outliers(error: Array) -> Array:
+    """Errors (N, columns) of at most three times the median size.
+
+    Two large ones in neighbouring rows would make a correlation of their own.
+    """
+    away = error - np.median(error, axis=0)
+    size = np.sqrt(np.sum(away**2, axis=1))
+    if most := 3.0 * float(np.median(size)):
+        away = away * (most / np.maximum(size, most))[:, None]
+    centred: Array = away - away.mean(0)
+    return centred
 
 
 def _sorted_by_class(data: Analysis) -> bool:

@@ -115,8 +115,10 @@ class Head:
         square = fits.fall(home, index)
         if self.task is Task.CLASSIFICATION:
             wrong = fits.fall_of_misclassified(home, index)
-            # between both for errors, as measured; to first order, the power for losses is exact
-            falls = np.array([np.sqrt(wrong * square), square ** self.power[index]])
+            # between both for errors, as measured, if there are any; to first order, the power
+            # for losses is exact
+            seen = np.where(self.errors.sum(0)[index] > 0, square, wrong)
+            falls = np.array([np.sqrt(wrong * seen), square ** self.power[index]])
         else:
             losses = [
                 self.loss.value(np.sqrt(f) * self.found.shortfall[:, i]).mean()

@@ -118,10 +118,11 @@ def plan(
     sizes = [m * data.N for m in (1, 2, 4, 8)]
     curve = learning_curve(data, n=sizes, regularisation=lam, loss=loss, on_refusal=on_refusal)
     n, low, high = needed(data, lam, loss, goal, relative=relative)
-    limited = limiting(data, lam, loss)
-    words = [_outlook(data, curve), answer(data.N, (n, low, high), goal, relative=relative)]
+    limited, none = limiting(data, lam, loss), bool(faultless(curve))
+    words = [faultless(curve) or _outlook(data, curve)]
+    words += [answer(data.N, (n, low, high), goal, relative=relative)] * (not (relative and none))
     words += [f"Leave-one-out selects the regularisation λ = {lam:.3g}."]
-    words += [LIMITS[limited].format(fell(curve, -1))]
+    words += [] if none else [LIMITS[limited].format(fell(curve, -1))]
     return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
 
 
@@ -179,6 +180,17 @@ LIMITS = {
     "samples": "The number of samples limits this task: with 8N the error {}.",
     "features": "The features or noise limit this task: with 8N samples the error {}.",
 }
+
+
+def faultless(curve: xr.Dataset) -> str:
+    """What a sample shows if none of its rows, left out, is predicted wrongly; else nothing."""
+    N, name = int(curve.attrs["N"]), "generalisation_error"
+    if Task(curve.attrs["task"]) is Task.REGRESSION or float(curve[f"{name}_leave_one_out"]):
+        return ""
+    return (
+        f"None of the {N} rows is predicted wrongly when it is left out: the misclassification "
+        f"rate is below about {_digits(3 / N)}, and the sample does not show how it falls."
+    )
 
 
 def fell(curve: xr.Dataset, i: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data.extrapolation import CAP
 from hiddenmanifold.data.learning_curve import ENDS, Support
-from hiddenmanifold.data.planning import LIMITS, answer, changed, fell, limiting, needed
+from hiddenmanifold.data.planning import LIMITS, answer, changed, faultless, fell, limiting, needed
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.sklearn_conventions import counterpart
 from hiddenmanifold.losses import Loss
@@ -63,6 +63,8 @@ def _at(errors: xr.Dataset, n: float) -> int:
 
 def headline(data: Data, errors: xr.Dataset) -> str:
     """By how much the error falls with twice the rows."""
+    if none := faultless(errors):
+        return none
     here, there = _at(errors, data.N), _at(errors, 2 * data.N)
     now, then = (_shown(errors[ERROR].values[i]) for i in (here, there))
     way = fell(errors, there).split()[0]
@@ -83,12 +85,13 @@ def outlook(
     data: Data, errors: xr.Dataset, lam: float, loss: Loss, goal: tuple[float, bool] | None
 ) -> tuple[str, ...]:
     """How many rows the goal needs, and what limits the task."""
-    limits = LIMITS[limiting(data, lam, loss)].format(fell(errors, -1))
-    if goal is None:
-        return (limits,)
-    aim, relative = goal
-    ends = needed(data, lam, loss, aim, relative=relative)
-    return answer(data.N, ends, aim, relative=relative), limits
+    said, none = [], faultless(errors)
+    if goal is not None and not (none and goal[1]):
+        ends = needed(data, lam, loss, goal[0], relative=goal[1])
+        said.append(answer(data.N, ends, goal[0], relative=goal[1]))
+    if not none:
+        said.append(LIMITS[limiting(data, lam, loss)].format(fell(errors, -1)))
+    return tuple(said)
 
 
 def refusals(data: Data) -> tuple[str, ...]:
@@ -140,7 +143,8 @@ def errors_table(data: Data, errors: xr.Dataset) -> Table:
     rows = []
     for i, n in enumerate(errors.n.values.tolist()):
         value, interval = _interval(errors, i)
-        change = NONE if n == data.N or value == NONE else changed(errors, i)
+        known = n != data.N and value != NONE and not faultless(errors)
+        change = changed(errors, i) if known else NONE
         rows.append((f"{n:.0f} = {names[n]}", value, change, interval))
     header = ("rows", "error", "change from N", "± one standard deviation")
     title = _sentence(f"{_measure(data)}, by the number of rows")[:-1]
