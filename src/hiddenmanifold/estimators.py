@@ -10,7 +10,9 @@ from scipy import special
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task, check_count, check_number, knows_penalty, resolve
+from hiddenmanifold.data.class_heads import best_of_classes
 from hiddenmanifold.data.leave_one_out import best
+from hiddenmanifold.data.misclassification import classes_of
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.errors import InvalidArgumentError, plural
 from hiddenmanifold.features.activations import Activation
@@ -19,6 +21,7 @@ from hiddenmanifold.features.projections import REGISTRY as PROJECTIONS
 from hiddenmanifold.features.projections import Projection
 from hiddenmanifold.losses import REGISTRY as LOSSES
 from hiddenmanifold.losses import ConvexLoss, LabelLoss
+from hiddenmanifold.simulation.class_fits import fit_classes
 from hiddenmanifold.simulation.fit import check_labels, fit_path
 
 try:
@@ -121,11 +124,17 @@ class _Linear(base.BaseEstimator):
                 raise InvalidArgumentError("regularisation", lam, "a number or 'loo'")
             lam = _best(loss, task, X, y)
         check_number("regularisation", lam, 0.0, open_low=not loss.quadratic)
-        (fit,) = fit_path(loss, task, X, y, np.array([lam], dtype=float), intercept=True)
         self.regularisation_ = float(lam)
-        self.optimality_ = fit.optimality
         self._predictor = loss.predictor
-        self._weights, self._intercept = fit.w / np.sqrt(X.shape[1]), fit.b
+        lams = np.array([lam], dtype=float)
+        self._intercept: float | Array
+        if task is Task.CLASSES:
+            (fit,) = fit_classes(loss, X, classes_of(y), y.shape[1], lams, intercept=True)
+            weights, self._intercept, self.optimality_ = fit.W, fit.b, fit.optimality
+        else:
+            (one,) = fit_path(loss, task, X, y, lams, intercept=True)
+            weights, self._intercept, self.optimality_ = one.w, one.b, one.optimality
+        self._weights = weights / np.sqrt(X.shape[1])
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -178,48 +187,73 @@ class GLMRegressor(base.RegressorMixin, _Linear):
         return tags
 
 
-def _is_logistic(estimator: Any) -> bool:
-    return estimator.loss == "logistic" or type(estimator.loss) is LOSSES["logistic"]
+def _has_probabilities(estimator: Any) -> bool:
+    return _is(estimator, "logistic") or _is(estimator, "softmax")
+
+
+def _is(estimator: Any, name: str) -> bool:
+    return estimator.loss == name or type(estimator.loss) is LOSSES[name]
 
 
 class GLMClassifier(base.ClassifierMixin, _Linear):
-    """Classification of two classes; parameters and attributes are those of `GLMRegressor`."""
+    """Classification; parameters and attributes are those of `GLMRegressor`.
+
+    More than two classes are fitted together, a score for each, of which the highest is predicted:
+    with the square loss on columns of 0 and 1, as by `RidgeClassifier`, or with "softmax", as by
+    `LogisticRegression`. Of two classes, softmax is the logistic loss with half of λ. Other losses
+    are for two classes; scikit-learn's `OneVsRestClassifier` makes several of these.
+    """
 
     def fit(self, X: Any, y: Any) -> GLMClassifier:
         """Fit weights and intercept."""
         X, y = validate_data(self, X, y, dtype=float)
         check_classification_targets(y)
         self.classes_, which = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            kind = type_of_target(y)
-            raise InvalidArgumentError.because(
-                "y",
-                f"has {plural(len(self.classes_), 'class', 'classes')}",
-                "give two. Only binary classification is supported. The type of the target is "
-                f"{kind}",
-            )
-        self._fit(X, np.where(which == 1, 1.0, -1.0), Task.CLASSIFICATION)
-        self.coef_, self.intercept_ = self._weights[None], np.array([self._intercept])
+        K = len(self.classes_)
+        if K < 2 or (K > 2 and not self._several):
+            remedy = "give two"
+            if K > 2:  # the words that scikit-learn looks for
+                remedy += (
+                    ", or loss='square' or 'softmax'. Only binary classification is supported by "
+                    f"loss={self.loss!r}. The type of the target is {type_of_target(y)}"
+                )
+            found = f"has {plural(K, 'class', 'classes')}"
+            raise InvalidArgumentError.because("y", found, remedy)
+        if K > 2 or _is(self, "softmax"):
+            self._fit(X, np.eye(K)[which], Task.CLASSES)
+        else:
+            self._fit(X, np.where(which == 1, 1.0, -1.0), Task.CLASSIFICATION)
+        if self._weights.ndim == 2 and K == 2:  # as all binary classifiers have one score
+            both = self._weights, np.asarray(self._intercept)
+            self._weights, self._intercept = (a[..., 1] - a[..., 0] for a in both)
+        self.coef_, self.intercept_ = np.atleast_2d(self._weights.T), np.ravel(self._intercept)
         return self
 
+    @property
+    def _several(self) -> bool:
+        """Whether the loss is of any number of classes."""
+        return _is(self, "square") or _is(self, "softmax")
+
     def decision_function(self, X: Any) -> Array:
-        """Scores, positive for the second class."""
+        """Scores: of two classes one, positive for the second; of more one for each."""
         return self._scores(X)
 
     def predict(self, X: Any) -> Any:
         """Predicted classes."""
-        second = self._scores(X) > 0
-        return self.classes_[second.astype(int)]
+        scores = self._scores(X)
+        return self.classes_[scores.argmax(1) if scores.ndim == 2 else (scores > 0).astype(int)]
 
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of both classes; only with the logistic loss."""
-        score = self._scores(X)
-        return np.column_stack([special.expit(-score), special.expit(score)])
+        """Probabilities of the classes; only with the logistic loss and softmax."""
+        scores = self._scores(X)
+        if scores.ndim == 2:
+            return np.asarray(special.softmax(scores, axis=1))
+        return np.column_stack([special.expit(-scores), special.expit(scores)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._several
         return tags
 
 
@@ -227,4 +261,6 @@ def _best(loss: ConvexLoss, task: Task, X: Array, y: Array) -> float:
     """The regularisation of least leave-one-out loss; 1 if the sample is too small or constant."""
     if len(y) < 3 or not np.ptp(X, axis=0).any():
         return 1.0
+    if task is Task.CLASSES and not loss.quadratic:
+        return best_of_classes(loss, Ridge.of(X, y), y)
     return best(loss, task, Ridge.of(X, y), y)

@@ -139,6 +139,20 @@ def test_a_refusal_ends_with_its_reasons_unless_it_is_overruled(table, tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
+def test_softmax_of_several_classes_with_scikit_learn_s_strength(table, tmp_path):
+    words = np.array(["ash", "elm", "oak"])[np.digitize(Y, [-1.0, 0.5])]
+    table.assign(price=words).to_csv(tmp_path / "trees.csv", index=False)
+    result = run(tmp_path / "trees.csv", "--loss", "softmax", "--lam", 0.5, "--seeds", 0, "--keep")
+    data = hm.Data(X, words)
+    ds = hm.learning_curve(data, n=240, regularisation=0.5, loss="softmax", on_refusal="keep")
+    assert f"240 = 2N   {float(ds.generalisation_error):.3f}" in result.stdout
+    assert f"LogisticRegression(C={1 / (0.5 * P):.4g})" in result.stdout
+    assert "Misclassification rate by class" in result.stdout
+    result = run(tmp_path / "trees.csv", "--loss", "hinge", code=Code.BAD_INPUT)
+    assert "'square' or 'softmax' for more than two classes" in told(result)
+
+
+@pytest.mark.slow
 def test_too_few_of_a_class_to_hold_out_are_no_reason_to_stop(tmp_path):
     y = np.where(np.arange(N) < 14, "rare", "often")
     np.savez(tmp_path / "rare.npz", X=X + (y == "rare")[:, None], y=y)

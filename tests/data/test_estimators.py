@@ -48,6 +48,7 @@ LABELS = np.where(np.median(Y) < Y, "up", "down")
         estimators.GLMRegressor("quantile", 1.0),
         pytest.param(estimators.GLMClassifier("logistic", 1.0), marks=pytest.mark.slow),
         estimators.GLMClassifier("hinge", 1.0),
+        estimators.GLMClassifier("softmax", 1.0),
     ],
     ids=repr,
 )
@@ -175,9 +176,50 @@ def test_losses_with_corners_choose_by_folds():
     assert np.isclose(chosen, candidates, rtol=1e-12).any()
 
 
-def test_three_classes_are_refused():
-    with pytest.raises(ValueError, match="Only binary classification is supported"):
-        estimators.GLMClassifier("logistic", 1.0).fit(X, np.arange(80) % 3)
+def test_three_classes_are_refused_by_losses_of_a_margin():
+    for loss in ("logistic", "hinge", hm.losses.Logistic()):
+        with pytest.raises(ValueError, match="'square' or 'softmax'. Only binary classification"):
+            estimators.GLMClassifier(loss, 1.0).fit(X, np.arange(80) % 3)
+    with pytest.raises(ValueError, match="has 1 class: give two$"):
+        estimators.GLMClassifier().fit(X, np.zeros(80))
+
+
+THREE = np.array(["ash", "elm", "oak"])[np.digitize(Y, np.quantile(Y, [0.2, 0.6]))]
+
+
+@pytest.mark.parametrize("loss", ["square", "softmax", hm.losses.Softmax()], ids=str)
+def test_three_classes_are_those_of_scikit_learn(loss):
+    ours = estimators.GLMClassifier(loss, 0.3).fit(X, THREE)
+    if loss == "square":
+        theirs = RidgeClassifier(hm.to_ridge_alpha(0.3, 6)).fit(X, THREE)
+        scores = 2.0 * ours.decision_function(X) - 1.0  # of labels ±1 there
+        assert not hasattr(ours, "predict_proba")
+    else:
+        C = hm.to_sklearn_C(0.3, 6)
+        theirs = LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, THREE)
+        scores = ours.decision_function(X)
+        np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+        assert ours.coef_.shape == (3, 6) and ours.intercept_.shape == (3,)
+    np.testing.assert_allclose(scores, theirs.decision_function(X), atol=1e-5)
+    assert (ours.predict(X) == theirs.predict(X)).all()
+    assert ours.optimality_ < 1e-10
+
+
+def test_softmax_of_two_classes_is_logistic_with_half_of_the_regularisation():
+    ours = estimators.GLMClassifier("softmax", 0.6).fit(X, LABELS)
+    same = estimators.GLMClassifier("logistic", 0.3).fit(X, LABELS)
+    np.testing.assert_allclose(ours.coef_, same.coef_, rtol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, same.intercept_, rtol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), same.predict_proba(X), rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_classes_choose_by_left_out_losses():
+    for loss, kind in (("softmax", hm.losses.Softmax()), ("square", hm.losses.Square())):
+        data = hm.Data(X, THREE)
+        assert estimators.GLMClassifier(loss).fit(X, THREE).regularisation_ == pytest.approx(
+            data.best_for(kind)
+        )
 
 
 @pytest.mark.parametrize("projection", ["gaussian", "orthogonal", "hadamard", "dct"])
@@ -259,6 +301,42 @@ def test_the_objective_of_a_pipeline_fits_the_same_model(name):
         expected = pipeline.decision_function(X)
         np.testing.assert_allclose(ours.decision_function(data.X), expected, atol=2e-3)
         assert np.abs(expected).max() > 1
+
+
+@pytest.mark.parametrize(
+    ("model", "loss"),
+    [
+        (RidgeClassifier(4.0), "square"),
+        (LogisticRegression(C=0.5, **TIGHT), "softmax"),
+        (estimators.GLMClassifier("softmax", 0.7), "softmax"),
+    ],
+    ids=repr,
+)
+def test_pipelines_of_three_classes_fit_the_same_model(model, loss):
+    pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, THREE)
+    data = hm.Data.from_pipeline(pipeline, X, THREE)
+    assert (data.loss, data.task) == (loss, "classes")
+    ours = estimators.GLMClassifier(data.loss, data.regularisation).fit(data.X, THREE)
+    scores = ours.decision_function(data.X)
+    expected = pipeline.decision_function(X)
+    if isinstance(model, RidgeClassifier):
+        expected = 0.5 * (expected + 1.0)
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    assert np.ptp(expected) > 0.5
+
+
+@pytest.mark.parametrize(
+    "model", [LinearSVC(intercept_scaling=100, tol=0.1), SVC(kernel="linear")], ids=repr
+)
+def test_models_of_each_class_apart_are_told_what_is_predicted(model):
+    pipeline = make_pipeline(StandardScaler(), model).fit(X, THREE)
+    with pytest.warns(UserWarning, match="fits each class apart, .* loss='softmax'") as told:
+        data = hm.Data.from_pipeline(pipeline, X, THREE)
+    assert told[0].filename == __file__
+    assert (data.loss, data.regularisation) == (None, None)
+    one = hm.Data.from_pipeline(pipeline, X, THREE, positive="elm")
+    assert one.loss in ("squared_hinge", "hinge")
+    assert one.regularisation > 0
 
 
 @pytest.mark.parametrize("model", [SGDRegressor(alpha=3.0), LinearRegression()], ids=repr)

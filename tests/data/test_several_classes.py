@@ -157,8 +157,15 @@ def test_one_class_against_all_others_is_as_before(data):
 
 
 def test_losses_of_the_margin_are_for_two_classes(data):
-    with pytest.raises(InvalidArgumentError, match="'logistic' .* for classes"):
-        hm.learning_curve(data, loss="logistic")
+    for loss in ("logistic", "hinge"):
+        with pytest.raises(
+            InvalidArgumentError, match=f"'{loss}' .*'square' or 'softmax' for more"
+        ):
+            hm.learning_curve(data, loss=loss)
+    with pytest.raises(InvalidArgumentError, match="softmax.* give 'logistic', .* half of λ"):
+        hm.learning_curve(hm.Data(*trees(300, 0), positive="elm"), loss="softmax")
+    with pytest.raises(InvalidArgumentError, match="'poisson' .* a loss of the margin"):
+        hm.learning_curve(data, loss="poisson")
 
 
 @pytest.mark.slow

@@ -186,8 +186,8 @@ def data(
     from hiddenmanifold.cli.ingredient_options import ingredient
     from hiddenmanifold.cli.output import check, deliver
     from hiddenmanifold.cli.output_files import STANDARD_OUTPUT
-    from hiddenmanifold.data.analysis import QUANTITIES
     from hiddenmanifold.data.learning_curve import learning_curve
+    from hiddenmanifold.data.predicted_errors import QUANTITIES
     from hiddenmanifold.data.report import report as reported
 
     lam, target = question.regularisation, question.target()

@@ -14,21 +14,30 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.checks import Task
+from hiddenmanifold.data.class_heads import ClassHead, best_of_classes
 from hiddenmanifold.data.extrapolation import Fits
 from hiddenmanifold.data.heads import Head
 from hiddenmanifold.data.leave_one_out import best, left_out
-from hiddenmanifold.data.misclassification import classes_of, with_half_an_error, worst_rate, wrong
+from hiddenmanifold.data.misclassification import (
+    by_rows,
+    classes_of,
+    shared,
+    with_half_an_error,
+    worst_rate,
+    wrong,
+)
+from hiddenmanifold.data.predicted_errors import (
+    Prediction,
+    from_here,
+    no_classes,
+    unless_none,
+)
 from hiddenmanifold.data.ridge import Path, Ridge
-from hiddenmanifold.losses import Loss, Square
+from hiddenmanifold.losses import ConvexLoss, Square, of_shortfall
 
-QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
-FALLING = QUANTITIES[:2]
-"""Quantities whose fall, the ratio to that at N samples, is a result of its own."""
 SQUARE = Square()
 ENTRIES = 3e6
 """Entries of an array of samples and fits, at most as a rule."""
-RULE_OF_THREE = 3.0
-"""If none of N samples was wrong, the rate is below 3/N, nineteen times in twenty."""
 BARS = {
     "square": (0.9, 3.0, 0.3),
     "wrong": (0.9, 6.0, 1.0),
@@ -47,37 +56,6 @@ Those for fewer rows are of several classes only.
 """
 KINKED = 2.0
 """Losses with a kink are less like their twins: the power of their falls in bars."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Predicted `QUANTITIES` (quantities, fits), falls of the first two, and log-deviations.
-
-    Of classes also the part of each that is predicted as each, (K, K, fits), and the deviations of
-    their errors (K, fits).
-    """
-
-    value: Array
-    deviation: Array
-    fall: Array
-    fall_deviation: Array
-    kappa: Array
-    resolved: Booleans
-    confusion: Array
-    class_deviation: Array
-
-    @classmethod
-    def joined(cls, parts: list[Prediction]) -> Prediction:
-        """One of several."""
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names))
-
-    def interval(self, quantity: str, *, fall: bool = False) -> tuple[Array, Array, Array]:
-        """A quantity, or its fall, with the ends of one standard deviation."""
-        i = QUANTITIES.index(quantity)
-        value, s = (self.fall, self.fall_deviation) if fall else (self.value, self.deviation)
-        with np.errstate(over="ignore"):
-            return value[i], value[i] * np.exp(-s[i]), value[i] * np.exp(s[i])
 
 
 @dataclass(eq=False, repr=False)
@@ -139,29 +117,39 @@ class Analysis:
         """The fit of ridge regression with this λ."""
         return self.ridge.path(np.array([self.best_regularisation]))
 
-    def best_for(self, loss: Loss) -> float:
+    def best_for(self, loss: ConvexLoss) -> float:
         """The λ of least leave-one-out loss, to a factor of three if it is not the square."""
         try:
             return self._best[loss]
         except KeyError:
-            return self._best.setdefault(loss, best(loss, self.task, self.ridge, self.y))
+            return self._best.setdefault(loss, self._sought(loss))
         except TypeError:  # one that cannot be hashed
-            return best(loss, self.task, self.ridge, self.y)
+            return self._sought(loss)
 
     @cached_property
-    def _best(self) -> dict[Loss, float]:
+    def _best(self) -> dict[ConvexLoss, float]:
         return {}  # the search takes most of the time of losses with a kink
 
-    def head(self, loss: Loss, lams: Array) -> Head:
+    def _sought(self, loss: ConvexLoss) -> float:
+        if self.task is Task.CLASSES and not loss.quadratic:
+            return best_of_classes(loss, self.ridge, self.y)
+        return best(loss, self.task, self.ridge, self.y)
+
+    def head(self, loss: ConvexLoss, lams: Array) -> Head | ClassHead:
         """Fits with some loss, kept for the last regularisations that were asked for."""
-        kept = self.__dict__.get("_head")
+        kept: Head | ClassHead | None = self.__dict__.get("_head")
         if kept is None or kept.loss is not loss or not np.array_equal(kept.lams, lams):
-            found = left_out(loss, self.task, self.ridge, lams, labels=self.y)
-            kept = self.__dict__["_head"] = Head(self.task, loss, self.ridge, lams, found)
+            kept = self.__dict__["_head"] = self._fitted(loss, lams)
         return kept
 
+    def _fitted(self, loss: ConvexLoss, lams: Array) -> Head | ClassHead:
+        if self.task is Task.CLASSES:
+            return ClassHead.of(loss, self.ridge, self.y, lams)
+        found = left_out(loss, self.task, self.ridge, lams, labels=self.y)
+        return Head(self.task, of_shortfall(loss), self.ridge, lams, found)
+
     def predicted(
-        self, n: Array | float, lam: Array, p: float | None = None, *, loss: Loss = SQUARE
+        self, n: Array | float, lam: Array, p: float | None = None, *, loss: ConvexLoss = SQUARE
     ) -> Prediction:
         """Predict fits to n samples at some λ, whether or not the sample is `usable`."""
         lam = np.asarray(lam, dtype=float)
@@ -173,13 +161,15 @@ class Analysis:
         for start in range(0, len(lam), at_once):
             some = slice(start, start + at_once)
             which = (ns[some], index[some], None if ps is None else ps[some])
-            predict = self._of_ridge if loss.quadratic else self._of_head
-            parts.append(predict(loss, lams, *which))
+            if loss.quadratic:
+                parts.append(self._of_ridge(lams, *which))
+            elif isinstance(head := self.head(loss, lams), ClassHead):
+                parts.append(head.predicted(*which))
+            else:
+                parts.append(self._of_head(head, *which))
         return Prediction.joined(parts)
 
-    def _of_ridge(
-        self, loss: Loss, lams: Array, n: Array, index: Integers, p: Array | None
-    ) -> Prediction:
+    def _of_ridge(self, lams: Array, n: Array, index: Integers, p: Array | None) -> Prediction:
         """Fits of the square loss."""
         home = Fits.of(self.ridge, np.full(len(lams), float(self.N)), lams, own=True)
         here = Fits.of(self.ridge, n, lams[index], p, own=True)
@@ -187,7 +177,7 @@ class Analysis:
         s = _bar("square", here.deviation, fall, self.N)
         s_fall = _bar("fall of square", _shaken(here, home, index), fall, self.N)
         errors, falls, bars, fall_bars = [fall * now] * 2, [fall] * 2, [s, s], [s_fall] * 2
-        parts = _no_classes(len(n))
+        parts = no_classes(len(n))
         if self.classified:
             falls[0] = here.fall_of_misclassified(home, index)
             rows = self._by_rows(wrong(self.ridge.classes, home.path.left_out))
@@ -197,10 +187,10 @@ class Analysis:
             errors[0] = falls[0] * np.where(counted == 0, known, home.misclassified[index])
             counting = np.sqrt((1.0 - errors[0]) / (errors[0] * self.N))
             bar = self._bar_of_wrong("wrong", counting, errors[0] / known, n)
-            bars[0] = self._unless_none(counted, errors[0], bar)
+            bars[0] = unless_none(counted, errors[0], self.N, bar)
             raw = here.misclassified / home.misclassified[index]  # before it was put in order
             bar = self._bar_of_wrong("fall of wrong", np.zeros_like(fall), raw, n)
-            fall_bars[0] = self._unless_none(counted, errors[0], bar)
+            fall_bars[0] = unless_none(counted, errors[0], self.N, bar)
             lost = rows[:, index]
             parts = self._by_class(here.confusion, errors[0], errors[0] / known, lost, n)
         objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
@@ -209,18 +199,16 @@ class Analysis:
         return Prediction(
             np.array([errors[0], 0.5 * errors[1], here.training_loss]),
             np.array([*bars, np.nan_to_num(trained)]),
-            *self._from_here(n, p, np.array(falls), np.array(fall_bars)),
+            *from_here(n == self.N if p is None else None, np.array(falls), np.array(fall_bars)),
             here.path.kappa,
             here.resolved,
             *parts,
         )
 
-    def _of_head(
-        self, loss: Loss, lams: Array, n: Array, index: Integers, p: Array | None
-    ) -> Prediction:
-        """Fits of any other loss."""
-        head = self.head(loss, lams)
-        every, home = np.arange(len(lams)), np.full(len(lams), float(self.N))
+    def _of_head(self, head: Head, n: Array, index: Integers, p: Array | None) -> Prediction:
+        """Fits of any other loss to numbers or two classes."""
+        loss = head.loss
+        every, home = np.arange(len(head.lams)), np.full(len(head.lams), float(self.N))
         fits, falls = head.twins(n, index, p)
         twins, now = head.twins(home, every)
         levels, falls = head.levels[:, index] * now[:, index], falls / now[:, index]
@@ -230,8 +218,8 @@ class Analysis:
             falls[0] = np.minimum(falls[0], chance / levels[0])
         levels = levels * falls
         ratio = fits.training_loss / twins.training_loss[index]
-        trained = head.found.objective[index] / self.N * ratio
-        spread = loss.value(head.found.fitted).std(0, ddof=1) * np.sqrt(self.N)
+        trained = head.objective[index] / self.N * ratio
+        spread = head.fitted_losses.std(0, ddof=1) * np.sqrt(self.N)
         own, shaken = head.deviations[:, index], np.tile(_shaken(fits, twins, index), (2, 1))
         steeper = falls**KINKED if loss.has_jumps else falls
         s, s_fall = (
@@ -246,21 +234,19 @@ class Analysis:
         if self.task is Task.CLASSIFICATION:
             counted = head.errors.sum(0)[index]
             for bars in (s, s_fall):
-                bars[0] = self._unless_none(counted, levels[0], bars[0])
-        s_trained = np.hypot((spread / head.found.objective)[index], 0.5 * np.log(ratio))
+                bars[0] = unless_none(counted, levels[0], self.N, bars[0])
+        s_trained = np.hypot((spread / head.objective)[index], 0.5 * np.log(ratio))
         return Prediction(
             np.array([*levels, np.where(np.isnan(fits.error), np.nan, trained)]),
             np.array([*s, s_trained]),
-            *self._from_here(n, p, falls, s_fall),
+            *from_here(n == self.N if p is None else None, falls, s_fall),
             fits.path.kappa,
             fits.resolved,
-            *_no_classes(len(n)),
+            *no_classes(len(n)),
         )
 
-    def _by_rows(self, lost: Array | Booleans) -> Array:
-        """How many rows of each class were wrong, of booleans (N, fits)."""
-        found: Array = np.eye(len(self.rows_of_classes))[self.ridge.classes].T @ lost
-        return found
+    def _by_rows(self, lost: Booleans) -> Array:
+        return by_rows(self.ridge.classes, lost, len(self.rows_of_classes))
 
     def _by_class(
         self, confusion: Array, error: Array, fall: Array, lost: Array, n: Array
@@ -269,17 +255,11 @@ class Analysis:
 
         They follow from how often rows of each class were wrong, `lost` (K, fits).
         """
-        K, N, rows = len(confusion), self.N, self.rows_of_classes[:, None]
-        same = np.eye(K)[:, :, None]
-        # half an error, of any row
-        taken = (1.0 - same) * (N * confusion + 0.5 / (K - 1)) / (N + 1.0)
+        rows = self.rows_of_classes[:, None]
+        taken, rate = shared(confusion, error, self.rows_of_classes)
         with np.errstate(divide="ignore", invalid="ignore"):
-            taken = taken * (error / np.einsum("c,ckf->f", self.rows_of_classes / N, taken))
-            taken = taken / np.maximum(taken.sum(1, keepdims=True), 1.0)
-            rate = taken.sum(1)
             bar = self._bar_of_wrong("wrong", np.sqrt((1.0 - rate) / (rate * rows)), fall, n)
-            bar = np.where(lost > 0, bar, np.maximum(bar, np.log(RULE_OF_THREE / (rows * rate))))
-        return taken + same * (1.0 - rate)[:, None], bar
+        return taken, unless_none(lost, rate, rows, bar)
 
     def _bar_of_wrong(self, kind: str, own: Array, fall: Array, n: Array) -> Array:
         """That of a misclassification rate, or of its fall."""
@@ -288,19 +268,7 @@ class Analysis:
             return bar
         return np.where(n < self.N, _bar(f"{kind}, fewer rows", own, fall, self.N), bar)
 
-    def _unless_none(self, counted: Array, error: Array, bar: Array) -> Array:
-        """The bar of a misclassification rate, which reaches 3/N if none was counted."""
-        none = np.log(RULE_OF_THREE / (self.N * error))
-        return np.where(counted == 0, np.maximum(bar, none), bar)
-
-    def _from_here(
-        self, n: Array, p: Array | None, falls: Array, bars: Array
-    ) -> tuple[Array, Array]:
-        """Falls and their bars, exactly 1 and 0 for the sample itself."""
-        here = (n == self.N) & (p is None) & ~np.isnan(falls)
-        return np.where(here, 1.0, falls), np.where(here, 0.0, bars)
-
-    def measured(self, lam: Array, loss: Loss = SQUARE) -> tuple[Array, Array]:
+    def measured(self, lam: Array, loss: ConvexLoss = SQUARE) -> tuple[Array, Array]:
         """Leave-one-out means of `QUANTITIES` at N samples and their standard errors.
 
         The training loss is that of the fit itself.
@@ -314,15 +282,10 @@ class Analysis:
             return samples.mean(1), samples.std(1, ddof=1) / np.sqrt(self.N)
         lams, index = np.unique(lam, return_inverse=True)
         head = self.head(loss, lams)
-        samples = np.array([head.errors, head.losses, loss.value(head.found.fitted)])
+        samples = np.array([head.errors, head.losses, head.fitted_losses])
         means = samples.mean(1)
-        means[2] = head.found.objective / self.N
+        means[2] = head.objective / self.N
         return means[:, index], (samples.std(1, ddof=1) / np.sqrt(self.N))[:, index]
-
-
-def _no_classes(fits: int) -> tuple[Array, Array]:
-    """Confusion and deviations where labels are numbers."""
-    return np.empty((0, 0, fits)), np.empty((0, fits))
 
 
 def _shaken(here: Fits, home: Fits, index: Integers) -> Array:

@@ -13,13 +13,13 @@ from hiddenmanifold.api.arguments import labelled
 from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.checks import Task, check_count, knows_penalty
 from hiddenmanifold.data.analysis import Analysis
+from hiddenmanifold.data.class_heads import class_scores
 from hiddenmanifold.data.learning_curve import accepted, provenance
-from hiddenmanifold.data.leave_one_out import class_scores
 from hiddenmanifold.data.misclassification import with_half_an_error
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.datasets import with_schema
 from hiddenmanifold.results.schema import ERROR_MEASURES, Kind
@@ -43,7 +43,7 @@ def backtest(
     *,
     n: ArrayLike | None = None,
     regularisation: ArrayLike | Literal["loo"] = "loo",
-    loss: str | Loss = "square",
+    loss: str | ConvexLoss = "square",
     seeds: int = 8,
     rows: int | None = None,
     seed: int = 0,
@@ -152,7 +152,7 @@ def _sizes(data: Data, asked: Any, rows: int) -> Array:
 
 
 def _cut(
-    data: Data, loss: Loss, ns: Any, lams: Array, *, rows: int, key: tuple[int, int]
+    data: Data, loss: ConvexLoss, ns: Any, lams: Array, *, rows: int, key: tuple[int, int]
 ) -> tuple[Array, Array, Array, Array]:
     """Errors of one random cut as measured and as predicted, both with their log-deviations.
 
@@ -178,7 +178,7 @@ def _cut(
 
 
 def _measured(
-    X: Array, y: Array, cut: tuple[Any, Any], lams: Array, *, loss: Loss, task: Task
+    X: Array, y: Array, cut: tuple[Any, Any], lams: Array, *, loss: ConvexLoss, task: Task
 ) -> tuple[Array, Array]:
     """Errors, on some rows, of fits to others, and the deviations of their logarithms."""
     own, test = cut

@@ -29,6 +29,7 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.data.misclassification import (
     by_columns,
     confusion,
+    moments,
     with_half_an_error,
     worst_rate,
 )
@@ -135,13 +136,24 @@ class Fits:
     @cached_property
     def confusion(self) -> Array:
         """The part of each class that is predicted as each, (K, K, fits), for labels of classes."""
+        found = confusion(self.ridge.classes, *self._left_out)
+        return np.where(np.isnan(self.error), np.nan, found)
+
+    @cached_property
+    def moments(self) -> Array:
+        """Covariance of scores with their columns, and their spread within classes, (2, fits)."""
+        return moments(self.ridge.classes, *self._left_out)
+
+    @property
+    def _left_out(self) -> tuple[Array, Array]:
+        """Left-out residuals of columns of 0 and 1, and the change of their mean square."""
         left_out = by_columns(self.path.left_out)
         if left_out.shape != self.path.left_out.shape:
-            change = 0.5 * self.change
-        else:  # intercepts differ from sample to sample, which left-out rows of one do not show
-            change = self.change + self.error / (self.n + 1.0)
-        found = confusion(self.ridge.classes, left_out, change)
-        return np.where(np.isnan(self.error), np.nan, found)
+            return left_out, 0.5 * self.change
+        if left_out.shape[2] == 2:  # as for signs
+            return left_out, self.change
+        # intercepts differ from sample to sample, which left-out rows of one do not show
+        return left_out, self.change + self.error / (self.n + 1.0)
 
     @cached_property
     def misclassified(self) -> Array:

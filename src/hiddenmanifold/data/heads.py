@@ -87,6 +87,16 @@ class Head:
         return self.loss.value(self.found.shortfall)
 
     @property
+    def fitted_losses(self) -> Array:
+        """Those of the fit to all."""
+        return self.loss.value(self.found.fitted)
+
+    @property
+    def objective(self) -> Array:
+        """The minimum of the fit to all, (λ,)."""
+        return self.found.objective
+
+    @property
     def levels(self) -> Array:
         """Error and loss (2, λ) at the number of samples that were fitted."""
         error = self.errors.mean(0)

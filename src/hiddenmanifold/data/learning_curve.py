@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from hiddenmanifold.api.arguments import labelled, spanned
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task, knows_penalty, resolve
-from hiddenmanifold.data.analysis import FALLING, QUANTITIES
+from hiddenmanifold.data.class_heads import FEW_ERRORS
+from hiddenmanifold.data.predicted_errors import FALLING, QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
-from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, check_loss, of_shortfall
+from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, Softmax, check_loss
 from hiddenmanifold.model import OBJECTIVE
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.datasets import flags, with_schema
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
 
 MULTIPLES = (0.5, 1, 2, 4, 8)
 """Numbers of samples, in units of those at hand, of a curve that asks for none."""
-
-
 ENDS = ("", "_low", "_high")
+TOGETHER = (
+    "'square' or 'softmax' for more than two classes, which are fitted together; a margin, each "
+    "class against all others, is fitted to two: Data(..., positive=one)"
+)
+"""What is predicted instead of fits of one class against the rest."""
 
 
 class Support(IntEnum):
@@ -40,6 +44,7 @@ class Support(IntEnum):
     REFUSED = 2, "the diagnosis refuses predictions beyond the sample"
     UNREACHED = 3, "with so many features the fit depends on more than the sample shows"
     LATE = 4, "so late in training the fit depends on more than the sample shows"
+    FEW_ERRORS = 5, f"known roughly: fewer than {FEW_ERRORS} rows are predicted wrongly"
 
     sentence: str
 
@@ -56,7 +61,7 @@ def learning_curve(
     *,
     n: ArrayLike | xr.DataArray | None = None,
     regularisation: ArrayLike | xr.DataArray | Literal["loo"] = "loo",
-    loss: str | Loss = "square",
+    loss: str | ConvexLoss = "square",
     p: ArrayLike | xr.DataArray | None = None,
     on_refusal: Literal["raise", "keep"] = "raise",
 ) -> xr.Dataset:
@@ -73,8 +78,9 @@ def learning_curve(
         only.
     loss : str or Loss
         The square loss, which is ridge regression with an intercept, for any labels, of more than
-        two classes on columns of 0 and 1. For two classes any other that
-        `hm.estimators.GLMRegressor` can fit to them, as "logistic" and "hinge".
+        two classes on columns of 0 and 1, as `RidgeClassifier`. For numbers and two classes any
+        other that `hm.estimators` can fit to them, as "logistic" and "hinge"; for more classes
+        "softmax", which is multinomial logistic regression.
     p : array_like or DataArray, optional
         Another number of features, if the sample's are random features.
     on_refusal : {"raise", "keep"}
@@ -95,8 +101,8 @@ def learning_curve(
         prediction is the last one that it resolves; `status`;
         and with `_leave_one_out` and its `_stderr` the leave-one-out estimate at n = N (for the
         training loss, that of the fit): exact for the square loss, by one Newton step from the
-        fit for losses of continuous slope, and for others, as the hinge, by ten fits to nine
-        tenths of the sample each.
+        fit for losses of continuous slope, and for others, as the hinge and softmax, by ten fits
+        to nine tenths of the sample each.
 
     Notes
     -----
@@ -131,7 +137,8 @@ def learning_curve(
             "on_refusal='keep' gives them all the same"
         )
     columns = _columns(data, ns, lams, ps, loss)
-    status = np.where(columns["resolved"], Support.SAMPLE, Support.UNRESOLVED)
+    status = np.where(_few_errors(data, lams, loss), Support.FEW_ERRORS, Support.SAMPLE)
+    status = np.where(columns["resolved"], status, Support.UNRESOLVED)
     status = np.where(refused, Support.REFUSED, status)
     columns["status"] = np.where(np.isnan(columns["test_loss"]), Support.UNREACHED, status)
     if data.task is Task.CLASSES and loss.quadratic:
@@ -165,19 +172,30 @@ def learning_curve(
     return with_schema(ds, Kind.LEARNING_CURVE)
 
 
-def accepted(data: Data, loss: str | Loss) -> Loss:
+def accepted(data: Data, loss: str | ConvexLoss) -> ConvexLoss:
     """A loss by its name, if it can be predicted for such data."""
-    chosen = of_shortfall(resolve("loss", loss, ConvexLoss, REGISTRY))
-    if not isinstance(chosen, Loss):
+    chosen = resolve("loss", loss, ConvexLoss, REGISTRY)
+    if isinstance(chosen, Softmax):
+        if data.task is Task.CLASSIFICATION:
+            raise InvalidArgumentError.because(
+                "loss",
+                "'softmax' is of more than two classes",
+                "give 'logistic', which for two classes is the same model with half of λ",
+            )
+    elif not isinstance(chosen, Loss):
         raise InvalidArgumentError("loss", loss, "a loss of the margin or the residual")
     if data.task not in chosen.tasks:
-        raise InvalidArgumentError("loss", loss, f"a loss for {data.task}")
-    check_loss(chosen)
+        allowed = f"a loss for {data.task}"
+        if data.task is Task.CLASSES:
+            allowed = TOGETHER
+        raise InvalidArgumentError("loss", loss, allowed)
+    if isinstance(chosen, Loss):
+        check_loss(chosen)
     return chosen
 
 
 def _coordinates(
-    data: Data, n: Any, regularisation: Any, p: Any, loss: Loss
+    data: Data, n: Any, regularisation: Any, p: Any, loss: ConvexLoss
 ) -> dict[str, xr.DataArray]:
     """The axes, if they make sense."""
     n = [round(m * data.N) for m in MULTIPLES] if n is None else n
@@ -203,7 +221,7 @@ def _coordinates(
     return out
 
 
-def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[str, Array]:
+def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: ConvexLoss) -> dict[str, Array]:
     """Predictions at flat points; those that share p are made together."""
     names = (*QUANTITIES, *(f"{name}_fall" for name in FALLING))
     columns = {f"{name}{end}": np.empty(len(ns)) for name in names for end in ENDS}
@@ -227,6 +245,13 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: Loss) -> dict[
     return columns | _by_class(parts, len(ns))
 
 
+def _few_errors(data: Data, lams: Array, loss: ConvexLoss) -> Any:
+    """Whether too few rows are predicted wrongly by softmax to know how many of others would be."""
+    if data.task is not Task.CLASSES or loss.quadratic:
+        return False
+    return data.measured(lams, loss)[0][0] * data.N < FEW_ERRORS
+
+
 def _by_class(parts: list[tuple[Integers, Array, Array]], points: int) -> dict[str, Array]:
     """Errors of classes with their intervals, and confusion; points come first."""
     columns: dict[str, Array] = {}
@@ -240,7 +265,7 @@ def _by_class(parts: list[tuple[Integers, Array, Array]], points: int) -> dict[s
     return columns
 
 
-def _measured(data: Data, lam: xr.DataArray, loss: Loss) -> dict[str, Any]:
+def _measured(data: Data, lam: xr.DataArray, loss: ConvexLoss) -> dict[str, Any]:
     """Leave-one-out estimates at n = N, along the regularisations."""
     means, errors = data.measured(lam.values.ravel(), loss)
     out = {}
@@ -250,7 +275,7 @@ def _measured(data: Data, lam: xr.DataArray, loss: Loss) -> dict[str, Any]:
     return out
 
 
-def provenance(data: Data, loss: Loss) -> dict[str, Any]:
+def provenance(data: Data, loss: ConvexLoss) -> dict[str, Any]:
     """The attributes of a dataset that say what it was made from."""
     return {
         "data": data.description,

@@ -11,7 +11,6 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.numerics.threads import one_thread
-from hiddenmanifold.simulation.class_fits import fit_classes
 from hiddenmanifold.simulation.fit import fit_path
 
 FOLDS = 10
@@ -71,19 +70,6 @@ def left_out(
         scores = [C[test] @ fit.w + fit.b for fit in others]
         shortfall[test] = np.array([loss.shortfall(task, y[test], f) for f in scores]).T
     return LeftOut(shortfall, fitted, objective)
-
-
-def class_scores(loss: ConvexLoss, X: Array, Y: Array, lams: Array, others: Array) -> Array:
-    """Scores (λ, rows, K) of other rows, in fits to features X and columns Y of 0 and 1.
-
-    A class without rows is never predicted.
-    """
-    seen = np.flatnonzero(Y.any(0))
-    fits = fit_classes(loss, X, Y[:, seen].argmax(1), len(seen), lams, intercept=True)
-    scores = np.full((len(lams), len(others), Y.shape[1]), -np.inf)
-    size = np.sqrt(X.shape[1])
-    scores[:, :, seen] = [others @ fit.W / size + fit.b for fit in fits]
-    return scores
 
 
 def best(loss: ConvexLoss, task: Task, ridge: Ridge, labels: Array) -> float:

@@ -63,27 +63,66 @@ def confusion(own: Integers, left_out: Array, change: Array) -> Array:
     array (K, K, fits)
         Of each class, the parts predicted as each.
     """
-    N, _, K = left_out.shape
-    member = np.eye(K)[own]
-    count = np.maximum(member.sum(0), 1.0)
-    share = member.T / count[:, None]
     residual = left_out.transpose(1, 0, 2)
-    means = np.eye(K) - share @ residual  # (fits, class, score)
-    away = (member - means[:, own]) - residual
-    moved = means[:, own] + away @ _map(residual, away, change, N - K)
+    means, away = _around(own, residual)
+    freedom = len(own) - len(means[0])
+    return confusion_of_scores(own, means[:, own] + away @ _map(residual, away, change, freedom))
+
+
+def moments(own: Integers, left_out: Array, change: Array) -> Array:
+    """Covariance of scores with their columns, and spread of scores within classes, (2, fits).
+
+    Traces of the matrices, the spread as a deviation; parameters are those of `confusion`.
+    """
+    residual = left_out.transpose(1, 0, 2)
+    means, away = _around(own, residual)
+    share = np.bincount(own, minlength=means.shape[1]) / len(own)
+    with_column = np.einsum("c,fck,ck->f", share, means, np.eye(len(share)) - share)
+    inside = np.sum(away**2, axis=(1, 2)) / (len(own) - len(share))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grown = np.maximum(1.0 + np.nan_to_num(change / inside), LEAST)
+    return np.array([with_column, np.sqrt(inside * grown)])
+
+
+def confusion_of_scores(own: Integers, scores: Array) -> Array:
+    """The part of each class that is predicted as each (K, K, fits), of scores (fits, N, K)."""
+    N, K = scores.shape[1:]
+    share = _members(own, K)
+    count = np.bincount(own, minlength=K)
     at = np.arange(N)
-    mine = moved[:, at, own]
-    moved[:, at, own] = -np.inf
-    rival = moved.argmax(2)
-    margin = mine - moved.max(2)
+    mine = scores[:, at, own]
+    others = scores.copy()
+    others[:, at, own] = -np.inf
+    rival = others.argmax(2)
+    margin = mine - others.max(2)
     middle = margin @ share.T  # (fits, class)
     spread = np.sqrt(np.maximum(margin**2 @ share.T - middle**2, 0.0))
-    h = count**-0.2
+    h = np.maximum(count, 1.0) ** -0.2
     score = middle[:, own] + np.sqrt(1.0 - h[own] ** 2) * (margin - middle[:, own])
     lost = special.ndtr(-score / np.maximum(h * spread, 1e-9)[:, own])
     found = np.array([share @ (lost * (rival == k)).T for k in range(K)]).transpose(1, 0, 2)
     found[np.arange(K), np.arange(K)] = 1.0 - found.sum(1)
     return found
+
+
+def centres(own: Integers, scores: Array) -> Array:
+    """Mean scores of classes (fits, class, score), of scores (fits, N, K)."""
+    means: Array = _members(own, scores.shape[2]) @ scores
+    return means
+
+
+def _members(own: Integers, K: int) -> Array:
+    """Weights (K, N) that average over each class."""
+    member = np.eye(K)[own]
+    average: Array = member.T / np.maximum(member.sum(0), 1.0)[:, None]
+    return average
+
+
+def _around(own: Integers, residual: Array) -> tuple[Array, Array]:
+    """Mean scores of classes, and the scores around them, of residuals (fits, N, K)."""
+    columns = np.eye(residual.shape[2])
+    means = columns - centres(own, residual)
+    return means, (columns[own] - means[:, own]) - residual
 
 
 def _map(residual: Array, away: Array, change: Array, freedom: int) -> Array:
@@ -117,6 +156,27 @@ def worst_rate(own: Integers) -> float:
     Leave-one-out may: of balanced classes, that of the row left out is the rarest among the others.
     """
     return 1.0 - 1.0 / (int(own.max()) + 1)
+
+
+def shared(confusion: Array, error: Array, rows: Integers) -> tuple[Array, Array]:
+    """Confusion (K, K, fits) that makes so much error, and the rate of each class, (K, fits).
+
+    Half an error is that of any row.
+    """
+    K, N = len(confusion), rows.sum()
+    same = np.eye(K)[:, :, None]
+    taken = (1.0 - same) * (N * confusion + 0.5 / (K - 1)) / (N + 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        taken = taken * (error / np.einsum("c,ckf->f", rows / N, taken))
+        taken = taken / np.maximum(taken.sum(1, keepdims=True), 1.0)
+    rate = taken.sum(1)
+    return taken + same * (1.0 - rate)[:, None], rate
+
+
+def by_rows(own: Integers, lost: Array | Booleans, K: int) -> Array:
+    """How many rows of each class were wrong, of booleans (N, fits)."""
+    found: Array = np.eye(K)[own].T @ lost
+    return found
 
 
 def with_half_an_error(rate: Array, N: int | Array) -> Array:

@@ -13,7 +13,7 @@ from hiddenmanifold.checks import PENALTIES, Task, check_number, knows_penalty
 from hiddenmanifold.data.learning_curve import ENDS, accepted, learning_curve
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.notebooks import columns
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.schema import ERROR_MEASURES
@@ -82,7 +82,7 @@ def plan(
     *,
     target_error: float | None = None,
     target_gain: float | None = None,
-    loss: str | Loss = "square",
+    loss: str | ConvexLoss = "square",
     on_refusal: Literal["raise", "keep"] = "raise",
 ) -> SamplePlan:
     """Predict the effect of 2, 4 and 8 times the samples, and how many a target needs.
@@ -140,7 +140,7 @@ def target(error: float | None, gain: float | None) -> tuple[float, bool]:
 
 
 def needed(
-    data: Data, lam: float, loss: Loss, goal: float, *, relative: bool
+    data: Data, lam: float, loss: ConvexLoss, goal: float, *, relative: bool
 ) -> tuple[float, float, float]:
     """Samples at which the prediction, and its lower and upper ends, come down to the goal."""
     from scipy import interpolate
@@ -166,7 +166,7 @@ def crossing(sizes: Array, values: Array, goal: float) -> float:
     return float(np.exp(np.interp(-goal, -values[pair], np.log(sizes[pair]))))
 
 
-def limiting(data: Data, lam: float, loss: Loss) -> Literal["samples", "features"]:
+def limiting(data: Data, lam: float, loss: ConvexLoss) -> Literal["samples", "features"]:
     """The resource of which more would lower the error."""
     far = data.predicted(8.0 * data.N, np.array([lam]), loss=loss)
     if data.random_features:

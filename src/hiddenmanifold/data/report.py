@@ -27,7 +27,7 @@ from hiddenmanifold.data.report_picture import drawn
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import Cost
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.numerics.threads import one_thread
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Report:
 def report(
     data: Data,
     *,
-    loss: str | Loss = "square",
+    loss: str | ConvexLoss = "square",
     regularisation: float | Literal["loo"] = "loo",
     target_error: float | None = None,
     target_gain: float | None = None,
@@ -211,7 +211,7 @@ def _check(data: Any, seeds: Any, deadline: Any, on_refusal: Any) -> None:
         check_number("deadline", deadline, 0.0)
 
 
-def _one_regularisation(data: Data, loss: Loss, given: Any) -> float:
+def _one_regularisation(data: Data, loss: ConvexLoss, given: Any) -> float:
     if isinstance(given, str) and given == "loo":
         return data.best_for(loss)
     array = (
@@ -223,7 +223,7 @@ def _one_regularisation(data: Data, loss: Loss, given: Any) -> float:
 
 
 def _held_out(
-    data: Data, lam: float, loss: Loss, *, seeds: int, end: float
+    data: Data, lam: float, loss: ConvexLoss, *, seeds: int, end: float
 ) -> tuple[xr.Dataset | None, tuple[str, ...]]:
     """What is measured on rows held out, or why nothing is."""
     if not seeds:

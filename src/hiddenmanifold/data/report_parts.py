@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hiddenmanifold.checks import Task
+from hiddenmanifold.data.class_heads import FEW_ERRORS
 from hiddenmanifold.data.extrapolation import CAP
 from hiddenmanifold.data.learning_curve import ENDS, Support
 from hiddenmanifold.data.planning import LIMITS, answer, changed, faultless, fell, limiting, needed
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.sklearn_conventions import counterpart
-from hiddenmanifold.losses import Loss
+from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.results.schema import ERROR_MEASURES
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def known(data: Data, errors: xr.Dataset) -> str:
 
 
 def outlook(
-    data: Data, errors: xr.Dataset, lam: float, loss: Loss, goal: tuple[float, bool] | None
+    data: Data, errors: xr.Dataset, lam: float, loss: ConvexLoss, goal: tuple[float, bool] | None
 ) -> tuple[str, ...]:
     """How many rows the goal needs, and what limits the task."""
     said, none = [], faultless(errors)
@@ -107,6 +108,11 @@ def warnings(data: Data, errors: xr.Dataset) -> tuple[str, ...]:
         found.append(
             f"From {n[faint & (n > data.N)][0]:g} rows on the prediction is the end of what this "
             "sample resolves: the error may fall further."
+        )
+    if (errors["status"].values == Support.FEW_ERRORS).any():
+        found.append(
+            f"Fewer than {FEW_ERRORS} rows are predicted wrongly: how many of others would be is "
+            "known to some 40 %."
         )
     return tuple(found)
 
@@ -254,15 +260,17 @@ def preparation(data: Data) -> Remarks:
     return Remarks("What was done to the table", tuple(done) or ("It was taken as it is.",))
 
 
-def measurement(data: Data, curve: xr.Dataset, loss: Loss) -> Remarks:
+def measurement(data: Data, curve: xr.Dataset, loss: ConvexLoss) -> Remarks:
     """Where the numbers come from."""
-    part = "each tenth of the rows" if loss.has_jumps else "each row"
+    heads = data.task is Task.CLASSES and not loss.quadratic
+    part = "each tenth of the rows" if loss.has_jumps or heads else "each row"
     cap = f", and at most {CAP} times that of generalised cross-validation" * loss.quadratic
     mean, error = (float(curve[f"{ERROR}_leave_one_out{end}"]) for end in ("", "_stderr"))
+    twins = "" if loss.quadratic else "of ridge regression "
     said = [
         f"The error at N is that of leave-one-out, in which {part} is predicted by a fit to all "
-        f"others{cap}. {_counted(data, mean, error)}",
-        "Errors at other sizes follow from fits to the sample with other regularisations.",
+        f"others{cap}. {_counted(data, loss, mean, error)}",
+        f"Errors at other sizes follow from fits {twins}to the sample with other regularisations.",
         "Intervals are one standard deviation to either side; those of changes are smaller, "
         "because errors at two sizes share most of their uncertainty.",
     ]
@@ -275,12 +283,13 @@ def checks(data: Data) -> Remarks:
     return Remarks("Checks that the sample passed, by square errors of ridge", tuple(passed))
 
 
-def _counted(data: Data, mean: float, error: float) -> str:
+def _counted(data: Data, loss: ConvexLoss, mean: float, error: float) -> str:
     """The leave-one-out error as it is counted."""
     if data.task is Task.REGRESSION:
         return f"Leave-one-out alone gives {_with_bar(mean, error)}."
     wrong = round(mean * data.N)
     count = f"{wrong} of {data.N} rows are predicted wrongly"
     if wrong:
-        return f"{count}; the rate is that of smoothed scores, and half an error."
+        smoothed = "that of smoothed scores, and" if loss.quadratic else "these, and"
+        return f"{count}; the rate is {smoothed} half an error."
     return f"None of {data.N} rows is predicted wrongly, which allows a rate up to about 3/N."

@@ -130,7 +130,8 @@ class Data(Analysis):
         All steps but the last are applied to X as they were fitted. `loss` and `regularisation` of
         the result are those that fit the same model as the last step, if that is one of
         `hm.estimators`, or scikit-learn's Ridge, RidgeClassifier, LogisticRegression, LinearSVC and
-        linear SVC, with an intercept; and None otherwise.
+        linear SVC, with an intercept; and None otherwise, as for models that fit each of more than
+        two classes apart (LinearSVC, SVC), of which `positive` takes one.
 
         Parameters
         ----------
@@ -150,7 +151,8 @@ class Data(Analysis):
         Warns
         -----
         UserWarning
-            If the model penalises its intercept, as LinearSVC with its default options.
+            If the model penalises its intercept, as LinearSVC with its default options, or fits
+            each of more than two classes apart.
 
         Examples
         --------
@@ -172,7 +174,8 @@ class Data(Analysis):
         if hasattr(seen, "columns"):  # features that were chosen on purpose, whatever their kind
             seen = np.asarray(seen, dtype=float)
         data = cls(seen, y, **{"task": task_of(pipeline[-1], y), **options})
-        data.loss, data.regularisation = objective(pipeline[-1], data.p, data.N)
+        model = pipeline[-1]
+        data.loss, data.regularisation = objective(model, data.p, data.N, task=data.task)
         return data
 
     @property

@@ -38,6 +38,12 @@ AVERAGED_LOSSES = {"PoissonRegressor": "poisson", "GammaRegressor": "gamma"}
 """Models of scikit-learn that minimise the mean loss, not the sum, and their losses here."""
 RECOGNISED = ("Ridge", "RidgeClassifier", "LogisticRegression", "LinearSVC", *AVERAGED_LOSSES)
 """Models of scikit-learn whose objective is one of ours, beside the linear SVC."""
+NOT_TOGETHER = (
+    "{} fits each class apart, while curves of more than two classes are of scores that are fitted "
+    "together: by default of ridge regression, or of LogisticRegression with loss='softmax'; they "
+    "may differ from those of the pipeline. A single class of it is predicted with positive=one"
+)
+"""Said of models that fit one class against others."""
 
 
 def to_sklearn_C(
@@ -241,11 +247,14 @@ class Objective(NamedTuple):
     regularisation: float | None
 
 
-def objective(model: Any, p: int, n: int | None = None) -> Objective:
+def objective(
+    model: Any, p: int, n: int | None = None, *, task: Task = Task.CLASSIFICATION
+) -> Objective:
     """The objective of a model on p features of n samples.
 
     n matters only to scikit-learn's models of counts and of positive labels, which average losses;
-    without it they have a loss and no λ.
+    without it they have a loss and no λ. The task is that of the labels to predict: they may be one
+    class of the model against all others.
 
     Raises
     ------
@@ -268,15 +277,22 @@ def objective(model: Any, p: int, n: int | None = None) -> Objective:
         averaged = None if n is None else float(from_glm_alpha(model.alpha, p, n=n))
         return Objective(AVERAGED_LOSSES[name], averaged)
     C = _single("C", getattr(model, "C_", model.C))
-    return _of_classifier(model, name, float(from_sklearn_C(C, p)))
+    lam = float(from_sklearn_C(C, p))
+    return _of_classifier(model, name, lam, several=task is Task.CLASSES)
 
 
-def _of_classifier(model: Any, name: str, lam: float) -> Objective:
+def _of_classifier(model: Any, name: str, lam: float, *, several: bool) -> Objective:
     """The objective of a classifier whose C is that of our λ."""
+    apart = (
+        getattr(model, "solver", "") == "liblinear" or getattr(model, "multi_class", "") == "ovr"
+    )
+    if several and (name != "LogisticRegression" or apart):
+        warnings.warn(NOT_TOGETHER.format(type(model).__name__), stacklevel=4)
+        return Objective(None, None)
     if name == "LogisticRegression":
         if model.solver == "liblinear":
             _warn_of_intercept(model)
-        return Objective("logistic", lam)
+        return Objective("softmax" if several else "logistic", lam)
     if name == "SVC":
         return Objective("hinge", lam)
     _warn_of_intercept(model)
@@ -291,7 +307,11 @@ def counterpart(loss: str, task: Task, lam: float, p: int) -> str:
         return f"{name}(alpha={to_ridge_alpha(lam, p):.4g})"
     if loss == "squared_hinge":  # which lacks our ½ there, and penalises the intercept
         return f"LinearSVC(C={0.5 * to_sklearn_C(lam, p):.4g}, intercept_scaling=1000)"
-    models = {"logistic": "LogisticRegression(", "hinge": "SVC(kernel='linear', "}
+    models = {
+        "logistic": "LogisticRegression(",
+        "softmax": "LogisticRegression(",
+        "hinge": "SVC(kernel='linear', ",
+    }
     return f"{models[loss]}C={to_sklearn_C(lam, p):.4g})" if loss in models else ""
 
 

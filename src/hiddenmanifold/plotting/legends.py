@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SUPPORTS = {
     1: "not resolved by the sample: its last value",
     2: "refused by the diagnosis",
+    5: "few errors to count: known roughly",
 }
 """The basis of a doubtful part of a curve for real data, by its status."""
 

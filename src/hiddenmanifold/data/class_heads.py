@@ -1,0 +1,247 @@
+r"""Softmax heads: the level is that of the head itself, the fall that of a ridge twin.
+
+The head's own scores of rows that it did not see, in ten stratified folds, give its error and its
+log-loss. Their fall with n is that of ridge regression on columns of 0 and 1 with strength
+:math:`\lambda/c`, where c is the mean curvature of the loss in the K - 1 contrasts of scores. The
+twin shows by how much class means of scores grow and how much the scores within classes spread;
+the head's left-out scores are moved likewise, and lose log-loss. The error falls by the geometric
+mean of this and of the twin's own misclassification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.data.extrapolation import Fits
+from hiddenmanifold.data.leave_one_out import FEWER_FOLDS, FOLDS
+from hiddenmanifold.data.misclassification import (
+    by_rows,
+    centres,
+    confusion_of_scores,
+    shared,
+    with_half_an_error,
+    worst_rate,
+)
+from hiddenmanifold.data.predicted_errors import Prediction, from_here, unless_none
+from hiddenmanifold.data.ridge import Ridge
+from hiddenmanifold.losses import ConvexLoss
+from hiddenmanifold.numerics.threads import one_thread
+from hiddenmanifold.simulation.class_fits import fit_classes
+
+CANDIDATES = np.geomspace(1e3, 1e-4, 15)
+"""Regularisations among which to choose, in units of the variance of a feature."""
+AT_ONCE = 3
+"""Candidates that are tried before looking whether the best one is among them."""
+RESOLVED = 0.1
+"""Greatest D2/N' of the twin: beyond, a small sample's luck enters level and fall alike."""
+SEEN = 1.0 - 1.0 / FOLDS
+"""The part of the rows that the fits behind the level have seen."""
+FEW_ERRORS = 20
+"""Errors counted below which a rate is known to some 40 %."""
+
+
+@dataclass(frozen=True)
+class ClassHead:
+    """Scores of several classes, trained together, as the sample at hand shows them.
+
+    Attributes
+    ----------
+    loss, ridge
+        What is fitted, and to what.
+    lams : array (λ,)
+        Regularisations.
+    scores : array (λ, N, K)
+        Scores of the rows in fits that did not see them.
+    fitted : array (λ, N, K)
+        Their scores in the fit to all.
+    objective : array (λ,)
+        The minimum of the fit to all.
+    """
+
+    loss: ConvexLoss
+    ridge: Ridge
+    lams: Array
+    scores: Array
+    fitted: Array
+    objective: Array
+
+    @classmethod
+    @one_thread
+    def of(cls, loss: ConvexLoss, ridge: Ridge, Y: Array, lams: Array) -> ClassHead:
+        """Fit at some regularisations, with and without each tenth of the rows."""
+        X = ridge.scores
+        scores = left_out_scores(loss, X, Y, lams, FOLDS)
+        fits = fit_classes(loss, X, ridge.classes, Y.shape[1], lams, intercept=True)
+        fitted = np.array([X @ fit.W / np.sqrt(X.shape[1]) + fit.b for fit in fits])
+        return cls(loss, ridge, lams, scores, fitted, np.array([fit.objective for fit in fits]))
+
+    @cached_property
+    def curvature(self) -> Array:
+        """The mean curvature of the loss along the contrasts of scores."""
+        p = special.softmax(self.fitted, axis=2)
+        mean: Array = np.sum(p * (1.0 - p), axis=2).mean(1) / (p.shape[2] - 1.0)
+        return np.maximum(mean, 1e-12)
+
+    @cached_property
+    def errors(self) -> Booleans:
+        """Whether left-out rows are predicted wrongly, (N, λ)."""
+        lost: Booleans = (self.scores.argmax(2) != self.ridge.classes).T
+        return lost
+
+    @cached_property
+    def losses(self) -> Array:
+        """Their log-losses, (N, λ)."""
+        return log_loss(self.ridge.classes, self.scores).T
+
+    @cached_property
+    def fitted_losses(self) -> Array:
+        """Those of the fit to all."""
+        return log_loss(self.ridge.classes, self.fitted).T
+
+    @property
+    def levels(self) -> Array:
+        """Error and log-loss (2, λ) of fits to nine tenths of the rows."""
+        error = with_half_an_error(self.errors.mean(0), self.ridge.n)
+        return np.array([error, self.losses.mean(0)])
+
+    @property
+    def deviations(self) -> Array:
+        """Their relative standard errors."""
+        N, level = self.ridge.n, self.levels
+        spread = self.losses.std(0, ddof=1) / np.sqrt(N) / np.maximum(level[1], 1e-300)
+        return np.array([_counting(level[0], N), spread])
+
+    def twins(self, n: Array, index: Integers, p: Array | None = None) -> tuple[Fits, Array, Array]:
+        """Fits of the ridge twins, the falls (2, fits) of error and log-loss, and confusion."""
+        lam = self.lams / self.curvature
+        home = Fits.of(self.ridge, np.full(len(lam), SEEN * self.ridge.n), lam, most=RESOLVED)
+        fits = Fits.of(self.ridge, n, lam[index], p, RESOLVED)
+        wrong = fits.fall_of_misclassified(home, index)
+        moved = self.moved(index, fits.moments / home.moments[:, index])
+        now = self.losses.mean(0)[index]
+        loss = log_loss(self.ridge.classes, moved).mean(1) / np.maximum(now, 1e-300)
+        falls = np.array([np.sqrt(wrong * loss), np.where(np.isnan(wrong), np.nan, loss)])
+        if p is None:  # more samples never make a fit worse
+            more = n >= home.n[index]
+            falls = np.where(more, np.minimum(falls, 1.0), np.maximum(falls, 1.0))
+        return fits, falls, confusion_of_scores(self.ridge.classes, moved)
+
+    def predicted(self, n: Array, index: Integers, p: Array | None = None) -> Prediction:
+        """Errors of fits to n samples, with their bars."""
+        N, K = self.scores.shape[1:]
+        rows = np.bincount(self.ridge.classes, minlength=K)
+        at_N = np.full(len(self.lams), float(N))
+        fits, falls, confusion = self.twins(n, index, p)
+        here, now, _ = self.twins(at_N, np.arange(len(self.lams)))
+        levels, from_N = self.levels[:, index] * now[:, index], falls / now[:, index]
+        chance = worst_rate(self.ridge.classes)
+        levels[0] = np.minimum(levels[0], chance)
+        from_N[0] = np.minimum(from_N[0], chance / levels[0])
+        levels = levels * from_N
+        s = _bar(self.deviations[:, index], falls, N)
+        s_fall, counted = _bar(0.0, from_N, N), self.errors.sum(0)[index]
+        for bars in (s, s_fall):
+            bars[0] = unless_none(counted, levels[0], N, bars[0])
+        taken, rate = shared(confusion, levels[0], rows)
+        lost = by_rows(self.ridge.classes, self.errors, len(rows))[:, index]
+        by_class = _bar(_counting(rate, rows[:, None]), falls[0], N)
+        ratio = fits.training_loss / here.training_loss[index]
+        trained = self.fitted_losses.std(0, ddof=1) * np.sqrt(N) / self.objective
+        with np.errstate(invalid="ignore"):
+            s_trained = np.hypot(trained[index], 0.5 * np.log(ratio))
+        ratio = np.where(np.isnan(fits.error), np.nan, ratio)
+        return Prediction(
+            np.array([*levels, self.objective[index] / N * ratio]),
+            np.array([*s, s_trained]),
+            *from_here(n == N if p is None else None, from_N, s_fall),
+            fits.path.kappa,
+            fits.resolved,
+            taken,
+            unless_none(lost, rate, rows[:, None], by_class),
+        )
+
+    def moved(self, index: Integers, ratios: Array) -> Array:
+        """Left-out scores whose class means grow and whose spread around them changes."""
+        own, scores = self.ridge.classes, self.scores[index]
+        means = centres(own, scores)
+        share = np.bincount(own, minlength=means.shape[1]) / len(own)
+        middle = np.einsum("c,fck->fk", share, means)[:, None]
+        grow, spread = np.nan_to_num(ratios, nan=1.0)[:, :, None, None]
+        moved: Array = middle + grow * (means - middle)[:, own] + spread * (scores - means[:, own])
+        return moved
+
+
+def left_out_scores(loss: ConvexLoss, X: Array, Y: Array, lams: Array, folds: int) -> Array:
+    """Scores (λ, N, K) of rows in fits to the other folds, each with its share of every class."""
+    own = Y.argmax(1)
+    fold = stratified(own, folds)
+    scores = np.empty((len(lams), *Y.shape))
+    for test in (fold == i for i in range(fold.max() + 1)):
+        found = class_scores(loss, X[~test], Y[~test], lams, X[test])
+        if (absent := ~Y[~test].any(0)).any():  # as improbable as one row among all
+            known = special.logsumexp(found[:, :, ~absent], axis=2, keepdims=True)
+            found[:, :, absent] = known - np.log(len(own))
+        scores[:, test] = found
+    return scores
+
+
+def stratified(own: Integers, folds: int) -> Integers:
+    """The fold of each row, at random, with as many rows of a class in every fold as can be."""
+    order = np.random.default_rng(0).permutation(len(own))
+    order = order[np.argsort(own[order], kind="stable")]
+    fold = np.empty(len(own), dtype=int)
+    fold[order] = np.arange(len(own)) % folds
+    return fold
+
+
+def class_scores(loss: ConvexLoss, X: Array, Y: Array, lams: Array, others: Array) -> Array:
+    """Scores (λ, rows, K) of other rows, in fits to features X and columns Y of 0 and 1.
+
+    A class without rows is never predicted.
+    """
+    seen = np.flatnonzero(Y.any(0))
+    scores = np.full((len(lams), len(others), Y.shape[1]), -np.inf)
+    if len(seen) == 1:
+        scores[:, :, seen] = 0.0
+        return scores
+    fits = fit_classes(loss, X, Y[:, seen].argmax(1), len(seen), lams, intercept=True)
+    size = np.sqrt(X.shape[1])
+    scores[:, :, seen] = [others @ fit.W / size + fit.b for fit in fits]
+    return scores
+
+
+@one_thread
+def best_of_classes(loss: ConvexLoss, ridge: Ridge, Y: Array) -> float:
+    """The regularisation of least left-out log-loss, sought from the largest downwards."""
+    lams = float(ridge.k.sum()) / ridge.n * CANDIDATES
+    found = np.empty(0)
+    while len(found) < len(lams) and (not found.size or found.argmin() >= len(found) - AT_ONCE):
+        some = lams[len(found) : len(found) + AT_ONCE]
+        scores = left_out_scores(loss, ridge.scores, Y, some, FEWER_FOLDS)
+        found = np.append(found, log_loss(ridge.classes, scores).mean(1))
+    return float(lams[found.argmin()])
+
+
+def log_loss(own: Integers, scores: Array) -> Array:
+    """Minus the logarithms of the probabilities of the rows' own classes, of scores (…, N, K)."""
+    mine = scores[..., np.arange(len(own)), own]
+    loss: Array = special.logsumexp(scores, axis=-1) - mine
+    return loss
+
+
+def _counting(rate: Array, rows: Integers | int) -> Array:
+    """Relative deviation of a rate that is counted among so many rows; folds share fits."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 1.1 * np.sqrt((1.0 - rate) / (rate * rows))
+
+
+def _bar(own: Array | float, fall: Array, N: int) -> Array:
+    """Deviation of a logarithm: that of the level, half of the logarithm of the fall, and 1/√2N."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = np.sqrt(own**2 + (0.5 * np.log(fall)) ** 2 + 0.5 / N)
+    return found

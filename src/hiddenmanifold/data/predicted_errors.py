@@ -1,0 +1,66 @@
+"""Predicted errors of fits to n samples, with the deviations of their logarithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hiddenmanifold.arrays import Array, Booleans, Integers
+
+QUANTITIES = ("generalisation_error", "test_loss", "training_loss")
+FALLING = QUANTITIES[:2]
+"""Quantities whose fall, the ratio to that at N samples, is a result of its own."""
+RULE_OF_THREE = 3.0
+"""If none of N samples was wrong, the rate is below 3/N, nineteen times in twenty."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted `QUANTITIES` (quantities, fits), falls of the first two, and log-deviations.
+
+    Of classes also the part of each that is predicted as each, (K, K, fits), and the deviations of
+    their errors (K, fits).
+    """
+
+    value: Array
+    deviation: Array
+    fall: Array
+    fall_deviation: Array
+    kappa: Array
+    resolved: Booleans
+    confusion: Array
+    class_deviation: Array
+
+    @classmethod
+    def joined(cls, parts: list[Prediction]) -> Prediction:
+        """One of several."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in names))
+
+    def interval(self, quantity: str, *, fall: bool = False) -> tuple[Array, Array, Array]:
+        """A quantity, or its fall, with the ends of one standard deviation."""
+        i = QUANTITIES.index(quantity)
+        value, s = (self.fall, self.fall_deviation) if fall else (self.value, self.deviation)
+        with np.errstate(over="ignore"):
+            return value[i], value[i] * np.exp(-s[i]), value[i] * np.exp(s[i])
+
+
+def from_here(here: Booleans | None, falls: Array, bars: Array) -> tuple[Array, Array]:
+    """Falls and their bars, exactly 1 and 0 `here`, for the sample itself."""
+    if here is None:
+        return falls, bars
+    known = here & ~np.isnan(falls)
+    return np.where(known, 1.0, falls), np.where(known, 0.0, bars)
+
+
+def unless_none(counted: Array, error: Array, rows: Integers | int, bar: Array) -> Array:
+    """The bar of a misclassification rate, which reaches 3/rows if none was counted."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        none = np.log(RULE_OF_THREE / (rows * error))
+    return np.where(counted == 0, np.fmax(bar, none), bar)
+
+
+def no_classes(fits: int) -> tuple[Array, Array]:
+    """Confusion and deviations where labels are numbers."""
+    return np.empty((0, 0, fits)), np.empty((0, fits))

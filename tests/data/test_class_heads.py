@@ -1,0 +1,201 @@
+"""Softmax heads of real data: levels are those of refits, falls those of the moved scores."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_softmax
+from sklearn.linear_model import LogisticRegression
+
+import hiddenmanifold as hm
+from hiddenmanifold.data.class_heads import ClassHead, left_out_scores, stratified
+from hiddenmanifold.data.misclassification import confusion_of_scores, moments
+from hiddenmanifold.data.ridge import Ridge
+from hiddenmanifold.losses import Softmax
+
+P, SPREAD = 20, np.arange(1, 21) ** -0.3
+MEANS = np.random.default_rng(3).standard_normal((4, P)) * 0.25
+SHARES = np.array([0.1, 0.2, 0.3, 0.4])
+NAMES = np.array(["ash", "beech", "elm", "oak"])
+SOFTMAX = Softmax()
+
+
+def trees(n, seed, means=MEANS):
+    rng = np.random.default_rng(seed)
+    k = rng.choice(4, size=n, p=SHARES)
+    return rng.standard_normal((n, P)) * SPREAD + means[k], k
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, k = trees(200, 0)
+    return hm.Data(X, NAMES[k])
+
+
+@pytest.fixture(scope="module")
+def curve(data):
+    return hm.learning_curve(data, n=[100, 200, 1600], regularisation=[0.3, 3.0], loss="softmax")
+
+
+def fitted(X, k, lam):
+    C = hm.to_sklearn_C(lam, P)
+    return LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, k)
+
+
+def test_folds_share_every_class():
+    own = np.random.default_rng(1).choice(3, size=97, p=[0.1, 0.3, 0.6])
+    fold = stratified(own, 10)
+    for k in range(3):
+        rows = np.bincount(fold[own == k], minlength=10)
+        assert rows.max() - rows.min() <= 1
+
+
+@pytest.mark.slow
+def test_the_level_is_that_of_refits_without_each_tenth(data, curve):
+    own = data.y.argmax(1)
+    fold, lam = stratified(own, 10), 0.3
+    wrong, losses = [], []
+    for i in range(10):
+        fit = fitted(data.X[fold != i], own[fold != i], lam)
+        log_p = log_softmax(fit.decision_function(data.X[fold == i]), axis=1)
+        wrong.extend(log_p.argmax(1) != own[fold == i])
+        losses.extend(-log_p[np.arange(len(log_p)), own[fold == i]])
+    at = curve.sel(regularisation=lam)
+    assert float(at.generalisation_error_leave_one_out) == pytest.approx(np.mean(wrong))
+    assert float(at.test_loss_leave_one_out) == pytest.approx(np.mean(losses), rel=1e-5)
+    whole = fitted(data.X, own, lam)
+    size = 0.5 * lam * P * np.sum(whole.coef_**2) / data.N
+    log_p = whole.predict_log_proba(data.X)[np.arange(data.N), own]
+    assert float(at.training_loss_leave_one_out) == pytest.approx(size - log_p.mean(), rel=1e-7)
+    assert float(at.training_loss.sel(n=200)) == pytest.approx(size - log_p.mean(), rel=1e-7)
+
+
+def test_a_class_that_a_fold_does_not_show_is_improbable_there():
+    X, k = trees(60, 4)
+    k[k == 0], k[7] = 1, 0
+    scores = left_out_scores(SOFTMAX, X, np.eye(4)[k], np.array([1.0]), 10)
+    assert np.isfinite(scores).all()
+    assert np.exp(log_softmax(scores[0, 7]))[0] == pytest.approx(1 / 61)
+
+
+def test_scores_of_two_classes_are_logistic_with_half_of_the_regularisation():
+    X, k = trees(80, 5)
+    two = (k > 2).astype(int)
+    head = ClassHead.of(SOFTMAX, Ridge.of(X, np.eye(2)[two]), np.eye(2)[two], np.array([2.0]))
+    theirs = fitted(X, two, 1.0).decision_function(X)
+    np.testing.assert_allclose(head.fitted[0, :, 1] - head.fitted[0, :, 0], theirs, atol=1e-6)
+    p = expit(theirs)  # λ/c of columns is that of signs
+    assert head.curvature[0] == pytest.approx(2.0 * np.mean(p * (1.0 - p)), rel=1e-5)
+
+
+def test_moments_are_traces_of_covariances():
+    rng = np.random.default_rng(6)
+    own = rng.integers(3, size=500)
+    Y = np.eye(3)[own]
+    scores = Y @ rng.standard_normal((3, 3)) + rng.standard_normal((500, 3))
+    inside = sum(np.sum((scores - scores[own == k].mean(0))[own == k] ** 2) for k in range(3)) / 497
+    with_column, spread = moments(own, np.repeat((Y - scores)[:, None], 2, 1), np.array([0, -0.4]))
+    covariance = (Y - Y.mean(0)).T @ scores / 500
+    np.testing.assert_allclose(with_column, np.trace(covariance))
+    np.testing.assert_allclose(spread**2, [inside, inside - 0.4])
+
+
+@pytest.mark.slow
+def test_scores_move_with_their_class_means_and_around_them(data):
+    head = data.head(SOFTMAX, np.array([0.3, 3.0]))
+    own = data.y.argmax(1)
+    (moved,) = head.moved(np.array([1]), np.array([[1.5], [0.7]]))
+    np.testing.assert_allclose(moved.mean(0), head.scores[1].mean(0))
+    for k in range(4):
+        before, after = head.scores[1][own == k], moved[own == k]
+        np.testing.assert_allclose(
+            after.mean(0) - moved.mean(0), 1.5 * (before.mean(0) - moved.mean(0))
+        )
+        np.testing.assert_allclose(np.cov(after.T), 0.49 * np.cov(before.T))
+    same = head.moved(np.array([0, 1]), np.ones((2, 2)))
+    np.testing.assert_allclose(same, head.scores)
+
+
+def test_confusion_of_scores_is_smoothed_by_class():
+    rng = np.random.default_rng(7)
+    own = np.repeat(np.arange(3), 4000)
+    scores = 1.5 * np.eye(3)[own] + rng.standard_normal((12000, 3))
+    found = confusion_of_scores(own, scores[None])[:, :, 0]
+    counted = np.array([np.bincount(scores[own == k].argmax(1), minlength=3) for k in range(3)])
+    np.testing.assert_allclose(found, counted / 4000, atol=0.015)
+    np.testing.assert_allclose(found.sum(1), 1.0)
+    assert found[0, 1] > 0.1
+
+
+@pytest.mark.slow
+def test_errors_of_classes_add_up_and_fall(curve):
+    share = np.bincount(trees(200, 0)[1]) / 200
+    np.testing.assert_allclose(curve.class_error.values @ share, curve.generalisation_error)
+    np.testing.assert_allclose(curve.confusion.sum("predicted"), 1.0)
+    for name in ("generalisation_error", "test_loss"):
+        assert (np.diff(curve[name], axis=0) < 0).all()
+        fall = curve[name] / curve[name].sel(n=200)
+        np.testing.assert_allclose(curve[f"{name}_fall"], fall)
+        assert (curve[f"{name}_low"] < curve[name]).all()
+        assert (curve[name] < curve[f"{name}_high"]).all()
+    assert "mean_square_error" not in curve
+
+
+@pytest.mark.slow
+def test_predictions_are_right_on_average_and_within_their_bars():
+    """Errors and log-losses of eight times the rows, from twelve samples of 150."""
+    test, labels = trees(10000, 99)
+    truth = []
+    for seed in range(3):
+        log_p = fitted(*trees(1200, 100 + seed), 0.5).predict_log_proba(test)
+        own = log_p[np.arange(len(test)), labels]
+        truth.append((np.mean(log_p.argmax(1) != labels), -own.mean()))
+    ratio, bar = np.empty((2, 12, 2))
+    for seed in range(12):
+        X, k = trees(150, 200 + seed)
+        head = hm.Data(X, k, "classification").predicted(1200.0, np.array([0.5]), loss=SOFTMAX)
+        ratio[seed], bar[seed] = (
+            np.log(head.value[:2, 0] / np.mean(truth, 0)),
+            head.deviation[:2, 0],
+        )
+    # levels of left-out rows in stratified folds are some 5 % low
+    assert (np.abs(ratio.mean(0)) < 3.0 * ratio.std(0) / np.sqrt(12) + 0.1).all()
+    assert (np.abs(ratio) < bar).mean() > 0.5
+    assert (np.abs(ratio) < 2.0 * bar).mean() > 0.8
+
+
+@pytest.mark.slow
+def test_the_best_regularisation_has_the_least_log_loss(data):
+    chosen = data.best_for(SOFTMAX)
+    near = np.array([chosen / 10, chosen, 10 * chosen])
+    loss = hm.learning_curve(
+        data, n=200, regularisation=near, loss="softmax"
+    ).test_loss_leave_one_out
+    assert loss.values.argmin() == 1
+
+
+@pytest.mark.slow
+def test_few_errors_are_told():
+    X, k = trees(150, 8, means=1.5 * MEANS)
+    data = hm.Data(X, NAMES[k])
+    ds = hm.learning_curve(
+        data, n=[150, 300], regularisation=1.0, loss="softmax", on_refusal="keep"
+    )
+    assert 0 < float(ds.generalisation_error_leave_one_out) * 150 < 20
+    assert (ds["status"] == 5).all()
+    assert float(ds.generalisation_error_high[0]) > 1.2 * float(ds.generalisation_error[0])
+    square = hm.learning_curve(data, n=300, regularisation=1.0, on_refusal="keep")
+    assert int(square["status"]) == 0
+
+
+@pytest.mark.slow
+def test_a_report_of_softmax():
+    X, k = trees(150, 8, means=1.5 * MEANS)
+    data = hm.Data(X, NAMES[k])
+    report = hm.report(data, loss="softmax", target_gain=0.2, seeds=2, on_refusal="keep")
+    said = " ".join(str(report).split())
+    assert "Fewer than 20 rows are predicted wrongly" in said
+    C = hm.to_sklearn_C(data.best_for(SOFTMAX), P)
+    assert f"LogisticRegression(C={C:.4g})" in said
+    assert "each tenth of the rows" in said
+    assert report.backtest.attrs["loss"] == "softmax"
+    plan = hm.plan(data, target_gain=0.2, loss="softmax", on_refusal="keep")
+    assert report.outlook[0] in str(plan)
