@@ -69,12 +69,17 @@ def server() -> Iterator[tuple[str, int]]:
             process.terminate()
 
 
+def browser_path() -> str | None:
+    """A Chromium of this machine."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
 def latency(address: str) -> None:
     """The median over moves of the slider of n/d."""
     from playwright.sync_api import sync_playwright
 
     heading("Page: slider to redrawn curve of 200 logistic points")
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    found = browser_path()
     if found is None:
         print("no Chromium found: run `make browser`")
         return

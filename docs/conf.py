@@ -40,9 +40,12 @@ html_title = "hiddenmanifold"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
+# pages of no section: a column of links beside them would be empty
+html_sidebars = {name: [] for name in ("index", "getting_started", "explore", "gallery/index")}
 toc_object_entries_show_parents = "hide"  # names that fit beside the page
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
