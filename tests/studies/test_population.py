@@ -129,7 +129,10 @@ def test_samples_have_the_prevalence_and_auc():
     ("given", "message"),
     [
         ({"prevalence": 0.2, "auc": 0.4}, "auc = 0.4 is not between 1/2 and 1"),
-        ({"prevalence": 0.0, "auc": 0.8}, "prevalence = 0.0"),
+        ({"prevalence": 0.0, "auc": 0.8}, "prevalence = 0.0 is not between 0 and 1: with no ev"),
+        ({"prevalence": 20, "auc": 0.8}, "write 20 % as 0.2"),
+        ({"prevalence": 0.2, "auc": 1 - 1e-9}, "auc = 0.999999999 cannot be reached"),
+        ({"outcome": "count", "rate": 0.001, "r2": 0.5}, "choose r2 below 0.051"),
         ({"prevalence": 1.0, "auc": 0.8}, "prevalence = 1.0"),
         ({"auc": 0.8}, "prevalence is missing"),
         ({"prevalence": 0.2}, "auc is missing"),

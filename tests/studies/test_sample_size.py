@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import optimize
 from scipy.special import expit
 from scipy.stats import chi2, norm
@@ -11,7 +12,8 @@ from scipy.stats import chi2, norm
 import hiddenmanifold as hm
 from hiddenmanifold.results.observables import REGISTRY
 from hiddenmanifold.studies.assurance import assured_size
-from hiddenmanifold.studies.performance import Simulated, drawn, expected
+from hiddenmanifold.studies.least_size import FEWEST, least_size
+from hiddenmanifold.studies.performance import Simulated, drawn, expected, ideal
 from hiddenmanifold.studies.single_fits import binary_performance
 from hiddenmanifold.studies.targets import QUANTITIES, met
 from hiddenmanifold.studies.textbook import textbook_criteria
@@ -113,6 +115,56 @@ def test_the_size_for_the_best_penalty_is_the_least_that_the_search_at_every_siz
     exact = hm.predict(LINEAR.model(loss), n_over_p=at, **how).r2.values
     assert exact[0] < goal <= exact[1]
     assert float(report.curve.r2.sel(n=report.n)) == pytest.approx(exact[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("goal", [0.9, 0.99, 0.5, (0.85, 1.15)])
+@pytest.mark.parametrize("known", [False, True])
+def test_least_sizes_are_exact(goal, known):
+    """Of a quantity that is not defined for few samples, peaks, falls and then grows."""
+
+    def quantity(n):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (
+                1.0 - 30.0 / n + 0.3 * np.exp(-(((n - 35.0) / 4.0) ** 2)) + 0.0 * np.sqrt(n - 9.0)
+            )
+
+    def curve(n, names):
+        return xr.Dataset({names[0]: ("n", quantity(n))})
+
+    found = least_size(10, curve, "auc", goal, {"auc": 1.0} if known else None)
+    n = np.arange(FEWEST, 20_000.0)
+    low, high = goal if isinstance(goal, tuple) else (goal, np.inf)
+    good = (quantity(n) >= low) & (quantity(n) <= high)
+    assert found == n[np.flatnonzero(~good)[-1] + 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "population",
+    [BINARY, hm.Population(prevalence=0.2, auc=0.8, predictors=9, law="binormal"), LINEAR, COUNT],
+    ids=["logistic", "binormal", "linear", "count"],
+)
+def test_infinitely_many_samples_reveal_the_true_model(population):
+    names = QUANTITIES[population.outcome]
+    best = ideal(population, names)
+    far = np.array([200, 400]) * population.predictors
+    close = expected(population, population.model(), 0.0, far, names)
+    for name in names:  # what is missing falls like 1/n, and a distance like its root
+        half, whole = close[name].values ** (2 if name == "probability_error" else 1)
+        assert best[name] == pytest.approx(2.0 * whole - half, abs=5e-4), name
+    if population.outcome == "binary":
+        assert best["auc"] == pytest.approx(population.auc, abs=1e-6)
+        assert best["calibration_slope"] == pytest.approx(1.0, abs=1e-9)
+    else:
+        assert best["r2"] == pytest.approx(population.r2, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_long_simulations_are_left_to_those_who_ask_for_them():
+    rare = hm.Population(prevalence=0.001, auc=0.8, predictors=6)
+    report = hm.sample_size(rare, target={"calibration_slope": 0.9}, workers=1)
+    assert report.simulated is None and report.left_out > 3.0
+    assert "finite_size=True simulates it" in str(report)
 
 
 def test_single_fits_have_the_performance_of_the_theory():
@@ -259,7 +311,10 @@ def test_simulated_studies_of_the_size_found_stand_beside_the_limit():
 @pytest.mark.parametrize(
     ("target", "more", "message"),
     [
-        ({"auc": 0.86}, {}, "cannot be reached: with 100000 samples per predictor it is 0.85"),
+        ({"auc": 0.86}, {}, "cannot be reached: with infinitely many samples it is 0.85"),
+        ({"auc": 0.3}, {}, "above 0.5 and below 1"),
+        ({"calibration_slope": (0.5, 0.6)}, {}, "with infinitely many samples it is 1"),
+        ({"probability_error": 1e-5}, {}, "with 100000 samples per predictor it is"),
         ({"acu": 0.8}, {}, "did you mean 'auc'"),
         ({}, {}, "one target at least"),
         ({"calibration_slope": 1.0}, {}, "infinitely many samples"),

@@ -17,23 +17,39 @@ import scipy
 from numpy.typing import ArrayLike
 
 from hiddenmanifold import losses, teachers
-from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import check_count, check_number, finite_matrix
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.features import Covariance
 from hiddenmanifold.model import Model
 from hiddenmanifold.notebooks import table
-from hiddenmanifold.numerics.panels import FAR, Panels, fanned
-from hiddenmanifold.numerics.special import normal_density
+from hiddenmanifold.studies.linear_predictor import (
+    binormal_r2,
+    entropy,
+    intercept_of,
+    logistic_auc,
+    logistic_r2,
+)
 
-KNOTS = np.arange(-40.0, 41.0, 4.0)
-"""Values of a linear predictor between which the logistic function is resolved."""
-RULE = (20, 1)
-"""Gauss–Legendre nodes of a panel, and halvings: 1e-14, as `RULE` with more shows."""
 WIDEST, NARROWEST = 1e3, 1e-4
 """Standard deviations of the linear predictor among which the one asked for is sought."""
 LARGEST_INTERCEPT = 34.0
 """Largest intercept that a logistic rule can have."""
+MOST_LOG_RATES = 4.0
+"""Largest variance of the logarithm of a count's mean: 95 % of the means differ 3000-fold."""
+SHARES = {
+    "prevalence": (
+        0.0,
+        "with no events, or nothing else, there is nothing to predict; give the share of events",
+    ),
+    "auc": (
+        0.5,
+        "at 1/2 predictors carry no information, below it the outcome's labels are exchanged, and "
+        "at 1 the outcome is known; give the C-statistic that the true model would have",
+    ),
+    "r2": (0.0, "give the share of the outcome's variance that the true model explains"),
+    "cox_snell_r2": (0.0, "give Cox and Snell's R² of the true model"),
+}
+"""Numbers between some lower bound and 1, and what to know of them."""
 LOSSES = {"binary": "logistic", "continuous": "square", "count": "poisson"}
 """The loss of the usual regression of each outcome."""
 
@@ -135,23 +151,17 @@ class Population:
 
     def _check_ranges(self) -> None:
         """Raise unless each number is possible by itself."""
-        for name in ("prevalence", "r2", "cox_snell_r2"):
-            if (value := getattr(self, name)) is not None:
-                check_number(name, value, 0.0, 1.0, open_low=True)
-                if value == 1.0:
-                    raise InvalidArgumentError(name, value, "below 1")
+        for name, (low, remedy) in SHARES.items():
+            if (value := getattr(self, name)) is None:
+                continue
+            check_number(name, value, -np.inf)
+            if not low < value < 1.0:
+                between = f"= {value!r} is not between {'1/2' if low else '0'} and 1"
+                in_percent = f"write {value:g} % as {value / 100.0:g}"
+                told = in_percent if 1.0 < value <= 100.0 else remedy
+                raise InvalidArgumentError.because(name, between, told)
         if self.rate is not None:
             check_number("rate", self.rate, 0.0, open_low=True)
-        if self.auc is not None:
-            check_number("auc", self.auc, 0.0, 1.0)
-            if not 0.5 < self.auc < 1.0:
-                raise InvalidArgumentError.because(
-                    "auc",
-                    f"= {self.auc:g} is not between 1/2 and 1",
-                    "at 1/2 predictors carry no information, below it the outcome's labels are "
-                    "exchanged, and at 1 the outcome is known: give the C-statistic that the true "
-                    "model would have",
-                )
 
     def _check_covariance(self, given: ArrayLike) -> None:
         """Keep the covariance as a tuple of rows; raise unless it is one."""
@@ -203,6 +213,14 @@ class Population:
         if self.outcome == "count":
             assert self.r2 is not None and self.rate is not None
             rho = float(np.log1p(self.r2 / ((1.0 - self.r2) * self.rate)))
+            if rho > MOST_LOG_RATES:
+                most = self.rate * float(np.expm1(MOST_LOG_RATES))
+                raise InvalidArgumentError.because(
+                    "r2",
+                    f"= {self.r2:g} is out of reach with a rate of {self.rate:g}",
+                    f"the mean count would vary by a factor of {np.exp(4.0 * np.sqrt(rho)):.0e} "
+                    f"from sample to sample; choose r2 below {most / (1.0 + most):.2g}",
+                )
             return teachers.Poisson("exp", intercept=float(np.log(self.rate)) - 0.5 * rho, rho=rho)
         assert self.prevalence is not None
         if self.law == "binormal":
@@ -261,7 +279,7 @@ class Population:
             side = "below" if high <= 0.0 else "above"
             raise InvalidArgumentError.because(
                 name,
-                f"= {goal:g} cannot be reached with a prevalence of {self._prior:g}",
+                f"= {goal!r} cannot be reached with a prevalence of {self._prior:g}",
                 f"give a value {side} {most:.6g}",
             )
         return float(np.exp(scipy.optimize.brentq(excess, *ends, xtol=1e-14, rtol=1e-14)))
@@ -297,7 +315,7 @@ class Population:
     @property
     def largest_r2(self) -> float:
         """Of a binary outcome: Cox and Snell's R² of a model that knows every outcome."""
-        return -float(np.expm1(-2.0 * _entropy(self._prior)))
+        return -float(np.expm1(-2.0 * entropy(self._prior)))
 
     @cached_property
     def true_r2(self) -> float:
@@ -310,84 +328,3 @@ class Population:
         teacher = self.teacher
         assert isinstance(teacher, teachers.Logistic)
         return logistic_r2(teacher.threshold, np.sqrt(teacher.rho))
-
-
-def _entropy(p: float) -> float:
-    """Mean log-loss of the best constant."""
-    return float(scipy.special.entr(p) + scipy.special.entr(1.0 - p))
-
-
-def _averages(mean: float, deviation: float, *functions: Callable[[Array, Array], Array]) -> Array:
-    """Averages over a normal g of functions of g and of its standardised value."""
-    cuts = (KNOTS - mean) / max(deviation, 1e-300)
-    panels = Panels.between(fanned(FAR, cuts[None]), RULE)
-    g = mean + deviation * panels.nodes
-    return np.array([float(panels.sum(f(g, panels.nodes))[0]) for f in functions])
-
-
-def intercept_of(prevalence: float, deviation: float) -> float:
-    """The mean of a linear predictor of given deviation for which P(+1) is the prevalence."""
-    goal = float(scipy.special.logit(prevalence))
-
-    def excess(mean: float) -> float:
-        plus, minus = _averages(
-            mean,
-            deviation,
-            lambda g, _: scipy.special.expit(g),
-            lambda g, _: scipy.special.expit(-g),
-        )
-        return float(np.log(plus) - np.log(minus)) - goal
-
-    far = abs(goal) * (1.0 + 0.7 * deviation) + 1.0
-    return float(scipy.optimize.brentq(excess, -far, far, xtol=1e-14, rtol=1e-14))
-
-
-def logistic_auc(mean: float, deviation: float) -> float:
-    r"""AUC of a normal linear predictor: half the Gini mean difference of :math:`\sigma(g)`.
-
-    With :math:`p = \sigma(g)` it is
-    :math:`\frac12 + E|p - p'|/(4\pi(1-\pi))`, and
-    :math:`E|p - p'| = 2\int\Phi(z)\Phi(-z)\,dp`.
-    """
-    plus, minus, spread = _averages(
-        mean,
-        deviation,
-        lambda g, _: scipy.special.expit(g),
-        lambda g, _: scipy.special.expit(-g),
-        lambda g, z: (
-            deviation
-            * scipy.special.expit(g)
-            * scipy.special.expit(-g)
-            * scipy.special.ndtr(z)
-            * scipy.special.ndtr(-z)
-            / np.maximum(normal_density(z), 1e-320)
-        ),
-    )
-    return float(0.5 + 0.5 * spread / (plus * minus))
-
-
-def logistic_r2(mean: float, deviation: float) -> float:
-    """Cox and Snell's R² of a normal linear predictor."""
-    plus, loss = _averages(
-        mean,
-        deviation,
-        lambda g, _: scipy.special.expit(g),
-        lambda g, _: (
-            scipy.special.expit(g) * np.logaddexp(0.0, -g)
-            + scipy.special.expit(-g) * np.logaddexp(0.0, g)
-        ),
-    )
-    return -float(np.expm1(2.0 * (loss - _entropy(plus))))
-
-
-def binormal_r2(prior: float, rho: float) -> float:
-    """Cox and Snell's R² of two normal classes at the squared distance rho from their midpoint."""
-    offset = float(scipy.special.logit(prior))
-    loss = 0.0
-    for share, y in ((prior, 1.0), (1.0 - prior, -1.0)):
-        # the margin of the true linear predictor is normal of mean 2 rho and variance 4 rho
-        (part,) = _averages(
-            2.0 * rho + y * offset, 2.0 * np.sqrt(rho), lambda g, _: np.logaddexp(0.0, -g)
-        )
-        loss += share * float(part)
-    return -float(np.expm1(2.0 * (loss - _entropy(prior))))

@@ -25,7 +25,14 @@ from hiddenmanifold.studies.best_penalty import (
     ridge_size,
 )
 from hiddenmanifold.studies.least_size import Curve, is_least, least_size
-from hiddenmanifold.studies.performance import Simulated, drawn, expected
+from hiddenmanifold.studies.performance import (
+    Simulated,
+    drawn,
+    expected,
+    ideal,
+    may_deviate,
+    seconds_of,
+)
 from hiddenmanifold.studies.population import Population
 from hiddenmanifold.studies.sample_size_report import SampleSize
 from hiddenmanifold.studies.targets import QUANTITIES, Target, checked_targets
@@ -33,14 +40,10 @@ from hiddenmanifold.studies.textbook import textbook_criteria
 
 DRAWS = 500
 """Studies that are simulated for an assurance at each of some sizes, unless a number is given."""
-DEVIATIONS = {"calibration_slope": 0.3, "probability_error": 0.5}
-"""Deviation of the mean over studies from the limit, in units of it and times the predictors.
-
-Nine of ten random populations of docs/sample_size.md deviate less."""
-FAR = 0.01
-"""Deviation from which on studies of the size that is found are simulated."""
 FEWER_DRAWS = 200
-"""Studies that are simulated then, unless a number is given: their mean is known within 1 %."""
+"""Studies of the size that is found, unless a number is given: their mean is known within 1 %."""
+UNASKED = 3.0
+"""Estimated seconds on one core above which these are simulated only if they are asked for."""
 
 
 @knows_penalty()
@@ -86,7 +89,7 @@ def sample_size(
         Whether to simulate studies of the size that is found, too: the report then has the mean and
         the median of each quantity beside the limit, and says where the mean deviates by more than
         one percent. By default if there are so few predictors that a target may deviate as much,
-        and no assurance is asked for.
+        no assurance is asked for, and it takes a few seconds only.
     draws : int, optional
         Simulated studies: for an assurance 500 at each of some sizes, for `finite_size` 200.
     seed : int
@@ -150,12 +153,12 @@ def sample_size(
         assurance=assurance,
         curve=curve,
     )
+    seeds = draws or FEWER_DRAWS
     if finite_size is None:
-        far = max(DEVIATIONS.get(name, 0.0) for name in targets) > FAR * population.predictors
-        finite_size = assurance is None and far
-    if not finite_size:
-        return report
-    return _with_studies(report, model, seeds=draws or FEWER_DRAWS, **how)
+        finite_size = assurance is None and may_deviate(population.predictors, targets)
+        if finite_size and seeds * seconds_of(model, report.n) > UNASKED:
+            return replace(report, left_out=seeds * seconds_of(model, report.n))
+    return _with_studies(report, model, seeds=seeds, **how) if finite_size else report
 
 
 def _needed(
@@ -172,7 +175,9 @@ def _needed(
     p = population.predictors
     curve = partial(expected, population, model, penalty)
     if not isinstance(penalty, Optimal):
-        return {k: least_size(p, curve, k, goal) for k, goal in targets.items()}, curve
+        usual = penalty == 0.0 and model.loss == population.model().loss
+        best = ideal(population, tuple(targets)) if usual else None
+        return {k: least_size(p, curve, k, goal, best) for k, goal in targets.items()}, curve
     good = partial(expected, population, model, bayesian_penalty(population))
     rough = [least_size(p, good, k, goal) for k, goal in targets.items()]
     between = penalty_between(population, model, 0.5 * min(rough), 2.0 * max(rough))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.studies.assurance import Assured
-from hiddenmanifold.studies.performance import Simulated
+from hiddenmanifold.studies.performance import FAR, Simulated
 from hiddenmanifold.studies.population import Population
 from hiddenmanifold.studies.targets import LESS_IS_BETTER, QUANTITIES, Target
 from hiddenmanifold.versions import version
@@ -41,8 +41,6 @@ RILEY = (
     "Riley et al., BMJ 368 (2020) m441: averages of regression without a penalty, by formulas for "
     "little overfitting."
 )
-FAR = 0.01
-"""Relative deviation of a mean from the limit that is worth a note."""
 Cells = tuple[str, ...]
 
 
@@ -73,6 +71,8 @@ class SampleSize:
         With `finite_size`: each quantity over simulated studies of n samples.
     seconds : float
         What simulating these took.
+    left_out : float
+        What it would take, in seconds, where that was too long to do it unasked; else 0.
     """
 
     population: Population
@@ -89,6 +89,7 @@ class SampleSize:
     assured: Mapping[str, Assured] | None = None
     simulated: Mapping[str, Simulated] | None = None
     seconds: float = field(default=0.0, compare=False)
+    left_out: float = field(default=0.0, compare=False)
 
     @property
     def stderr(self) -> float:
@@ -263,6 +264,11 @@ class SampleSize:
             notes.append(
                 f"The means of {draws} simulated studies of this size {told}; with an assurance n "
                 "follows from simulated studies alone."
+            )
+        if self.left_out:
+            notes.append(
+                "With so few predictors the mean over studies may deviate from the limit by more "
+                f"than 1 %: finite_size=True simulates it, in about {self.left_out:.2g} seconds."
             )
         if self.ridge_n is not None:
             notes.append(

@@ -31,6 +31,10 @@ LESS_IS_BETTER = frozenset(
 )
 
 
+POSSIBLE = {"auc": (0.5, 1.0), "brier_score": (0.0, 1.0), "probability_error": (0.0, 1.0)}
+"""Open intervals of quantities of useful models."""
+
+
 def checked_targets(outcome: str, target: object) -> dict[str, Target]:
     """The targets as numbers and pairs of numbers.
 
@@ -60,6 +64,9 @@ def checked_targets(outcome: str, target: object) -> dict[str, Target]:
         else:
             check_number(argument, goal, -1e9)
             found[name] = float(goal)
+            low, high = POSSIBLE.get(name, (-np.inf, np.inf))
+            if not low < found[name] < high:  # type: ignore[operator]
+                raise InvalidArgumentError(argument, goal, f"above {low:g} and below {high:g}")
             if name == "calibration_slope" and not 0.0 < found[name] < 1.0:  # type: ignore[operator]
                 raise InvalidArgumentError(
                     argument,
@@ -70,9 +77,19 @@ def checked_targets(outcome: str, target: object) -> dict[str, Target]:
     return found
 
 
+def missed_by(name: str, goal: Target, values: Array) -> Array:
+    """How far values are from a target: positive where they miss it, infinite where there is none.
+
+    Continuous in the values, and at most zero where they meet it.
+    """
+    if isinstance(goal, tuple):
+        far = np.maximum(goal[0] - values, values - goal[1])
+    else:
+        far = values - goal if name in LESS_IS_BETTER else goal - values
+    return np.nan_to_num(far, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
 def met(name: str, goal: Target, values: Array) -> Booleans:
     """Whether values meet a target; NaN never does."""
-    with np.errstate(invalid="ignore"):
-        if isinstance(goal, tuple):
-            return (values >= goal[0]) & (values <= goal[1])
-        return values <= goal if name in LESS_IS_BETTER else values >= goal
+    found: Booleans = missed_by(name, goal, values) <= 0.0
+    return found
