@@ -89,12 +89,20 @@ def test_simulations_have_the_names_of_predictions():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss", "K"), [("softmax", 3), ("softmax", 6), ("square", 6)])
-def test_theory_with_terms_of_finite_size_agrees(loss, K):
+@pytest.mark.parametrize(
+    ("loss", "teacher"),
+    [
+        ("softmax", Classes(3, 3.0)),
+        ("softmax", Classes(6, 3.0)),
+        ("softmax", Classes(gram=np.diag([2.0, 8.0, 4.0, 6.0]), priors=(0.15, 0.2, 0.3, 0.35))),
+        ("square", Classes(6, 3.0)),
+    ],
+)
+def test_theory_with_terms_of_finite_size_agrees(loss, teacher):
     model = hm.Model(
         activation="identity",
         projection="orthogonal",
-        teacher=Classes(K, 3.0),
+        teacher=teacher,
         loss=loss,
         intercept=True,
     )

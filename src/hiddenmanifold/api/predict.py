@@ -28,7 +28,7 @@ from hiddenmanifold.results.observables import (
     margin_laws,
 )
 from hiddenmanifold.results.schema import Kind
-from hiddenmanifold.teachers import Linear, several
+from hiddenmanifold.teachers import Linear
 from hiddenmanifold.theory.best_lambda.search import Search, best_regularisation
 from hiddenmanifold.theory.classes.best_class_lambda import ClassSearch, best_class_regularisation
 from hiddenmanifold.theory.classes.class_fluctuations import Counts
@@ -242,13 +242,7 @@ def predicted(
 
 def _of_classes(grid: Grid, counts: Counts | None) -> Columns:
     """The prediction for a model of several classes."""
-    points, teacher = grid.points(), several(grid.model.teacher)
-    if not grid.model.loss.quadratic and not teacher.alike:
-        raise InvalidArgumentError.because(
-            "model",
-            f"has the loss softmax and classes that differ, {shown(teacher)}",
-            "predict it for classes that are all alike, Classes(K, separation), or simulate it",
-        )
+    points = grid.points()
     if grid.optimal is None:
         return class_asymptotics(grid.model, points, grid.workers, counts)
     if grid.optimal.minimise not in CLASS_TARGETS:

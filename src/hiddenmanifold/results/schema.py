@@ -203,8 +203,8 @@ GENERAL: Mapping[Role, Mapping[str, str]] = {
         "iterations": "evaluations of the equations",
         "integration_error": "estimated absolute error of generalisation_error due to the "
         "integration over scores",
-        "rates_integration_error": "the same for the least accurate of class_error, confusion and "
-        "top_error",
+        "rates_integration_error": "the same for the least accurate of class_error, confusion, "
+        "top_error and training_error",
         "optimality": "bound on the fit's relative distance from its minimum",
     },
     Role.TIME: {"seconds": "time spent on the fit, its data and its test"},

@@ -5,7 +5,9 @@ sums over the spectrum as the one score of two classes. To read in this order:
 
 - `label_functions`: the matrices T of the class means, beside the scalar sums D and T;
 - `square_classes`: ridge regression on one-hot targets, in closed form;
-- `softmax_classes`: multinomial logistic regression of classes that are all alike;
+- `score_points`, `proximal_scores`: averages over the scores of training samples of softmax;
+- `softmax_matrices`, `softmax_fits`: multinomial logistic regression, a κ for each direction of
+  scores; `softmax_classes`: the same of classes that are all alike, which three numbers describe;
 - `class_fluctuations`: what matters at finite size, where each class has few samples;
 - `score_law`: the law of scores, and the rates of errors that follow;
 - `score_rates`: which of K normal scores is the highest; `orthants`: its integrals beyond three

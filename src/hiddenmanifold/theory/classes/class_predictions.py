@@ -15,6 +15,7 @@ from hiddenmanifold.theory.classes.class_fluctuations import Counts
 from hiddenmanifold.theory.classes.label_functions import LabelFunctions
 from hiddenmanifold.theory.classes.score_law import FittedScores, error_rates, misclassified
 from hiddenmanifold.theory.classes.softmax_classes import softmax_fit
+from hiddenmanifold.theory.classes.softmax_fits import softmax_of_classes
 from hiddenmanifold.theory.classes.square_classes import RidgeSolution, square_fit
 from hiddenmanifold.theory.points import HUGE, Limit, Points
 
@@ -62,8 +63,10 @@ def fitted(model: Model, points: Points, counts: Counts | None) -> FittedScores:
     finite, features = replace(points, lam=lam), model.features
     labels, free = LabelFunctions.of(teacher), model.free_intercept
     with np.errstate(all="ignore"):
-        if not model.loss.quadratic:
+        if not model.loss.quadratic and teacher.alike:
             return softmax_fit(features, labels, finite, counts)
+        if not model.loss.quadratic:
+            return softmax_of_classes(features, labels, finite, counts, intercept=free)
         ridge = RidgeSolution.of(features, labels, finite, counts, intercept=free)
         return square_fit(labels, finite, ridge, counts, intercept=free)
 
@@ -82,7 +85,11 @@ def _predicted(model: Model, points: Points, counts: Counts | None) -> Columns:
     law = fit.law
     found: Columns = {
         **error_rates(law, teacher),
-        "training_error": misclassified(fit.training_law, teacher),
+        "training_error": (
+            misclassified(fit.training_law, teacher)
+            if fit.training_error is None
+            else fit.training_error
+        ),
         "training_loss": fit.training_loss,
         "test_loss": fit.test_loss,
         "score_mean": law.mean,
@@ -94,6 +101,9 @@ def _predicted(model: Model, points: Points, counts: Counts | None) -> Columns:
     }
     for name in ("integration_error", "rates_integration_error"):
         found[name] = found[name] + fit.error
+    found["rates_integration_error"] = np.maximum(
+        found["rates_integration_error"], fit.training_error_error
+    )
     if fit.mean_square_error is not None:
         found["mean_square_error"] = fit.mean_square_error
     failed = fit.certificate["status"] != Status.CONVERGED

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.features import Features
 from hiddenmanifold.features.spectral_sums import Sums
 from hiddenmanifold.teachers import Classes
 
@@ -66,10 +67,27 @@ class LabelFunctions:
         """Number of classes."""
         return len(self.shares)
 
-    def at(self, sums: Sums) -> LabelSums:
-        """The label functions where the scalar sums are given."""
+    def at(self, sums: Sums, k: Array) -> LabelSums:
+        """The label functions where the scalar sums are given, at k."""
         scalars = (sums.T1, sums.T20, sums.T11, sums.T21)
         return LabelSums(*(scalar[:, None, None] * self.gram for scalar in scalars))
+
+    def pair(self, features: Features, k: Array, gamma: float) -> tuple[Array, Array]:
+        """D2 (m, m) and T2 in contrasts (m, m, K - 1, K - 1) at all pairs of some k (m,)."""
+        first, second = (values.ravel() for values in np.meshgrid(k, k, indexing="ij"))
+        sums = features.pair_sums(first, second, np.full_like(first, gamma))
+        D2, T2 = (np.reshape(part, (len(k), len(k))) for part in (sums.D2, sums.T2))
+        return D2, T2[..., None, None] * self.gram
+
+    def of_classes(self, contrasts: Array) -> Array:
+        """Numbers of each class (K, columns) from those of contrasts (K - 1, columns)."""
+        found: Array = (self.basis @ contrasts) / np.sqrt(self.shares)[:, None]
+        return found
+
+    def in_contrasts(self, classes: Array) -> Array:
+        """Contrasts (K - 1, columns) of numbers of each class (K, columns)."""
+        found: Array = self.basis.T @ (np.sqrt(self.shares)[:, None] * classes)
+        return found
 
     @property
     def outer_shares(self) -> Array:

@@ -82,6 +82,9 @@ class FittedScores:
         Estimated error of the misclassification rate due to that of the law.
     mean_square_error : array (points,), optional
         Mean over new samples of |y - f|², with one-hot y.
+    training_error, training_error_error : arrays (points,), optional
+        The rate of errors of training samples, where it does not follow from `training_law`, and
+        its error.
     """
 
     law: ScoreLaw
@@ -93,6 +96,8 @@ class FittedScores:
     certificate: Columns
     error: Array | float = 0.0
     mean_square_error: Array | None = None
+    training_error: Array | None = None
+    training_error_error: Array | float = 0.0
 
 
 def misclassified(law: ScoreLaw, teacher: ClassTeacher) -> Array:

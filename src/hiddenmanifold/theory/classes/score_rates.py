@@ -10,6 +10,7 @@ K - 1 dimensions, by Sobol points (`orthants`), whose error is estimated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +77,9 @@ def rates(own: Integers, mean: Array, covariance: Array, tops: int) -> Rates:
     return found
 
 
-def wrong_rates(own: Integers, mean: Array, covariance: Array) -> Array:
+def wrong_rates(
+    own: Integers, mean: Array, covariance: Array, numbers: Sequence[int] = SEARCHED
+) -> Array:
     """The probabilities alone that the own score is not the highest.
 
     They are smooth functions of the laws, as the points of their integrals are always the same.
@@ -85,7 +88,7 @@ def wrong_rates(own: Integers, mean: Array, covariance: Array) -> Array:
     if hard.size:
         pairs = [_differences(int(own[i]), mean[i], covariance[i]) for i in hard]
         m, S = (np.array(part) for part in zip(*pairs, strict=True))
-        beyond[hard, 0] = 1.0 - orthants(m, S, own[hard], SEARCHED, 0.0)[0]
+        beyond[hard, 0] = 1.0 - orthants(m, S, own[hard], numbers, 0.0)[0]
     wrong: Array = beyond[:, 0]
     return wrong
 

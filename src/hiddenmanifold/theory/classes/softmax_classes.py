@@ -13,14 +13,14 @@ the Gram matrix of the means, and :math:`E[g|c]_c = F(1 - 1/K)`,
 The scores of a training sample, :math:`\eta = \omega + v g`, are those without it, moved along
 the gradient: :math:`x_k = v s_k` solves :math:`x + \log x = \omega_k + v y_k + \log v - \log Z`,
 Wright's function, with one number Z for which these add up to v. Averages are over normal
-:math:`\omega` in K - 1 dimensions, on grids for K = 2 and 3 and else by Sobol points; each set of
-points is solved by itself, and their spread is the error.
+:math:`\omega` in K - 1 dimensions, by the points of `score_points`; each set of points is solved by
+itself, and their spread is the error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,18 +30,15 @@ from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import Solution, newton
 from hiddenmanifold.theory.classes.class_fluctuations import Counts
 from hiddenmanifold.theory.classes.label_functions import LabelFunctions
-from hiddenmanifold.theory.classes.orthants import SCRAMBLES, normal_points
+from hiddenmanifold.theory.classes.proximal_scores import contrasts_of
 from hiddenmanifold.theory.classes.score_law import FittedScores, ScoreLaw
+from hiddenmanifold.theory.classes.score_points import GRIDS, points_of_scores
 from hiddenmanifold.theory.points import Limit, Points
 
-NUMBERS = (2**8, 2**10)
-"""Sobol points of each set, tried one after another until the error is small."""
-GRIDS = {2: (0.2, 0.05), 3: (0.5, 0.25)}
-"""For few classes, steps of grids that take their place; each set has the grid shifted."""
-WIDTH = 8.5
-"""Range of the grids."""
-TOLERANCE = 1e-4
-"""Relative error of v, q and m at which no more points are tried."""
+NUMBERS, TOGETHER = (2**8, 2**10, 2**12), 2**14
+"""Sobol points of each set, tried one after another until the error is small, and most scores."""
+TOLERANCE, ON_GRIDS = 1e-4, 1e-8
+"""Relative error of v, q and m at which no more points are tried, of Sobol points and on grids."""
 WORST = 0.03
 """Relative error above which a solution is not accepted."""
 RESIDUAL = 1e-10
@@ -50,6 +47,8 @@ STEP = 1e-5
 """Step of the differences of which Newton's matrix is made: it only steers the steps."""
 LONGEST = np.full(3, 2.0)
 """Longest step of the logarithms of v, q and m."""
+WALK, STAGES = 0.25, 40
+"""Factor between the λ of a walk, and how many of them at most."""
 MOST = 40
 """Evaluations of the equations, at most."""
 TURNS, CLOSE = 30, 1e-12
@@ -66,6 +65,20 @@ class Gradients:
     loss: Array
 
 
+@dataclass
+class Kept:
+    """The last log Z of the samples of each set, from which to start the next time."""
+
+    of_sets: dict[int, Array]
+
+    def log_Z(self, u: Array, index: Integers) -> Array:
+        """Where to start the search for log Z, of scores u of some sets."""
+        if all(i in self.of_sets for i in index.tolist()):
+            return np.array([self.of_sets[i] for i in index.tolist()])
+        found: Array = np.logaddexp.reduce(u, axis=-1, keepdims=True)
+        return found
+
+
 @dataclass(frozen=True)
 class AlikeClasses:
     """The equations of one point, for all sets of Sobol points together."""
@@ -79,6 +92,7 @@ class AlikeClasses:
     contrasts: Array
     weights: Array
     """Normal contrasts of scores (sets, points, K), and the weight of each (sets, points)."""
+    kept: Kept = field(default_factory=lambda: Kept({}))
 
     def gradients(self, v: Array, q: Array, m: Array, index: Integers) -> Gradients:
         """Averages over the scores of one class at some v, q and m, one of each set `index`."""
@@ -87,7 +101,7 @@ class AlikeClasses:
         K, v, weights = self.number, v[:, None, None], self.weights[index]
         u = np.sqrt(q)[:, None, None] * self.contrasts[index]
         u[..., 0] += (m + v[:, 0, 0])[:, None]
-        log_v, log_Z = np.log(v), np.logaddexp.reduce(u, axis=-1, keepdims=True)
+        log_v, log_Z = np.log(v), self.kept.log_Z(u, index)
         for _ in range(TURNS):
             x = wrightomega(u + log_v - log_Z)
             total = x.sum(-1, keepdims=True)
@@ -95,6 +109,7 @@ class AlikeClasses:
             log_Z = log_Z + step
             if (np.abs(step) <= CLOSE * (1.0 + np.abs(log_Z))).all():
                 break
+        self.kept.of_sets |= dict(zip(index.tolist(), log_Z, strict=True))
         x = wrightomega(u + log_v - log_Z)
         curved = x / (1.0 + x)
         total = curved.sum(-1)
@@ -132,6 +147,21 @@ class AlikeClasses:
         start = np.broadcast_to(x, (len(self.contrasts), 3)).copy()
         with np.errstate(all="ignore"):
             return newton(self.system, start, LONGEST, RESIDUAL, MOST)
+
+    def walked(self) -> Solution:
+        """The solution, in stages from a λ far above, where that from the usual start fails."""
+        solution = self.solve(self.start())
+        high, iterations = self.features.variance * max(1.0, self.alpha), solution.iterations
+        if (solution.residual <= RESIDUAL).all() or not 0.0 < self.lam < high:
+            return solution
+        stages = min(int(np.ceil(np.log(self.lam / high) / np.log(WALK))), STAGES)
+        x = replace(self, lam=high).start()
+        for lam in np.geomspace(high, self.lam, stages + 1):
+            solution = replace(self, lam=float(lam)).solve(x)
+            x, iterations = solution.x, iterations + solution.iterations
+            if not (solution.residual <= RESIDUAL).all():
+                break
+        return replace(solution, iterations=iterations)
 
     def start(self) -> Array:
         """Unknowns that scores of zero would lead to, which is exact for large λ."""
@@ -205,21 +235,23 @@ def _solve(
 ) -> tuple[Array, Certificates]:
     """The numbers of one point for each set, and its status and error estimates."""
     K, tau = labels.number, labels.number * float(labels.gram[0, 0])
-    unknown = bool(points.has(Limit.VANISHING)[i])
-    lam = 1.0 if unknown else float(points.lam[i])  # what is refused is not worth a search
-    at = float(points.alpha[i]), float(points.gamma[i]), lam
+    at = float(points.alpha[i]), float(points.gamma[i]), float(points.lam[i])
     x, iterations = np.empty((0, 3)), 0
-    for contrasts, weights in contrasts_of(K):
+    for contrasts, weights in sets_of_contrasts(K):
         classes = AlikeClasses(features, K, tau, *at, contrasts, weights)
-        solution = classes.solve(x if len(x) else classes.start())
+        solution = classes.solve(x.mean(0)) if len(x) else classes.walked()
         x, iterations = solution.x, iterations + int(solution.iterations.max())
         error = 3.0 * float(x.std(0, ddof=1).max()) / np.sqrt(len(x))
-        if error <= TOLERANCE or not solution.residual.max() <= RESIDUAL:
+        if (
+            error <= (ON_GRIDS if K in GRIDS else TOLERANCE)
+            or not solution.residual.max() <= RESIDUAL
+        ):
             break
     residual = float(solution.residual.max())
-    status = Status.CONVERGED if residual <= RESIDUAL else Status.MAX_ITERATIONS
-    status = status if error <= WORST or status != Status.CONVERGED else Status.QUADRATURE
-    status = Status.NO_LIMIT if unknown else status
+    status = Status.CONVERGED if error <= WORST else Status.QUADRATURE
+    if not residual <= RESIDUAL:
+        vanishing = bool(points.has(Limit.VANISHING)[i])
+        status = Status.NO_LIMIT if vanishing else Status.MAX_ITERATIONS
     certificate: Certificates = {
         "status": int(status),
         "residual": residual,
@@ -246,18 +278,9 @@ def _finished(classes: AlikeClasses, x: Array) -> Array:
     return np.array([v, q, m, q_w, training, test, noise, k])
 
 
-def contrasts_of(number: int) -> Iterator[tuple[Array, Array]]:
+def sets_of_contrasts(number: int) -> Iterator[tuple[Array, Array]]:
     """Standard normal contrasts of K scores (sets, points, K) with weights, ever more of them."""
-    basis = np.linalg.svd(np.ones((number, 1)))[0][:, 1:]
-    if number not in GRIDS:
-        for points in NUMBERS:
-            z = normal_points(number - 1, points, key=number)
-            yield z @ basis.T, np.full(z.shape[:2], 1.0 / points)
-        return
-    for step in GRIDS[number]:
-        t = step * np.arange(-np.ceil(WIDTH / step), np.ceil(WIDTH / step) + 1)
-        shifts = step * (np.arange(SCRAMBLES)[:, None] + np.arange(number - 1) / 2.0) / SCRAMBLES
-        sides = np.stack(np.meshgrid(*[t] * (number - 1), indexing="ij"), axis=-1)
-        z = sides.reshape(-1, number - 1) + shifts[:, None]
-        density = np.exp(-0.5 * (z**2).sum(-1)) * (step / np.sqrt(2.0 * np.pi)) ** (number - 1)
-        yield z @ basis.T, density
+    basis = contrasts_of(number)
+    for sets in points_of_scores(number, NUMBERS, TOGETHER):
+        z = np.array([nodes[0] for nodes, _ in sets])
+        yield z @ basis.T, np.array([weights for _, weights in sets])

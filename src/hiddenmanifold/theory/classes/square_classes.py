@@ -58,7 +58,7 @@ class Degrees:
     ) -> Degrees:
         """The sums of some features at k; p is the number of features, if that is finite."""
         s = features.sums(k, gamma)
-        sums = labels.at(s)
+        sums = labels.at(s, k)
         if p is None:
             return cls(sums, s.D1, s.D20, s.D11, s.D20)
         more_D1, more_D2 = (
