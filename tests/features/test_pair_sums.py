@@ -169,7 +169,7 @@ def chains(rng, count, turned):
                 rng.choice([0.0, 1.0, 0.2, 1e-3]),
                 rng.choice([1.0, 2.0, 10.0 ** rng.uniform(-1.0, 1.0)]),
             )
-            for _ in range(rng.integers(1, 3))
+            for _ in range(rng.integers(1, 5 if turned else 3))
         ]
         u = mp.mpf(10.0 ** rng.uniform(-6.0, 4.0))
         v = mp.mpf(10.0 ** rng.uniform(-6.0, 4.0))

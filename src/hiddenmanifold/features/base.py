@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Numbers
+from hiddenmanifold.features.chain import Chain, of_any_shape
 from hiddenmanifold.features.pair_sums import PairSums
 from hiddenmanifold.features.posterior import LatentPosterior, Posterior
 from hiddenmanifold.features.spectral_sums import FAINT, Response, Sums
@@ -258,6 +259,10 @@ class Features:
         All three are arrays of one shape; k and l may be complex, off the negative axis.
         """
         raise NotImplementedError
+
+    def chain(self, gamma: Array) -> Chain:
+        """The same, as a chain of layers whose arguments are found together."""
+        return Chain(of_any_shape(self.pair_sums, gamma), self.largest(gamma))
 
     random: ClassVar[bool] = False
     """Whether every draw of the features is another one; else they are a function of the data."""

@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Numbers
-from hiddenmanifold.features.kernel_arguments import Below
-from hiddenmanifold.features.pair_sums import PairsBelow, PairSums
+from hiddenmanifold.features.chain import Received
+from hiddenmanifold.features.kernel_arguments import Stretching
+from hiddenmanifold.features.pair_sums import PairSums
 from hiddenmanifold.features.spectral_sums import Sums, SumsBelow
 from hiddenmanifold.numerics.matrices import LinearMap
 
@@ -39,7 +40,7 @@ class Projection:
         raise NotImplementedError
 
     def linear_pair(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
-        """The same at two arguments."""
+        """The same at two arguments, unless the matrix stacks."""
         raise NotImplementedError
 
     def largest(self, gamma: Array) -> Array:
@@ -50,14 +51,12 @@ class Projection:
         """The sums of p linear features of d others, whose own sums are given."""
         raise NotImplementedError
 
-    def largest_of_layer(self, below: PairsBelow, largest: Array, *, d: Array, p: Array) -> Array:
-        """The largest eigenvalue of such features, given that of the others."""
+    def stretching(self, d: Array, p: Array) -> Stretching:
+        """How p linear features of d others stretch the arguments of these."""
         raise NotImplementedError
 
-    def pair_of_layer(
-        self, below: Below, k: Numbers, other: Numbers, *, d: Array, p: Array
-    ) -> PairSums:
-        """The same at two arguments."""
+    def received(self, d: Array, p: Array) -> Received:
+        """The sums of such features at two arguments, given those of the others."""
         raise NotImplementedError
 
     def argument_below(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Array:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,10 +14,18 @@ from hiddenmanifold.checks import check_number, resolve
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError, shown
 from hiddenmanifold.features import activations, projections
 from hiddenmanifold.features.base import Drawn, Features, SpectralArguments, White
+from hiddenmanifold.features.chain import (
+    Chain,
+    Link,
+    PairsOf,
+    edge,
+    in_units_of,
+    of_any_shape,
+    solved,
+)
 from hiddenmanifold.features.covariance import Covariance
-from hiddenmanifold.features.kernel_arguments import Below
-from hiddenmanifold.features.pair_sums import PairSums, activated_pair
-from hiddenmanifold.features.spectral_sums import Kappas, Sums, activated
+from hiddenmanifold.features.pair_sums import PairSums, noise_pair, white_pair
+from hiddenmanifold.features.spectral_sums import Kappas, Sums, activated, white
 from hiddenmanifold.numerics.matrices import LinearMap
 
 
@@ -121,63 +129,79 @@ class Layered(Features):
 
     def _sums(self, level: int, k: Array, gamma: Array, boost: Array) -> Sums:
         """The sums of the neurons of a layer; level 1 is the first above the data."""
+        if level == 0 and self.inputs is None:
+            return white(k / boost, gamma)
         if level == 0 and self.inputs is not None:
             return self.inputs.sums(k * gamma, gamma, boost).in_units(gamma)
         projection, width = self.layers[level - 1].projection, self._size(level, gamma)
-
-        def below(at: Array, some: Integers) -> Sums:
-            return self._sums(level - 1, at, gamma[some], boost[some])
+        below = partial(self._below, level - 1, gamma, boost)
 
         def received(at: Array) -> Sums:
-            """The sums of the neurons' inputs."""
             if level == 1 and self.inputs is None:  # in closed form, in units of neurons
-                sums = projection.linear(at * width / boost, gamma / width)
-                return sums.in_units(width)
+                return projection.linear(at * width / boost, gamma / width).in_units(width)
             return projection.of_layer(below, at, d=self._size(level - 1, gamma), p=width)
 
         return activated(received, k, self.kappas[level - 1], width)
 
     def pair_sums(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
-        return self._pair_sums(len(self.layers), k, other, gamma)
+        chain = self.chain(gamma)
+        return chain.pair_sums(*(chain.located(self._arguments(at, gamma)) for at in (k, other)))
 
-    def _pair_sums(self, level: int, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
-        """The sums of the neurons of a layer at two arguments; level 1 is above the data."""
-        if level == 0 and self.inputs is not None:
-            return self.inputs.pair_sums(k * gamma, other * gamma, gamma).in_units(gamma)
-        projection, width = self.layers[level - 1].projection, self._size(level, gamma)
+    def _arguments(self, k: Numbers, gamma: Array) -> list[Numbers]:
+        """Arguments of all layers from the beginning of their chain, that of the last given."""
+        if np.iscomplexobj(k):
+            return solved(lambda some: self.chain(gamma[some]), k)
+        found, one = [k], np.ones_like(gamma)
+        for level, link in reversed(list(self._links(gamma))):
+            at = link.seen(found[-1])
+            if link.stretching is not None:
+                below, d = partial(self._below, level - 1, gamma, one), self._size(level - 1, gamma)
+                at = self.layers[level - 1].projection.argument_below(below, at, d=d, p=link.p)
+            found.append(at)
+        return found[::-1]
 
-        def received(at: Numbers, other: Numbers) -> PairSums:
-            if level == 1 and self.inputs is None:
-                sums = projection.linear_pair(at * width, other * width, gamma / width)
-                return sums.in_units(width)
-            size, below = self._size(level - 1, gamma), self._below(level, gamma)
-            return projection.pair_of_layer(below, at, other, d=size, p=width)
+    def _below(self, level: int, gamma: Array, boost: Array, at: Array, some: Integers) -> Sums:
+        """The sums of a layer at some of the points."""
+        return self._sums(level, at, gamma[some], boost[some])
 
-        return activated_pair(received, k, other, self.kappas[level - 1], width)
+    def chain(self, gamma: Array) -> Chain:
+        return Chain(*self._beginning(gamma), tuple(link for _, link in self._links(gamma)))
 
-    def _below(self, level: int, gamma: Array) -> Below:
-        """The sums of the layer below one."""
-        one = np.ones_like(gamma)
-        return Below(
-            lambda at, some: self._sums(level - 1, at, gamma[some], one[some]),
-            lambda at, other, some: self._pair_sums(level - 1, at, other, gamma[some]),
-        )
+    @cached_property
+    def _first(self) -> int:
+        """The first level that is a link of the chain, beyond the last one that sees nothing."""
+        blind = [i for i, (_, kappa_1, _) in enumerate(self.kappas, start=1) if kappa_1 == 0.0]
+        return max(blind, default=0) + 1
+
+    def _links(self, gamma: Array) -> Iterator[tuple[int, Link]]:
+        """Levels and links from the beginning of the chain to the features."""
+        for level in range(self._first, len(self.layers) + 1):
+            F, (_, kappa_1, kappa_star) = self.layers[level - 1].projection, self.kappas[level - 1]
+            d, p = self._size(level - 1, gamma), self._size(level, gamma)
+            link = Link(p, None, None, kappa_1, kappa_star**2 / p, self.variances[level - 1])
+            if F.stacks:
+                link = replace(link, stretching=F.stretching(d, p), received=F.received(d, p))
+            yield level, link
+
+    def _beginning(self, gamma: Array) -> tuple[PairsOf, Array]:
+        """The sums of what the first link is above, and their largest eigenvalue."""
+        if self._first > 1:  # a layer of noise, as far as the field is concerned
+            size = self._size(self._first - 1, gamma)
+            noise = self.kappas[self._first - 2][2] ** 2 / size
+            return partial(noise_pair, noise=noise, p=size), noise
+        if self.inputs is not None:
+            given = partial(in_units_of, self.inputs.pair_sums)
+            return of_any_shape(given, gamma, gamma), self.inputs.largest(gamma) / gamma
+        projection, p = self.layers[0].projection, self._size(1, gamma)
+        if projection.stacks:
+            return partial(white_pair, d=gamma), 1.0 / gamma
+        linear = partial(in_units_of, projection.linear_pair)
+        return of_any_shape(linear, gamma / p, p), projection.largest(gamma / p) / p
 
     def largest(self, gamma: Array) -> Array:
-        found = None if self.inputs is None else self.inputs.largest(gamma) / gamma
-        for level, (layer, (_, kappa_1, kappa_star)) in enumerate(
-            zip(self.layers, self.kappas, strict=True), start=1
-        ):
-            width = self._size(level, gamma)
-            if found is None:
-                found = layer.projection.largest(gamma / width) / width
-            else:
-                sizes = {"d": self._size(level - 1, gamma), "p": width}
-                pairs = self._below(level, gamma).pairs
-                found = layer.projection.largest_of_layer(pairs, found, **sizes)
-            found = kappa_1**2 * found + kappa_star**2 / width
-        assert found is not None
-        return found
+        chain = self.chain(gamma)
+        u = edge(lambda some: self.chain(gamma[some]), chain.largest)
+        return -chain.outwards(-u).k[-1]
 
     def _size(self, level: int, gamma: Array) -> Array:
         """Neurons of a layer, in units of the number of features; level 0 is that of the data."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Integers, Numbers
+from hiddenmanifold.arrays import Array, Numbers
 from hiddenmanifold.features.spectral_sums import Kappas, remainder
 
-PairsBelow = Callable[[Numbers, Numbers, Integers], "PairSums"]
-"""The sums of some features, at any two arguments for some of the points."""
+Parts = tuple[Numbers, Numbers]
+"""A part of something at a batch of points, and the rest of it."""
 
 
 @dataclass(frozen=True)
@@ -214,18 +214,32 @@ def activated_pair(
     """
     _, kappa_1, kappa_star = kappas
     noise = kappa_star**2 / p
-    phi, other_phi = k / (k + noise), other / (other + noise)
-    bar, other_bar = noise / (k + noise), noise / (other + noise)
     if kappa_1 == 0.0:
-        m = PairSums.of_nothing(k, p)
-    else:
-        m = inner((k + noise) / kappa_1**2, (other + noise) / kappa_1**2)
-    seen = bar * other_phi * m.D1_other + phi * other_bar * m.D1
+        return noise_pair(k, other, noise, p)
+    below = inner((k + noise) / kappa_1**2, (other + noise) / kappa_1**2)
+    return activated(below, parts(k, noise), parts(other, noise), p)
+
+
+def noise_pair(k: Numbers, other: Numbers, noise: Array | float, p: Array | float) -> PairSums:
+    """The sums of p independent features of eigenvalue `noise` that see nothing of the field."""
+    return activated(PairSums.of_nothing(k, p), parts(k, noise), parts(other, noise), p)
+
+
+def parts(k: Numbers, noise: Array | float) -> Parts:
+    """The parts of noise that are not learned and that are."""
+    whole = k + noise
+    return k / whole, noise / whole
+
+
+def activated(m: PairSums, first: Parts, second: Parts, p: Array | float) -> PairSums:
+    """The same, given the sums of h and the parts of the noise at both arguments."""
+    (phi, bar), (other_phi, other_bar) = first, second
+    both, seen = phi * other_phi, bar * other_phi * m.D1_other + phi * other_bar * m.D1
     return PairSums(
-        D_rr=bar * other_bar * p + seen + phi * other_phi * m.D_rr,
+        D_rr=bar * other_bar * p + seen + both * m.D_rr,
         D_rs=other_phi * (bar * m.unlearned_other + phi * m.D_rs),
         D_sr=phi * (other_bar * m.unlearned + other_phi * m.D_sr),
-        D_ss=phi * other_phi * m.D_ss,
+        D_ss=both * m.D_ss,
         T_rr=m.T_rr + other_bar * m.T_rs,
         T_rs=other_phi * m.T_rs,
         T_sr=phi * m.T_sr,

@@ -15,22 +15,15 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Numbers
 from hiddenmanifold.checks import check_number, check_unmasked, finite_vector
 from hiddenmanifold.errors import InvalidArgumentError, plural
+from hiddenmanifold.features.chain import Received
 from hiddenmanifold.features.feature_matrix import Projection as Projection  # noqa: PLC0414
 from hiddenmanifold.features.kernel_arguments import (
-    Below,
-    argument,
-    largest_eigenvalue,
+    Stretching,
     of_normal_features,
     of_orthogonal_features,
     positive_argument,
 )
-from hiddenmanifold.features.pair_sums import (
-    PairsBelow,
-    PairSums,
-    discrete_pair,
-    projected_pair,
-    white_pair,
-)
+from hiddenmanifold.features.pair_sums import PairSums, discrete_pair, projected_pair
 from hiddenmanifold.features.spectral_sums import Sums, SumsBelow, discrete, projected, white
 from hiddenmanifold.numerics.matrices import (
     Dense,
@@ -39,7 +32,7 @@ from hiddenmanifold.numerics.matrices import (
     haar_orthogonal,
     random_orthogonal,
 )
-from hiddenmanifold.numerics.special import outer_root, positive_root
+from hiddenmanifold.numerics.special import positive_root
 
 
 @dataclass(frozen=True)
@@ -58,22 +51,13 @@ class Gaussian(Projection):
         u = self._white_argument(k, gamma)
         return self._seen(white(u, gamma), k / u)
 
-    def linear_pair(self, k: Numbers, other: Numbers, gamma: Array) -> PairSums:
-        u, v = (self._white_argument(at, gamma) for at in (k, other))
-        return self._seen_pair(white_pair(u, v, gamma), k / u, other / v)
-
     def largest(self, gamma: Array) -> Array:
         return (1.0 + gamma**-0.5) ** 2
 
-    def largest_of_layer(self, below: PairsBelow, largest: Array, *, d: Array, p: Array) -> Array:
-        return largest_eigenvalue(below, of_normal_features(p), largest)
-
     @staticmethod
-    def _white_argument(k: Numbers, gamma: Array) -> Numbers:
+    def _white_argument(k: Array, gamma: Array) -> Array:
         # k = u (1 - D1(u)) for the argument u of white data: a quadratic equation
-        b = 1.0 - gamma - k * gamma
-        beyond = not np.iscomplexobj(k) and (k < 0.0).any()
-        return (outer_root if beyond else positive_root)(gamma, b, k)
+        return positive_root(gamma, 1.0 - gamma - k * gamma, k)
 
     def of_layer(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Sums:
         u = self.argument_below(below, k, d=d, p=p)
@@ -82,21 +66,21 @@ class Gaussian(Projection):
     def argument_below(self, below: SumsBelow, k: Array, *, d: Array, p: Array) -> Array:
         return positive_argument(below, of_normal_features(p), k, p)
 
-    def pair_of_layer(
-        self, below: Below, k: Numbers, other: Numbers, *, d: Array, p: Array
-    ) -> PairSums:
-        u, v = (argument(below, of_normal_features(p), at, p, d) for at in (k, other))
-        return self._seen_pair(below.pairs(u, v, np.arange(len(k))), p * k / u, p * other / v)
+    def stretching(self, d: Array, p: Array) -> Stretching:
+        return of_normal_features(p)
+
+    def received(self, d: Array, p: Array) -> Received:
+        def sums(inner: PairSums, ratio: Numbers, other_ratio: Numbers) -> PairSums:
+            rest = p * ratio
+            g, other_g = inner.D_sr / (p * other_ratio), inner.D_rs / rest
+            return projected_pair(inner, rest / (1.0 + g), g, other_g)
+
+        return sums
 
     @staticmethod
     def _seen(inner: Sums, rest: Array) -> Sums:
         g = inner.D11 / rest
         return projected(inner, rest / (1.0 + g), g)
-
-    @staticmethod
-    def _seen_pair(inner: PairSums, rest: Numbers, other_rest: Numbers) -> PairSums:
-        g, other_g = inner.D_sr / other_rest, inner.D_rs / rest
-        return projected_pair(inner, rest / (1.0 + g), g, other_g)
 
 
 class Discrete(Projection):
@@ -166,23 +150,21 @@ class Orthogonal(Discrete):
         D02 = np.where(fewer, rest * inner.D02 / inner.unlearned / (1.0 + g), p - d + inner.D02)
         return projected(inner, D02, g, b)
 
-    def pair_of_layer(
-        self, below: Below, k: Numbers, other: Numbers, *, d: Array, p: Array
-    ) -> PairSums:
-        fewer = p < d
-        bound = np.where(fewer, p, np.inf)
-        u, v = (argument(below, of_orthogonal_features(d, p), at, bound, d) for at in (k, other))
-        inner = below.pairs(u, v, np.arange(len(k)))
-        lost, other_lost = inner.unlearned, inner.unlearned_other
-        rest, other_rest = (k / u) * lost * p / d, (other / v) * other_lost * p / d
-        g = np.where(fewer, inner.D_sr * (d - p) / (other_rest * lost), 0.0)
-        other_g = np.where(fewer, inner.D_rs * (d - p) / (rest * other_lost), 0.0)
-        D_ss = np.where(fewer, rest * inner.D_ss / lost / (1.0 + g), p - d + inner.D_ss)
-        return projected_pair(inner, D_ss, g, other_g)
+    def stretching(self, d: Array, p: Array) -> Stretching:
+        return of_orthogonal_features(d, p)
 
-    def largest_of_layer(self, below: PairsBelow, largest: Array, *, d: Array, p: Array) -> Array:
-        found = largest_eigenvalue(below, of_orthogonal_features(d, p), largest)
-        return np.where(p < d, found, largest)
+    def received(self, d: Array, p: Array) -> Received:
+        fewer = p < d
+
+        def sums(inner: PairSums, ratio: Numbers, other_ratio: Numbers) -> PairSums:
+            lost, other_lost = inner.unlearned, inner.unlearned_other
+            rest, other_rest = ratio * lost * p / d, other_ratio * other_lost * p / d
+            g = np.where(fewer, inner.D_sr * (d - p) / (other_rest * lost), 0.0)
+            other_g = np.where(fewer, inner.D_rs * (d - p) / (rest * other_lost), 0.0)
+            D_ss = np.where(fewer, rest * inner.D_ss / lost / (1.0 + g), p - d + inner.D_ss)
+            return projected_pair(inner, D_ss, g, other_g)
+
+        return sums
 
 
 class Transform(Orthogonal):

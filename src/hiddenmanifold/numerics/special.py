@@ -33,11 +33,6 @@ def positive_root(a: Numbers, b: Numbers, c: Numbers | float) -> Numbers:
     return np.where(near, 2.0 * c, root - b) / np.where(near, b + root, 2.0 * a)
 
 
-def outer_root(a: Array, b: Array, c: Array) -> Array:
-    """The root of ax² + bx = c for negative c that is proportional to c as that grows."""
-    return -0.5 * (b + np.sqrt(b * b + 4.0 * a * c)) / a
-
-
 def hermite(t: Array, ends: Pair, values: Pair, slopes: Pair) -> Array:
     """The cubic that has given values and slopes at two ends, at t."""
     (left, right), (a, b), (da, db) = ends, values, slopes

@@ -15,10 +15,12 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.features import Features
-from hiddenmanifold.features import kernel_arguments as arguments
-from hiddenmanifold.features.pair_sums import PairSums
+from hiddenmanifold.features.chain import BEYOND, Chain, edge
 from hiddenmanifold.numerics.roots import increasing_root
-from hiddenmanifold.theory.training.ridge_sums import Labels
+from hiddenmanifold.theory.training.ridge_sums import Labels, sampled
+
+TOLERANCE = 1e-13
+"""Distance from one at which the classes explain all of a direction."""
 
 
 def largest_eigenvalue(features: Features, labels: Labels, alpha: Array, gamma: Array) -> Array:
@@ -26,22 +28,23 @@ def largest_eigenvalue(features: Features, labels: Labels, alpha: Array, gamma: 
     pairs = np.stack([alpha, gamma], axis=1)
     distinct, same = np.unique(pairs, axis=0, return_inverse=True)
     a, g = distinct.T
-    samples = arguments.of_normal_features(a)
 
-    def below(at: Array, other: Array, some: Integers) -> PairSums:
-        return features.pair_sums(at, other, g[some])
+    def chains(some: Integers) -> Chain:
+        return sampled(features, a[some], g[some])
 
-    def unseen(log_k: Array, some: Integers) -> tuple[Array, Array]:
+    def unseen(log_u: Array, some: Integers) -> tuple[Array, Array]:
         """Zero at the argument of the direction of the classes."""
-        k = -np.exp(log_k)
-        value = 1.0 + labels.slope * labels.rho * below(k, k, some).T1
+        arguments = chains(some).outwards(-np.exp(log_u)).k
+        chain = features.chain(g[some])
+        at = chain.located(arguments[:-1])
+        value = 1.0 + labels.slope * labels.rho * chain.pair_sums(at, at).T1
         return np.where(np.isnan(value), -1.0, value), np.full_like(value, np.nan)
 
+    whole = chains(np.arange(len(a)))
     with np.errstate(all="ignore"):
-        k = arguments.edge(below, samples, features.largest(g))
+        u = edge(chains, whole.largest)
         if labels.classes:
-            log = np.log(k)
-            k = np.exp(increasing_root(unseen, (log, log + arguments.BEYOND), arguments.ROUNDING))
-        ratio, _ = arguments.stretched(below, samples, -k, np.arange(len(k)))
-        found: Array = (a * k * ratio)[same.ravel()]
+            log = np.log(u)
+            u = np.exp(increasing_root(unseen, (log, log + BEYOND), TOLERANCE))
+        found: Array = (-a * whole.outwards(-u).k[-1])[same.ravel()]
     return found

@@ -16,18 +16,19 @@ cancel for positive λ,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Columns, Integers, Numbers
 from hiddenmanifold.features import Features
-from hiddenmanifold.features.kernel_arguments import Below, argument, of_normal_features
+from hiddenmanifold.features.chain import Chain, Link, Located, solved
+from hiddenmanifold.features.kernel_arguments import of_normal_features
 from hiddenmanifold.features.pair_sums import PairSums
 from hiddenmanifold.theory.training.rules import Nodes
 
-PAIRS = 30_000
-"""Pairs of fits that are handled together, which bounds the memory."""
+PAIRS = 4000
+"""Pairs of fits that are handled together, few enough for the processor's cache."""
 ROUNDING = 1e-15
 """Relative rounding of a term."""
 
@@ -87,12 +88,12 @@ class Labels:
 class RidgeSums:
     """The fits of some nodes at a batch of points, arrays (points, nodes)."""
 
-    features: Features
+    chain: Chain
     labels: Labels
     alpha: Array
-    gamma: Array
     nodes: Nodes
     k: Numbers
+    located: Located
 
     @classmethod
     def of(
@@ -101,13 +102,11 @@ class RidgeSums:
         """Solve for the features' argument of every fit; NaN where there is none."""
         rows, columns = nodes.z.shape
         a, g = (np.repeat(values, columns) for values in (alpha, gamma))
-        one = np.ones_like(a)
-        below = Below(
-            lambda at, some: features.sums(at, g[some], one[some]),
-            lambda at, other, some: features.pair_sums(at, other, g[some]),
-        )
-        k = argument(below, of_normal_features(a), nodes.z.ravel() / a, a, g)
-        return cls(features, labels, alpha, gamma, nodes, k.reshape(rows, columns))
+        z = nodes.z.ravel() / a
+        found = solved(lambda some: sampled(features, a[some], g[some]), z, columns)
+        *arguments, _ = (at.reshape(rows, columns) for at in found)
+        chain = features.chain(gamma[:, None])
+        return cls(chain, labels, alpha, nodes, arguments[-1], chain.located(arguments))
 
     def columns(self) -> Columns:
         """Overlaps, errors and the mean square residual of training samples, at every point.
@@ -116,11 +115,10 @@ class RidgeSums:
         rounding error that this leaves, relative to the overlaps.
         """
         labels, b, rest = self.labels, self.nodes.b, self.nodes.rest
-        shape, k = self.k.shape, self.k.ravel()
-        one = self.features.pair_sums(k, k, self._gamma(shape[1]))
-        T1, U1 = one.T1.reshape(shape), one.U1.reshape(shape)
+        one = self.chain.pair_sums(self.located, self.located)
+        T1 = one.T1
         slope, seen = labels.slope_of(T1), self.nodes.z / (self.alpha[:, None] * self.k)
-        missed = labels.missed(slope, U1)
+        missed = labels.missed(slope, one.U1)
         sums, sizes = self._pairs(slope, seen)
         total = rest**2 * labels.variance
         crossed = 2.0 * rest * _real(b * (missed + labels.noise) * seen)
@@ -162,11 +160,10 @@ class RidgeSums:
             return values[:, j], np.conj(second) if conjugate else second
 
         labels, alpha = self.labels, self.alpha[:, None]
-        (k, k_other), (c, c_other), (a, a_other) = both(self.k), both(slope), both(seen)
+        (_, k_other), (c, c_other), (a, a_other) = both(self.k), both(slope), both(seen)
         b, b_other = both(self.nodes.b)
-        gamma = self._gamma(k.shape[1])
-        found = self.features.pair_sums(k.ravel(), k_other.ravel(), gamma)
-        s = PairSums(*(np.reshape(getattr(found, name), k.shape) for name in vars(found)))
+        located = self.located.columns(other, conjugate=conjugate)
+        s = self.chain.pair_sums(self.located.columns(j), located)
         slopes, coefficient = c * c_other, b * b_other
         left = alpha * a + s.D_rs
         excess = (labels.noise * s.D_rr + alpha * labels.missed_by_both(slopes, s)) / left
@@ -180,8 +177,12 @@ class RidgeSums:
             "training": coefficient * R * a * a_other,
         }
 
-    def _gamma(self, width: int) -> Array:
-        return np.repeat(self.gamma, width)
+
+def sampled(features: Features, alpha: Array, gamma: Array) -> Chain:
+    """The features and samples of them, whose argument is z/α."""
+    chain = features.chain(gamma)
+    link = Link(alpha, of_normal_features(alpha), variance=features.variance)
+    return replace(chain, links=(*chain.links, link))
 
 
 def _real(values: Numbers) -> Array:
