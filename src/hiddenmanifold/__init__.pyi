@@ -6,6 +6,7 @@ from .api.compare import compare
 from .api.compare_training import compare_training
 from .api.ensembles import ensemble
 from .api.needed import features_needed, samples_needed
+from .api.pair_of_models import pair
 from .api.pairs_of_fits import bias_variance, instability
 from .api.predict import margins, predict, sensitivity
 from .api.simulate import simulate
@@ -91,6 +92,7 @@ __all__ = [
     "losses",
     "margins",
     "noises",
+    "pair",
     "plan",
     "plot",
     "predict",

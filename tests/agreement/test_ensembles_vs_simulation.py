@@ -39,6 +39,77 @@ def test_ensembles_agree_with_simulations(configuration):
         assert np.abs(ds[f"{name}_z"]).max() < 4.0, name
 
 
+NOISY = hm.teachers.Sign(noise=0.2, threshold=0.2)
+LINEAR = hm.teachers.Linear(noise=0.3)
+PAIRS = [
+    (("erf", "gaussian", NOISY, "hinge"), ("relu", "orthogonal", NOISY, "square"), "features", 0.5),
+    (("erf", "gaussian", NOISY, "hinge"), ("erf", "gaussian", NOISY, "logistic"), "none", None),
+    (
+        ("tanh", "gaussian", LINEAR, "huber"),
+        ("tanh", "gaussian", LINEAR, "square"),
+        "samples",
+        None,
+    ),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "second", "independent", "features"), PAIRS)
+def test_two_models_agree_with_simulations(first, second, independent, features):
+    names = ("activation", "projection", "teacher", "loss")
+    models = [hm.Model(**dict(zip(names, parts, strict=True))) for parts in (first, second)]
+    ds = hm.compare(
+        models[0],
+        second=models[1],
+        n_over_d=2.0,
+        p_over_d=1.2,
+        p_2_over_d=features,
+        regularisation=0.1,
+        regularisation_2=0.5,
+        independent=independent,
+        resampling=SubSample(0.8),
+        d=80,
+        seeds=12,
+        n_test=1000,
+        workers=1,
+    )
+    assert int(ds.p_2) == round(80 * (features or 1.2))
+    differences = {"probability_difference", "disagreement", "score_difference"}.intersection(ds)
+    for name in ("overlap", "generalisation_error", "Q", "M", *differences):
+        assert np.abs(ds[f"{name}_z"]).max() < 4.0, name
+
+
+def test_pairs_of_models_are_kept_apart_in_a_store(tmp_path):
+    parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign"}
+    model, second = (hm.Model(**parts, loss=loss) for loss in ("square", "hinge"))
+    given = {"n_over_d": 2.0, "p_over_n": 0.5, "d": 12, "seeds": 2, "n_test": 50, "workers": 1}
+    given |= {"regularisation": [0.1, 0.2], "regularisation_2": 0.3, "store": tmp_path / "fits"}
+    once = hm.simulate(model, second=second, **given)
+    assert once.Q.dims == ("regularisation", "seed", "fit")
+    again = hm.simulate(model, second=second, **given)
+    assert (again.attrs["computed"], again.attrs["reused"]) == (0, 4)
+    assert np.array_equal(once.generalisation_error, again.generalisation_error)
+    for other in ({"regularisation_2": 0.4}, {"share": 0.3}, {"independent": "both"}):
+        assert hm.simulate(model, second=second, **{**given, **other}).attrs["reused"] == 0
+    alone = {**given, "regularisation": 0.1}
+    del alone["regularisation_2"]
+    assert hm.simulate(model, **alone).attrs["reused"] == 0
+    with pytest.raises(hm.InvalidArgumentError, match="second"):
+        hm.simulate(model, **given)
+    with pytest.raises(hm.InvalidArgumentError, match="second"):
+        hm.simulate(model, second=second, members=2, **given)
+    with pytest.raises(hm.InvalidArgumentError, match="regularisation_2"):
+        hm.simulate(model, second=second, **{**given, "regularisation_2": 0.0})
+
+
+def test_ensembles_along_a_grid_are_compared():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="linear", loss="square")
+    at = {"n_over_d": 2.0, "p_over_n": [0.4, 0.8], "regularisation": [0.1, 1.0], "d": 12}
+    ds = hm.compare(model, members=[1, 2, 3], **at, seeds=3, n_test=20, workers=1)
+    assert ds.generalisation_error_z.sizes == {"p_over_n": 2, "regularisation": 2, "members": 3}
+    assert np.isfinite(ds.score_difference_z).all()
+
+
 def test_an_ensemble_does_not_depend_on_others_and_is_kept_apart_from_single_fits(tmp_path):
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
     at = {"n_over_d": 2.0, "p_over_n": 0.5, "regularisation": 0.1, "d": 12, "seeds": 2}

@@ -687,6 +687,13 @@ def test_several_fits_are_predicted_as_in_the_library():
     assert "disagreement" in run("instability", *at).stdout
     result = run("instability", *at, "--independent", "none", code=Code.BAD_INPUT)
     assert "makes all fits equal" in complaint(result)
+    second = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="hinge")
+    two = ("--second-loss", "hinge", "--second-activation", "erf", "--second-lam", 0.3)
+    found = run("pair", *at, *two, "--second-p-over-d", "2", "--share", "0.5", "--csv", "-").stdout
+    ds = hm.pair(MODEL, second, **given, regularisation_2=0.3, p_2_over_d=2.0, share=0.5)
+    errors = [float(error) for error in read_csv(found)["generalisation_error"]]
+    assert errors == ds.generalisation_error.values.ravel().tolist()
+    assert "training error 2" in run("pair", *at, *two).stdout
 
 
 def test_a_threshold_that_is_not_found_is_told():
@@ -731,7 +738,17 @@ def test_help_names_every_command_option_and_exit_code():
     assert names == [
         *("predict", "sensitivity", "threshold", "existence", "peak", "features-needed"),
         *("samples-needed", "bayes", "training", "ensemble", "bias-variance", "instability"),
-        *("simulate", "compare", "data", "sample-size", "explore", "figure", "claims", "demo"),
+        *(
+            "pair",
+            "simulate",
+            "compare",
+            "data",
+            "sample-size",
+            "explore",
+            "figure",
+            "claims",
+            "demo",
+        ),
     ]
     for name in names:
         assert name in text

@@ -548,3 +548,35 @@ def test_an_array_alone_is_drawn_as_its_dataset(prediction):
     (line,) = lines_of(plotting.plot(array).axes[0])
     np.testing.assert_array_equal(line.get_ydata(), array)
     assert len(lines_of(plotting.plot([array, array.rename(None)], y="values").axes[0])) == 1
+
+
+def test_parts_of_the_error_are_stacked():
+    model = hm.Model(activation="erf", projection="gaussian", teacher="linear", loss="square")
+    at = {"n_over_d": 1.0, "regularisation": 0.01, "workers": 1, "progress": False}
+    ds = hm.bias_variance(model, p_over_n=[2.0, 0.5, 1.0], **at)
+    (axis,) = plotting.plot(ds).axes
+    top = axis.collections[-1].get_paths()[0].vertices
+    for ratio, error in zip(ds.p_over_n.values, ds.mean_square_error.values, strict=True):
+        assert top[np.isclose(top[:, 0], ratio), 1].max() == pytest.approx(error)
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts[-1] == "noise of new labels"
+    (axis,) = plotting.plot(ds, y="bias").axes
+    assert axis.get_ylabel() == "bias"
+    for limit in ({"p_over_n": [1.0, np.inf]}, {"regularisation": [0.1, 1.0], "p_over_n": [1, 2]}):
+        axes = plotting.plot(hm.bias_variance(model, **at | limit)).axes
+        assert axes[0].get_ylabel().startswith("generalisation error")
+
+
+def test_pairs_of_models_are_curves_of_the_share():
+    parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign"}
+    first, second = (hm.Model(**parts, loss=loss) for loss in ("square", "hinge"))
+    at = {"n_over_d": 2.0, "regularisation": 0.1, "workers": 1, "progress": False}
+    ds = hm.pair(first, second, p_over_n=np.geomspace(0.1, 1, 7), **at)
+    figure = plotting.plot(ds)
+    (axis,) = figure.axes
+    assert len([line for line in axis.lines if len(line.get_xdata()) == 7]) == 3
+    assert "second fit: hinge loss" in figure.get_suptitle()
+    (axis,) = plotting.plot(ds, y="Q").axes
+    assert len([line for line in axis.lines if len(line.get_xdata()) == 7]) == 2
+    (axis,) = plotting.plot(ds, y="overlap").axes
+    assert len([line for line in axis.lines if len(line.get_xdata()) == 7]) == 1

@@ -40,6 +40,7 @@ MAKERS = {
     Kind.ENSEMBLE: lambda: hm.ensemble(MODEL, **POINT, members=[1, np.inf], observables="auc"),
     Kind.BIAS_VARIANCE: lambda: hm.bias_variance(MODEL, **POINT),
     Kind.INSTABILITY: lambda: hm.instability(MODEL, **POINT),
+    Kind.PAIR: lambda: hm.pair(MODEL, MODEL, **POINT, observables="auc"),
     Kind.SENSITIVITY: lambda: hm.sensitivity(MODEL, **POINT, observables="auc"),
     Kind.MARGINS: lambda: hm.margins(MODEL, **POINT, at=[0.0, 1.0]),
     Kind.SIMULATION: lambda: hm.simulate(MODEL, **DRAWN, margins=[0.0]),

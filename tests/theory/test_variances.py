@@ -8,6 +8,12 @@ import hiddenmanifold as hm
 from given import plain_model
 from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
 from hiddenmanifold.resampling import Bootstrap, Split, SubSample, Whole
+from hiddenmanifold.theory.pairs.instability import (
+    TwoScores,
+    distance,
+    opposed,
+    probability_difference,
+)
 
 HERE = {"workers": 1, "progress": False}
 LADDER = ("noise_variance", "features_variance", "samples_variance", "bias")
@@ -161,16 +167,69 @@ def test_differences_of_two_fits_are_integrals_over_both_scores(threshold):
     model = plain_model(teacher=teacher, loss="logistic", intercept=True)
     ds = hm.instability(model, n_over_d=2.0, p_over_n=0.7, regularisation=0.1, **HERE)
     b, Q, shared = (float(ds[name]) for name in ("intercept", "Q", "overlap"))
-    z, w = np.polynomial.hermite_e.hermegauss(101)
-    first = b + np.sqrt(Q) * z[:, None]
-    second = b + shared / np.sqrt(Q) * z[:, None] + np.sqrt(Q - shared**2 / Q) * z
-    weights = np.outer(w, w) / w.sum() ** 2
-    apart = np.abs(special.expit(first) - special.expit(second))
-    assert float(ds.probability_difference) == pytest.approx((weights * apart).sum(), rel=1e-2)
+
+    def normal(deviation, parts):  # nodes of a normal variable and their probabilities
+        x, w = np.polynomial.legendre.leggauss(60)
+        at = 9.0 * deviation * x if parts else 4.5 * deviation * (x + 1.0)
+        weights = (9.0 if parts else 4.5) * deviation * w
+        return at, weights * stats.norm.pdf(at, scale=deviation)
+
+    # the mean of both scores is independent of half their difference
+    m, of_mean = normal(np.sqrt(0.5 * (Q + shared)), True)
+    t, of_half = normal(np.sqrt(0.5 * (Q - shared)), False)
+    apart = special.expit(b + m[:, None] + t) - special.expit(b + m[:, None] - t)
+    found = 2.0 * of_mean @ apart @ of_half
+    assert float(ds.probability_difference) == pytest.approx(found, rel=1e-9)
     law = stats.multivariate_normal([b, b], [[Q, shared], [shared, Q]])
     below = law.cdf([0.0, 0.0])
     single = stats.norm.cdf(-b / np.sqrt(Q))
     assert float(ds.disagreement) == pytest.approx(2.0 * (single - below), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mean", "Q", "shared"),
+    [
+        ((0.4, -1.0), (2.0, 0.5), 0.7),
+        ((0.0, 0.3), (0.2, 3.0), -0.4),
+        ((0.0, 0.0), (1.5, 0.3), 0.5),
+        ((-2.0, -2.0), (1.0, 40.0), 1.0),
+    ],
+)
+def test_differences_of_two_scores_of_different_laws(mean, Q, shared):
+    """Integrals over both scores, cut where they are equal."""
+    law = TwoScores(
+        *(np.array(values)[:, None] for values in (mean, Q)),
+        np.array([shared]),
+        np.array([[Q[0] - shared], [Q[1] - shared]]),
+    )
+    rest = np.sqrt(Q[1] - shared**2 / Q[0])
+
+    # nodes of the second score on both sides of the first
+    z, w = np.polynomial.legendre.leggauss(80)
+
+    def normal(x, low, high, centre, width):
+        at = 0.5 * (low + high) + 0.5 * (high - low) * z
+        density = np.exp(-0.5 * ((at - centre) / width) ** 2) / (width * np.sqrt(2.0 * np.pi))
+        apart = np.abs(special.expit(x) - special.expit(at))
+        return 0.5 * (high - low) * float((w * density) @ apart)
+
+    def given(x):
+        centre = mean[1] + shared / Q[0] * (x - mean[0])
+        cuts = centre + rest * np.linspace(-9.0, 9.0, 7)
+        cuts = np.sort(np.append(cuts, np.clip(x, cuts[0], cuts[-1])))
+        pairs = zip(cuts[:-1], cuts[1:], strict=True)
+        return sum(normal(x, low, high, centre, rest) for low, high in pairs)
+
+    def outer(u):
+        return given(mean[0] + np.sqrt(Q[0]) * u) * stats.norm.pdf(u)
+
+    gap = np.array(mean)[0] - mean[1], np.sqrt(Q[0] + Q[1] - 2.0 * shared)
+    assert distance(law)[0] == pytest.approx(stats.foldnorm(abs(gap[0]) / gap[1]).mean() * gap[1])
+    found = integrate.quad(outer, -9.0, 9.0, epsabs=1e-11, limit=100)[0]
+    assert probability_difference(law)[0] == pytest.approx(found, rel=1e-9)
+    both = stats.multivariate_normal(mean, [[Q[0], shared], [shared, Q[1]]])
+    below = [stats.norm.cdf(-m / np.sqrt(q)) for m, q in zip(mean, Q, strict=True)]
+    assert opposed(law)[0] == pytest.approx(sum(below) - 2.0 * both.cdf([0.0, 0.0]), abs=1e-5)
 
 
 def test_scores_of_numbers_differ_by_a_normal_law():

@@ -80,11 +80,12 @@ def compare(
     used = free_ratios({name: out[name] for name in sizes_of(model.features)}, model.features)
     lam = simulation.grid.coordinates["regularisation"]
     at, ensemble = simulation.grid.at(used, lam), simulation.ensemble
-    theory = (
-        predicted(at, simulation.observables, at.counts(out["n"]) if finite else None)
-        if ensemble is None
-        else ensembled(at, ensemble, simulation.resampling)
-    )
+    if simulation.pairing is not None:
+        theory = simulation.pairing.predicted(simulation.pairing.beside(at, simulation.grid, out))
+    elif ensemble is not None:
+        theory = ensembled(at, ensemble, simulation.resampling)
+    else:
+        theory = predicted(at, simulation.observables, at.counts(out["n"]) if finite else None)
     judge(model, out, theory)
     out["theory_status"] = theory["status"].variable
     if asked.optimal is not None:

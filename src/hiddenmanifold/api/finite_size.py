@@ -9,7 +9,8 @@ import numpy as np
 
 from hiddenmanifold.api.arguments import sizes_of
 from hiddenmanifold.api.compare import compare
-from hiddenmanifold.api.simulate import Plan, Simulation
+from hiddenmanifold.api.draws import Plan
+from hiddenmanifold.api.simulate import Simulation
 from hiddenmanifold.api.standard_scores import COMPARED
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import Model

@@ -30,7 +30,7 @@ MEMORY_LIMIT = 16e9
 """Largest estimated memory of results and intermediate arrays, in bytes."""
 LIMIT = "numbers are those of the limit n, p, d → ∞ at the ratios of these sizes"
 """What datasets say of sizes that were given."""
-WITH_LIMITS = ("regularisation", "time", "steps")
+WITH_LIMITS = ("regularisation", "regularisation_2", "time", "steps")
 """Arguments that may be zero, and infinite where limits are known."""
 BYTES = 500
 """Peak memory of one point, in bytes."""
@@ -112,6 +112,7 @@ class Grid:
                     )
                 continue
             limit = {"zero": True, "infinite": infinite} if name in WITH_LIMITS else {}
+            limit |= {"infinite": infinite} if name == "p_2_over_d" else {}
             coordinates = {**coordinates, name: labelled(name, values, **limit)}
         grid = cls(model, used, coordinates, spanned(coordinates), optimal, workers, on_failure)
         grid._check_size(memory)
@@ -232,10 +233,12 @@ class Grid:
         observables: Sequence[Observable] = (),
         *,
         last: tuple[str, Array] | None = None,
+        of_fits: Collection[str] = (),
     ) -> xr.Dataset:
         """Results at these points, unless one failed and failures are to be raised.
 
-        Values that are vectors have the dimension `last`, given with its labels.
+        Values that are vectors have the dimension `last`, given with its labels; those `of_fits`
+        have the dimension `fit`.
         """
         source = {**source, "workers": self.workers.used}
         if not set(COUNTS).isdisjoint(self.coordinates):
@@ -249,6 +252,7 @@ class Grid:
             source=source,
             observables=observables,
             last=last,
+            of_fits=of_fits,
         )
         return checked(ds, self.on_failure)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.checks import CALLED, knows_penalty
+from hiddenmanifold.model import Model
 from hiddenmanifold.resampling import Resampling
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class Drawing(TypedDict, total=False):
     members: ArrayLike | None
     independent: Literal["features", "samples", "both", "none"]
     resampling: str | Resampling | None
+    second: Model | None
+    regularisation_2: ArrayLike | xr.DataArray | None
+    p_2_over_d: ArrayLike | xr.DataArray | None
+    share: ArrayLike
     seed: int
     store: str | os.PathLike[str] | None
 
@@ -101,6 +106,7 @@ DEFAULTS: Mapping[str, Any] = {
     "data": "original",
     "observables": (),
     "independent": "features",
+    "share": (1.0, 0.5, 0.0),
     "seed": 0,
     "momentum": 0.0,
     "nesterov": False,

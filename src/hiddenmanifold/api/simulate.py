@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiddenmanifold.api.arguments import COUNTS, members_of, resampling_of, shared_by, sizes_of
+from hiddenmanifold.api.arguments import members_of, resampling_of, shared_by
+from hiddenmanifold.api.draws import Plan
 from hiddenmanifold.api.grid import Grid
+from hiddenmanifold.api.pair_of_models import Pairing, axes_of_pair, pairing_of
 from hiddenmanifold.api.signatures import DEFAULTS, Drawing, Finite, with_options
 from hiddenmanifold.checks import Task, check_count
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.resampling import Resampling
-from hiddenmanifold.results.datasets import ACCEPTED, dataset
+from hiddenmanifold.results.datasets import ACCEPTED
 from hiddenmanifold.results.observables import Observable, chosen, decisions, margin_laws
-from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.simulation.class_experiment import ClassTrial
 from hiddenmanifold.simulation.ensemble_trial import EnsembleTrial
 from hiddenmanifold.simulation.experiment import Trial, check_memory
-from hiddenmanifold.simulation.fit import ONLY_SQUARE
 from hiddenmanifold.simulation.samples import Sizes
 from hiddenmanifold.simulation.trial_cache import Memory, collect
 from hiddenmanifold.storage import Store
@@ -70,6 +69,11 @@ def simulate(
         What every member of an ensemble draws for itself, as there.
     resampling : str or Resampling, optional
         How every member draws its samples from the common ones, as there.
+    second : Model, optional
+        Another model that is fitted to the same labels: measure the pairs of `hiddenmanifold.pair`,
+        under the same names. `independent` and `resampling` are then those of both fits.
+    regularisation_2, p_2_over_d, share
+        As in `pair`.
     seed : int
         Root of all randomness; results depend on it, the seed's number and the sizes only.
     workers : int, optional
@@ -134,6 +138,8 @@ class Simulation:
         The ensembles to measure.
     resampling : Resampling
         How their members draw samples.
+    pairing : Pairing, optional
+        The second model to fit to the same labels.
     store : path, optional
         The file in which fits are kept.
     """
@@ -147,6 +153,7 @@ class Simulation:
     observables: tuple[Observable, ...]
     ensemble: Ensemble | None
     resampling: Resampling
+    pairing: Pairing | None
     store: str | os.PathLike[str] | None
 
     @classmethod
@@ -164,7 +171,7 @@ class Simulation:
             )
         counted = any(given.get(name) is not None for name in ("n", "p"))
         d = None if counted else given.pop("d", None)
-        axes = {"regularisation": regularisation}
+        axes = {"regularisation": regularisation, **axes_of_pair(drawn)}
         grid = Grid.of(model, given, axes, limits=False, search=search, classes=True)
         if str(drawn["data"]) not in ("original", "equivalent"):
             raise InvalidArgumentError("data", drawn["data"], "'original' or 'equivalent'")
@@ -183,18 +190,25 @@ class Simulation:
             observables,
             _ensemble(model, drawn, observables),
             resampling_of(drawn["resampling"]),
+            pairing_of(grid, drawn, observables),
             drawn["store"],
         )
 
     @property
     def last(self) -> tuple[str, NDArray[Any]] | None:
         """The dimension of values that are vectors, with its labels."""
+        if self.pairing is not None:
+            return "share", np.array(self.pairing.mean.shares)
         return None if self.ensemble is None else ("members", np.array(self.ensemble.members))
 
     def run(self) -> xr.Dataset:
         """Every seed of every point."""
-        plan, workers = Plan.of(self.grid, self.d), self.grid.workers
-        trials = [self.trial(i, *point) for point in plan.points for i in range(self.seeds)]
+        plan, workers = Plan.of(self.grid, self.d, self.pairing), self.grid.workers
+        trials = [
+            self.trial(i, *point, second)
+            for point, second in zip(plan.points, plan.seconds, strict=True)
+            for i in range(self.seeds)
+        ]
         at_once = workers.at_once(len(trials))
         check_memory(trials, at_once)
         work = sum(trial.seconds for trial in trials)
@@ -205,11 +219,19 @@ class Simulation:
         found = collect(trials, workers, kept)
         return plan.dataset(self, found.columns, self._source(found, kept))
 
-    def trial(self, number: int, size: Sizes, lams: tuple[float, ...]) -> Trial:
-        """One draw of a point."""
+    def trial(
+        self,
+        number: int,
+        size: Sizes,
+        lams: tuple[float, ...],
+        second: tuple[float, int] | None = None,
+    ) -> Trial:
+        """One draw of a point, with λ and number of features of the second fit if there is one."""
         sequence = np.random.SeedSequence(self.seed, spawn_key=(number, size.n, size.p, size.d))
         asked = {observable.name: observable.measured for observable in self.observables}
         given = (self.grid.model, size, lams, sequence, self.n_test, self.equivalent, asked)
+        if self.pairing is not None and second is not None:
+            return self.pairing.trial(given, second)
         if (ensemble := self.ensemble) is None:
             return (ClassTrial if self.grid.model.task is Task.CLASSES else Trial)(*given)
         shared, members = ensemble.shared, tuple(map(int, ensemble.members))
@@ -249,102 +271,17 @@ class Simulation:
         return {**source, **fits}
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The points that a simulation draws, and how its results are arranged.
-
-    Attributes
-    ----------
-    points : list
-        Of each point: whole numbers n, p and d, and the regularisations.
-    template : DataArray
-        An array with the dimensions of the points.
-    path : tuple
-        Further dimensions, along which only λ varies: all fits along it share their data.
-    """
-
-    points: list[tuple[Sizes, tuple[float, ...]]]
-    template: xr.DataArray
-    path: tuple[Hashable, ...]
-
-    @classmethod
-    def of(cls, grid: Grid, d: int) -> Plan:
-        """The plan of a grid, with the latent dimension that goes with ratios."""
-        import xarray as xr
-
-        coordinates, lam = grid.coordinates, grid.coordinates["regularisation"]
-        if not grid.model.least_squares and not lam.values.all():
-            raise InvalidArgumentError("regularisation", 0.0, ONLY_SQUARE)
-        dimensions = {name for name, values in coordinates.items() if values.dims == (name,)}
-        for name, values in coordinates.items():
-            if own := {"seed", *COUNTS}.difference(dimensions).intersection(map(str, values.dims)):
-                raise InvalidArgumentError.because(
-                    name,
-                    f"has a dimension {own.pop()!r}",
-                    "rename it, because a size or the seeds have this name",
-                )
-        counted = "n" in coordinates
-        if counted:
-            known = {"p": coordinates["d"], **coordinates}  # of a kernel, as if p were d
-            given = tuple(known[name].variable for name in COUNTS)
-        else:
-            given = grid.labelled_ratios()
-        columns = list(xr.broadcast(*map(xr.DataArray, given)))
-        shared = not set(lam.dims).intersection(columns[0].dims)
-        if not shared:  # λ varies with the point: one value per fit
-            *columns, lam = xr.broadcast(*columns, xr.DataArray(lam.variable))
-        flat = [column.values.ravel().tolist() for column in columns]
-        sizes = map(Sizes, *flat) if counted else map(partial(Sizes.nearest, d=d), *flat)
-        lams = lam.values.ravel().tolist()
-        rows = [tuple(lams)] * columns[0].size if shared else [(value,) for value in lams]
-        points = list(zip(sizes, rows, strict=True))
-        return cls(points, columns[0], lam.dims if shared else ())
-
-    def dataset(
-        self, simulation: Simulation, columns: Mapping[str, NDArray[Any]], source: Mapping[str, Any]
-    ) -> xr.Dataset:
-        """Columns of shape (trials, regularisations, ...) under the names of their axes."""
-        import xarray as xr
-
-        grid, seeds, width = simulation.grid, simulation.seeds, len(self.points[0][1])
-        lam = grid.coordinates["regularisation"]
-        shape, dims = self.template.shape, self.template.dims
-        used = {
-            name: xr.DataArray(
-                np.reshape([getattr(s, name) for s, _ in self.points], shape), dims=dims
-            )
-            for name in sizes_of(grid.model.features)
-            if name not in grid.coordinates
-        }
-        shape = (*shape, *(lam.sizes[dim] for dim in self.path), seeds)
-        dims = (*dims, *self.path, "seed")
-        flat = {
-            name: values.reshape(-1, seeds, width, *values.shape[2:])
-            .swapaxes(1, 2)
-            .reshape(-1, *values.shape[2:])
-            for name, values in columns.items()
-        }
-        return dataset(
-            Kind.SIMULATION,
-            grid.model,
-            {**grid.coordinates, **used},
-            xr.DataArray(np.empty(shape), {"seed": np.arange(seeds)}, dims),
-            flat,
-            source=source,
-            observables=simulation.observables,
-            last=simulation.last,
-        )
-
-
 def _ensemble(
     model: Model, given: Mapping[str, Any], observables: tuple[Observable, ...]
 ) -> Ensemble | None:
     """The ensembles that the arguments describe."""
     members, resampling = given["members"], resampling_of(given["resampling"])
     if members is None:
-        if given["resampling"] is not None:
+        if given["resampling"] is not None and given["second"] is None:
             raise InvalidArgumentError.because(
-                "resampling", "is given without members", "give members, the numbers of fits"
+                "resampling",
+                "is given without members",
+                "give members, the numbers of fits, or a second model",
             )
         return None
     shared = shared_by(given["independent"], resampling)

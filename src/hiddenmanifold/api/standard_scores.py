@@ -31,6 +31,8 @@ COMPARED = (
     "overlap",
     "score_correlation",
     "disagreement",
+    "probability_difference",
+    "score_difference",
     "alignment",
     *CLASS_DIMENSIONS,
     "mean_square_error",
@@ -50,7 +52,7 @@ def judge(model: Model, out: xr.Dataset, theory: xr.Dataset, exact_to: float = 0
     No standard error is smaller than the absolute accuracy of the theory.
     """
     intercept = ("intercept",) if model.free_intercept else ()
-    rounding = rounding_errors(model, out.q_w)
+    rounding = rounding_errors(model, out.q_w.max("fit") if "fit" in out.q_w.dims else out.q_w)
     judged: dict[str, xr.Variable] = {}
     for name in (*COMPARED, *intercept, *REGISTRY, *DECISIONS, *MARGIN_LAWS):
         if name in out and name in theory:
@@ -58,7 +60,8 @@ def judge(model: Model, out: xr.Dataset, theory: xr.Dataset, exact_to: float = 0
             expected = bare(theory[name].transpose(*stderr.dims))
             found, error = out[name].values, np.maximum(stderr.values, exact_to)
             if name in rounding:
-                error = np.maximum(error, rounding[name].values)
+                least = rounding[name].broadcast_like(stderr).transpose(*stderr.dims)
+                error = np.maximum(error, least.values)
             spread = error > ROUNDING * np.abs(found)  # else seeds agree, to rounding
             comparable = spread & np.isfinite(expected.values)
             if name == "train_cdf":  # it jumps where fits stand up to rounding

@@ -1,7 +1,8 @@
-"""The commands about several fits of one model: ensembles, bias and variance, instability."""
+"""The commands about several fits: ensembles, bias and variance, instability, two models."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -38,6 +39,39 @@ Resampling = Annotated[
 ]
 Members = Annotated[
     Any, of_fits(metavar="VALUES", parser=values, help="Numbers of fits; inf is the limit.")
+]
+
+
+Second = Annotated[
+    str | None,
+    of_fits(metavar="NAME[:KEY=...]", help="Loss of the second fit, if it is another."),
+]
+SecondActivation = Annotated[
+    str | None,
+    of_fits(metavar="NAME[:KEY=...]", help="Activation of the second fit, if it is another."),
+]
+SecondProjection = Annotated[
+    str | None,
+    of_fits(metavar="NAME[:KEY=...]", help="Matrix of the second fit, if it is another."),
+]
+SecondLam = Annotated[
+    Any, of_fits(metavar="VALUES", parser=values, help="λ of the second fit, if it is another.")
+]
+SecondSize = Annotated[
+    Any,
+    of_fits(
+        metavar="VALUES",
+        parser=values,
+        help="Features of the second fit per latent dimension; by default as many as the first.",
+    ),
+]
+Share = Annotated[
+    Any,
+    of_fits(
+        metavar="VALUES",
+        parser=values,
+        help="Shares of the first fit in the mean of both predictions.",
+    ),
 ]
 
 
@@ -116,4 +150,43 @@ def instability(
 
     question = partial(instability, **resampled(independent, resampling))
     lam = {"regularisation": regularisation}
+    compute("pairs", question, model.model(), ratios, output, workers=workers, **lam)
+
+
+@command()
+@spread
+def pair(
+    *,
+    model: ModelOptions,
+    ratios: RatioOptions,
+    regularisation: Regularisation,
+    output: OutputOptions,
+    workers: WorkerOptions,
+    second_loss: Second = None,
+    second_activation: SecondActivation = None,
+    second_projection: SecondProjection = None,
+    second_lam: SecondLam = None,
+    second_p_over_d: SecondSize = None,
+    share: Share = "1,0.5,0",
+    independent: Independent = "features",
+    resampling: Resampling = None,
+    observables: Observables = None,
+) -> None:
+    """Predict what two fits of different models to the same labels share, and errors of their mean.
+
+    For example: hiddenmanifold pair --n-over-d 2 --p-over-n 0.1:3:30 --lam 0.01 --second-loss hinge
+    """
+    from hiddenmanifold.api.pair_of_models import pair
+
+    named: dict[str, Any] = {
+        "loss": second_loss,
+        "activation": second_activation,
+        "projection": second_projection,
+    }
+    second = replace(model, **{kind: name for kind, name in named.items() if name is not None})
+    given = {"share": share, **resampled(independent, resampling)}
+    question = partial(pair, second=second.model(), **given, observables=observables or ())
+    axes = {"regularisation_2": second_lam, "p_2_over_d": second_p_over_d}
+    varied = {name: values for name, values in axes.items() if values is not None}
+    lam = {"regularisation": regularisation, **varied}
     compute("pairs", question, model.model(), ratios, output, workers=workers, **lam)

@@ -291,7 +291,7 @@ class Features:
         raise NotImplementedError
 
     def redrawn(self, drawn: Drawn, p: int, rng: np.random.Generator) -> Drawn:
-        """Another draw of p features of the same inputs; the same features if none are random."""
+        """A draw of p features of the inputs of drawn ones; these if they are not random."""
         return drawn
 
     def further_overlaps(self, at: SpectralArguments) -> Columns:

@@ -189,6 +189,9 @@ class Covariance(Features):
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return float(p)
 
+    def redrawn(self, drawn: Drawn, p: int, rng: np.random.Generator) -> Drawn:
+        return drawn if type(drawn) is Drawn else Drawn(drawn.inputs)
+
     def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> Drawn:
         w, t = np.array(self.eigenvalues), np.array(self.teacher_weights)
         theta = np.divide(np.sqrt(t / p), w, where=w > 0, out=np.zeros(p))

@@ -175,6 +175,10 @@ class Kernel(Features):
     def numbers_drawn(self, rows: int, d: int, p: int) -> float:
         return 4.0 * rows * rows  # cosines, kernel, factor and its inverse
 
+    def redrawn(self, drawn: Drawn, p: int, rng: np.random.Generator) -> Drawn:
+        same = isinstance(drawn, DrawnKernel) and drawn.kernel == self
+        return drawn if same else DrawnKernel(drawn.inputs, self)
+
     def draw(self, d: int, p: int, rho: float, rng: np.random.Generator) -> DrawnKernel:
         return DrawnKernel(White.drawn(d, rho, rng), self)
 

@@ -18,6 +18,7 @@ from hiddenmanifold.plotting.curves import GREY, Curve, draw, left_out, predicte
 from hiddenmanifold.plotting.legends import columns_for, kinds_of, values_of
 from hiddenmanifold.plotting.maps import draw_map, is_map
 from hiddenmanifold.plotting.selection import axes_of, quantities_of, sizes_of
+from hiddenmanifold.plotting.stack import PARTS, draw_stack, is_stack
 from hiddenmanifold.plotting.style import NUMBERS, STYLE, label, ordinate
 from hiddenmanifold.plotting.words import caption, fixed
 from hiddenmanifold.results.schema import Role, of_role
@@ -65,7 +66,8 @@ def plot(
     dataset : xarray.Dataset or DataArray, or sequence or mapping of these
         The result of `predict`, `simulate`, `summary`, `compare`, `separability_threshold`,
         `learning_curve` and the like. Of several, each is a curve; a mapping gives their names.
-        After a grid that is drawn as a map come lines in its plane, such as thresholds.
+        After a grid that is drawn as a map come lines in its plane, such as thresholds. The parts
+        of `bias_variance` along one dimension are stacked, unless `y` is given.
     x : str, optional
         Dimension along the horizontal axis; by default the longest, and the first of those.
     y : str or sequence of str, optional
@@ -111,6 +113,8 @@ def plot(
         )
     if theory is None and is_map(first.dataset, x, y, kind):
         return _figure_of_map(datasets, x, y)
+    if not others and y is None and is_stack(first.dataset):
+        return _figure_of_stack(first.dataset)
     if others:
         return _figure(_of_several(datasets, x, y))
     return _figure(_of_one(first.dataset, x, y, theory))
@@ -214,6 +218,20 @@ def _figure_of_map(
         for axis, name in zip(axes, names, strict=True):
             draw_map(axis, first.dataset, name, (x, up), lines)
         words = fixed(first.dataset), caption(first.dataset.attrs)
+        return _finished(figure, axes, Content(x, (), (), (), *words))
+
+
+def _figure_of_stack(dataset: xr.Dataset) -> Figure:
+    """Parts of an error on top of each other."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    x, _ = axes_of(sizes_of(dataset, PARTS))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, MARGIN + HEIGHT * 1.2), layout="constrained")
+        axes = np.array([figure.subplots()])
+        draw_stack(axes[0], dataset, x)
+        words = fixed(dataset), caption(dataset.attrs)
         return _finished(figure, axes, Content(x, (), (), (), *words))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.results.datasets import summary
 from hiddenmanifold.results.observables import OBSERVABLES
-from hiddenmanifold.results.schema import CLASS_DIMENSIONS, is_real_data
+from hiddenmanifold.results.schema import CLASS_DIMENSIONS, Kind, is_real_data
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,6 +29,12 @@ PANELS = (
 
 Observables, which are measured where they are asked for, are drawn below.
 """
+OF_KIND: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    Kind.ENSEMBLE: (("generalisation_error", "vote_error"), ("generalisation_error",)),
+    Kind.INSTABILITY: (("disagreement", "probability_difference"), ("score_difference",)),
+    Kind.PAIR: (("generalisation_error",),),
+}
+"""The same for some kinds of datasets."""
 
 
 def axes_of(sizes: Mapping[str, int], x: str | None = None) -> tuple[str, str | None]:
@@ -58,11 +64,13 @@ def axes_of(sizes: Mapping[str, int], x: str | None = None) -> tuple[str, str | 
 def sizes_of(dataset: xr.Dataset, y: str | Sequence[str] | None) -> dict[str, int]:
     """Lengths of the dimensions along which the quantities vary.
 
-    Those of several classes count only where a quantity is asked for that has them.
+    Those of several classes, members and pairs of fits count only where a quantity is drawn that
+    has them.
     """
-    names = [] if y is None else [y] if isinstance(y, str) else list(y)
-    asked = {dim for name in names for dim in CLASS_DIMENSIONS.get(name, ())}
-    unseen = {dim for dims in CLASS_DIMENSIONS.values() for dim in dims}.difference(asked)
+    names = ["generalisation_error"] if y is None else [y] if isinstance(y, str) else list(y)
+    asked = {dim for name in names if name in dataset for dim in dataset[name].dims}
+    own = {dim for dims in CLASS_DIMENSIONS.values() for dim in dims} | {"members", "share", "fit"}
+    unseen = own.difference(asked)
     return {str(dim): n for dim, n in dataset.sizes.items() if dim not in unseen}
 
 
@@ -84,7 +92,8 @@ def quantities_of(dataset: xr.Dataset, x: str, y: str | Sequence[str] | None) ->
     if y is None:
         if is_real_data(dataset):
             return ("generalisation_error",)
-        first = next((names for names in PANELS if set(names) <= set(known)), (known[0],))
+        usual = OF_KIND.get(dataset.attrs.get("kind", ""), PANELS)
+        first = next((names for names in usual if set(names) <= set(known)), (known[0],))
         return (*first, *(o.name for o in OBSERVABLES if o.name in known))
     names = (y,) if isinstance(y, str) else tuple(y)
     for name in names:

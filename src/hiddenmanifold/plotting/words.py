@@ -46,8 +46,20 @@ def ingredient_words(attributes: Mapping[str, Any]) -> list[str]:
         for ingredient in (*of_inputs, *of_fit)
         if ingredient in attributes
     ]
+    words += _of_second(attributes)
     with_intercept = kind not in UNFITTED and bool(attributes.get("intercept"))
     return [*words, *["intercept"] * with_intercept]
+
+
+def _of_second(attributes: Mapping[str, Any]) -> list[str]:
+    """What the second model of a pair has in place of the first one's."""
+    start = "second_"
+    second = {n.removeprefix(start): v for n, v in attributes.items() if n.startswith(start)}
+    kinds = ("features", "kernel", "activation", "projection", "loss")
+    told = [_in_words(kind, second) for kind in kinds if kind in second]
+    own = [_in_words(kind, attributes) for kind in kinds if kind in attributes]
+    different = [words for words in told if words not in own]
+    return ["second fit: " + ", ".join(different)] if different else []
 
 
 def fixed(dataset: xr.Dataset) -> str:

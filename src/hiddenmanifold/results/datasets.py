@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +37,19 @@ def dataset(
     source: Mapping[str, Any],
     observables: Sequence[Observable] = (),
     last: tuple[str, Array] | None = None,
+    of_fits: Collection[str] = (),
 ) -> xr.Dataset:
     """Flat columns as a dataset shaped like `template`, with coordinates and provenance.
 
     Columns of values that are no numbers, as a rate for each class, have more dimensions: those of
-    the observable of their name, or else the one given with its labels as `last`.
+    the observable of their name, the dimension `fit` for the names `of_fits`, or else the one given
+    with its labels as `last`.
     """
     import xarray as xr
 
     vectors = {o.name: o for o in observables if o.at is not None}
     own = {**CLASS_DIMENSIONS, **{name: (o.dimension,) for name, o in vectors.items()}}
+    own |= {name: ("fit",) for name in of_fits}
     dims, shape = template.dims, template.shape
     if last is not None:
         own = {n: (last[0],) for n, v in columns.items() if v.ndim > 1} | own
@@ -59,6 +62,7 @@ def dataset(
     for dim in dict.fromkeys(dim for some in CLASS_DIMENSIONS.values() for dim in some):
         if dim in lengths:
             labels.append((dim, np.arange(lengths[dim]) + (dim == "top")))
+    labels += [("fit", np.array([1, 2]))] if of_fits else []
     further = [(name, xr.DataArray(values, dims=name)) for name, values in labels]
     given = [*template.coords.items(), *coordinates.items(), *further]
     coords = {name: _coordinate(name, array) for name, array in given}

@@ -28,6 +28,7 @@ class Kind(StrEnum):
     ENSEMBLE = "ensemble"
     BIAS_VARIANCE = "bias_variance"
     INSTABILITY = "instability"
+    PAIR = "pair"
     SENSITIVITY = "sensitivity"
     MARGINS = "margins"
     SIMULATION = "simulation"
@@ -115,6 +116,11 @@ GENERAL: Mapping[Role, Mapping[str, str]] = {
         "other_score": "number of the class to which another score belongs",
         "top": "number k of the highest scores",
         "members": "number of fits in the ensemble; inf means the limit",
+        "regularisation_2": "regularisation λ of the second fit; 0 means the limit",
+        "p_2_over_d": "features of the second fit per latent dimension",
+        "p_2": "number of features of the second fit",
+        "share": "share of the first fit in the mean of both predictions",
+        "fit": "number of the fit, 1 or 2",
     },
     Role.ANSWER: {
         "optimal_regularisation": "the regularisation with the smallest test error; 0 and inf "
@@ -179,7 +185,7 @@ GENERAL: Mapping[Role, Mapping[str, str]] = {
         "V_s": "part of V that is due to F w/√p",
         "V_w": "part of V that is due to w",
         "intercept": "the intercept b of the prediction",
-        "score_correlation": "correlation of the scores of two fits, overlap/Q",
+        "score_correlation": "correlation of the scores of two fits",
         "variance_F": "variance of the score due to the features alone",
         "variance_X": "variance of the score due to the inputs of the training samples alone",
         "variance_FX": "variance of the score due to features and inputs together",
@@ -215,7 +221,7 @@ GENERAL: Mapping[Role, Mapping[str, str]] = {
 }
 """Names that mean the same in every dataset, by their role."""
 OF_ENSEMBLES: Mapping[Role, Mapping[str, str]] = {
-    Role.OVERLAP: {"overlap": "covariance of the predictions of two members"},
+    Role.OVERLAP: {"overlap": "covariance of the predictions of two fits"},
 }
 """Names in datasets of fits that may be members of an ensemble."""
 SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
@@ -235,10 +241,17 @@ SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
             "noise",
         },
     },
-    Kind.INSTABILITY: OF_ENSEMBLES,
-    Kind.SIMULATION: OF_ENSEMBLES,
-    Kind.SUMMARY: OF_ENSEMBLES,
-    Kind.COMPARISON: OF_ENSEMBLES,
+    Kind.PAIR: {
+        Role.ERROR: {
+            "generalisation_error": "test error of the mean of both predictions, against new "
+            "labels drawn by the same noisy rule",
+            "clean_error": "test error of the mean of both predictions, against the noiseless rule",
+        },
+        **OF_ENSEMBLES,
+    },
+    **dict.fromkeys(
+        (Kind.INSTABILITY, Kind.SIMULATION, Kind.SUMMARY, Kind.COMPARISON), OF_ENSEMBLES
+    ),
     Kind.THRESHOLD: {
         Role.ANSWER: {
             "p_over_n": "features per sample above which the training data are linearly separable, "

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.checks import Task
+from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.resampling import Resampling, Whole
 from hiddenmanifold.simulation.experiment import WEIGHTS, Trial, cost, means, measured, of_fits
@@ -19,6 +22,31 @@ from hiddenmanifold.simulation.samples import Sample, World
 
 FEATURES, SAMPLES, ROWS = 3, 4, 5
 """Keys of the randomness of further members, beside the three of every trial."""
+
+
+def differences(model: Model) -> tuple[str, ...]:
+    """Names of how differently two fits predict."""
+    if model.task is Task.CLASSIFICATION:
+        return ("disagreement", "probability_difference")
+    return ("score_difference",)
+
+
+def mean_distances(task: Task, scores: Array) -> dict[str, Array]:
+    """Means of distances over all pairs of fits, from scores (fits, rows, regularisations)."""
+    if task is not Task.CLASSIFICATION:
+        return {"score_difference": _mean_distance(scores)}
+    return {
+        "disagreement": _mean_distance((scores > 0).astype(float)),
+        "probability_difference": _mean_distance(scipy.special.expit(scores)),
+    }
+
+
+def _mean_distance(values: Array) -> Array:
+    """The mean of |a - b| over pairs along the first axis: sorted, each counts by its place."""
+    fits = len(values)
+    places = 2.0 * np.arange(fits) - (fits - 1.0)
+    total: Array = np.tensordot(places, np.sort(values, axis=0), 1)
+    return 2.0 * total / (fits * (fits - 1))
 
 
 @dataclass(frozen=True)
@@ -121,10 +149,10 @@ class EnsembleTrial(Trial):
             return {"overlap": overlap, "score_correlation": overlap / np.mean(Q, axis=0)}
 
     def _on_fresh(self, ensemble: list[Member]) -> dict[str, Array]:
-        """Errors on fresh samples, and how often two members predict different labels there."""
+        """Errors on fresh samples, and how differently two members predict there."""
         rng, rows, model = self.rng(2), 0, self.model
         errors = {n: np.zeros((2, len(self.lams), len(self.members))) for n in self._errors}
-        differing = np.zeros(len(self.lams))
+        apart = {name: np.zeros(len(self.lams)) for name in differences(model)}
         for size in ensemble[0].world.block_sizes(self.n_test):
             fresh = ensemble[0].world.latent(size, rng)
             scores = np.array(list(self._scores(ensemble, fresh, rng)))
@@ -132,13 +160,9 @@ class EnsembleTrial(Trial):
                 for name, values in self._costs(scores, fresh, members).items():
                     errors[name][:, :, k] += values.sum(0), (values * values).sum(0)
             rows += size
-            if model.counts_errors:
-                positive = (scores > 0).sum(0)
-                differing += (positive * (self.fits - positive)).sum(0)
-        found = means(errors, rows)
-        if model.counts_errors:
-            found["disagreement"] = 2.0 * differing / (self.fits * (self.fits - 1) * rows)
-        return found
+            for name, values in mean_distances(model.task, scores).items():
+                apart[name] += values.sum(0)
+        return {**means(errors, rows), **{name: total / rows for name, total in apart.items()}}
 
     def _scores(
         self, ensemble: list[Member], fresh: Sample, rng: np.random.Generator
@@ -175,8 +199,7 @@ class EnsembleTrial(Trial):
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         vectors = {name for e in self._errors for name in (e, f"{e}_test_stderr")}
-        differences = ("overlap", "score_correlation", "disagreement")
-        kept = differences if self.model.counts_errors else differences[:2]
+        kept = ("overlap", "score_correlation", *differences(self.model))
         names = dict.fromkeys((*measured(self.model), *vectors, *kept))
         return {name: (len(self.members),) if name in vectors else () for name in names}
 

@@ -81,7 +81,7 @@ class Batch:
     def run(self) -> Columns:
         """Every predicted quantity at each point."""
         solved = rescue(self.problem) if self.lost else solve(self.problem, self.start)
-        found = _quantities(solved, self.request)
+        found = quantities(solved, self.request)
         return {**found, **_slopes(solved, self.request)}
 
 
@@ -136,7 +136,7 @@ def _predicted(
     return found
 
 
-def _quantities(solved: Solved, request: Request) -> Columns:
+def quantities(solved: Solved, request: Request) -> Columns:
     """Named results of a solved batch, and how their solves ended."""
     problem = solved.problem
     points, channel, features = problem.points, problem.channel, problem.features

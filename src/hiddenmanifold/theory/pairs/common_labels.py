@@ -15,7 +15,7 @@ mean of :math:`P_+P_-(\bar h_+ + \bar h_-)^2` over the field.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,53 +95,45 @@ class Parts:
 
 @dataclass(frozen=True)
 class Shortfalls:
-    """Normal shortfalls of one label: arrays (rows,) of V, of means, and of two variances.
+    """Normal shortfalls of one label: arrays (rows,).
 
-    The shared part of a prediction has the first variance, the private part the second.
+    They have V and means, the `deviation` of the shared part of a prediction, and the variance of
+    the private part. The deviation is negative if the shared part is that of another prediction,
+    which it opposes.
     """
 
     loss: Loss
     parts: Parts
     V: Array
     mean: Array
-    shared: Array
+    deviation: Array
     private: Array
 
     def __getitem__(self, rows: Integers) -> Shortfalls:
-        columns = (self.V, self.mean, self.shared, self.private)
+        columns = (self.V, self.mean, self.deviation, self.private)
         return Shortfalls(self.loss, self.parts[rows], *(values[rows] for values in columns))
 
     @property
     def marks(self) -> Array:
         """Where the mean of h bends, in deviations of the shared part (rows, marks)."""
-        rows, shared = np.arange(len(self.V)), np.sqrt(self.shared)[:, None]
+        rows, shared = np.arange(len(self.V)), self.deviation[:, None]
         found = []
         for probability, copies, shift, variance in self.parts.at(rows):
             if probability.max() < USUAL:
                 continue
             private = np.sqrt(self.private + variance)[:, None] / shared
-            edges, kinks = self._bends(self.V * copies)
+            edges, kinks = bends(self.loss, self.V * copies)
             marks = ((self.mean + shift)[:, None] - edges) / shared
             around = marks[:, kinks, None] + (private * np.array(AROUND))[:, None, :]
             found += [marks, around.reshape(len(rows), -1)]
         return np.concatenate(found, axis=1)
-
-    def _bends(self, V: Array) -> tuple[Array, Array]:
-        """Shortfalls at which h bends (rows, bends), and which of these are kinks."""
-        loss, V = self.loss, V[:, None]
-        s, below, above, curvature = loss.knots
-        kinked, jump = np.isin(s, loss.kinks), above > below
-        flat = ~kinked & ((1.0 + V) * curvature < FLAT) & (loss.scale is not None)
-        enter = np.where(flat, np.inf, s + V * below)
-        edges = np.concatenate([enter, (s + V * above)[:, jump]], axis=1)
-        return edges, np.append(kinked, kinked[jump])
 
     def means(self, row: Integers, nodes: Array, level: int) -> tuple[Array, Array]:
         """Means of h, and derivatives by the mean shortfall, at nodes of the shared part.
 
         Nodes (n,) belong to the given rows.
         """
-        V, mean = self.V[row], self.mean[row] - np.sqrt(self.shared)[row] * nodes
+        V, mean = self.V[row], self.mean[row] - self.deviation[row] * nodes
         value, slope = np.zeros((2, len(row)))
         for probability, copies, shift, variance in self.parts.at(row):
             found = private_means(
@@ -152,55 +144,79 @@ class Shortfalls:
         return value, slope
 
 
+def bends(loss: Loss, V: Array) -> tuple[Array, Array]:
+    """Shortfalls at which h bends (rows, bends), and which of these are kinks."""
+    V = V[:, None]
+    s, below, above, curvature = loss.knots
+    kinked, jump = np.isin(s, loss.kinks), above > below
+    flat = ~kinked & ((1.0 + V) * curvature < FLAT) & (loss.scale is not None)
+    enter = np.where(flat, np.inf, s + V * below)
+    edges = np.concatenate([enter, (s + V * above)[:, jump]], axis=1)
+    return edges, np.append(kinked, kinked[jump])
+
+
 @dataclass(frozen=True)
 class Section:
     """Shortfalls with the law of their label: one branch, or rows of normal residuals.
 
     ``point`` (rows,) is the point to which a row belongs, ``weight`` its share in the average.
+    Shortfalls of the other fit are given if they have another law.
     """
 
     point: Integers
     weight: Array
     branch: Branch
     shortfalls: Shortfalls
+    other: Shortfalls | None = None
 
     def __getitem__(self, rows: Integers) -> Section:
         return Section(
-            self.point[rows], self.weight[rows], self.branch[rows], self.shortfalls[rows]
+            self.point[rows],
+            self.weight[rows],
+            self.branch[rows],
+            self.shortfalls[rows],
+            None if self.other is None else self.other[rows],
         )
 
     @classmethod
     def of_branch(cls, loss: Loss, parts: Parts, branch: Branch, private: Array) -> Section:
         """One label at every point."""
         f, weight = branch.field, np.full(len(private), branch.share * branch.weight**2)
-        shortfalls = Shortfalls(loss, parts, f.V, f.mean, f.deviation**2, private)
+        shortfalls = Shortfalls(loss, parts, f.V, f.mean, f.deviation, private)
         return cls(np.arange(len(private)), weight, branch, shortfalls)
 
     @classmethod
-    def of_rows(cls, point: Integers, weight: Array, shortfalls: Shortfalls) -> Section:
+    def of_rows(
+        cls,
+        point: Integers,
+        weight: Array,
+        shortfalls: Shortfalls,
+        other: Shortfalls | None = None,
+    ) -> Section:
         """Normal residuals, the rows of all points one after another."""
-        zero = np.zeros(len(point))
-        deviation = np.sqrt(shortfalls.shared)
-        field = Field(shortfalls.V, shortfalls.mean, deviation, zero, zero, zero)
-        return cls(
-            point, weight, Branch(1, 1.0, CERTAIN, field, field.mean, zero, zero), shortfalls
-        )
+        zero, s = np.zeros(len(point)), shortfalls
+        field = Field(s.V, s.mean, s.deviation, zero, zero, zero)
+        branch = Branch(1, 1.0, CERTAIN, field, field.mean, zero, zero)
+        return cls(point, weight, branch, shortfalls, other)
 
     @property
     def marks(self) -> Array:
         """Cuts of the panels of each row."""
-        return np.concatenate([self.branch.breaks, self.shortfalls.marks], axis=1)
+        others = () if self.other is None else (self.other.marks,)
+        return np.concatenate([self.branch.breaks, self.shortfalls.marks, *others], axis=1)
 
     def sums(self, level: int) -> tuple[Array, Array]:
-        """The averages of h̄² and h̄'² of each row, times its weight."""
+        """The averages of the products of both h̄ and of both h̄', times each row's weight."""
         panels = Panels.between(fanned(NEAR, self.marks), RULES[level])
         at, field = panels.row[:, None], self.branch.field
         law = self.branch.law.label_law
         Z = law(self.branch.y, field.slope[at] * panels.nodes, field.V0[at])[0]
         row = np.repeat(panels.row, panels.nodes.shape[1])
-        h, bend = self.shortfalls.means(row, panels.nodes.ravel(), level)
-        squares = np.stack([h * h, bend * bend]).reshape(2, *panels.nodes.shape)
-        value, slope = panels.sum(Z * squares)
+        first = second = self.shortfalls.means(row, panels.nodes.ravel(), level)
+        if self.other is not None:
+            second = self.other.means(row, panels.nodes.ravel(), level)
+        products = np.stack(first) * np.stack(second)
+        value, slope = panels.sum(Z * products.reshape(2, *panels.nodes.shape))
         return self.weight * value, self.weight * slope
 
 
@@ -241,19 +257,25 @@ def _of_one_weight(
         g = sum((p * a / (1.0 + a * V) for a, p in copies), np.zeros(len(x))) ** 2
         r = channel.square_moments(x).r
         return g * (r if noise else r - channel.label_noise), g
-    value, slope = np.zeros((2, len(x)))
-    for section in _sections(channel, x, private, level, noise=noise):
-        order, halvings = RULES[level]
+    value, slope = added(_sections(channel, x, private, level, noise=noise), len(x), level)
+    if not noise and isinstance(channel, BinaryChannel):
+        excess = _label_noise(channel, x, private, level)
+        value, slope = value - excess[0], slope - excess[1]
+    return value, slope
+
+
+def added(sections: Iterable[Section], points: int, level: int) -> tuple[Array, Array]:
+    """The sums of all sections at each point."""
+    value, slope = np.zeros((2, points))
+    order, halvings = RULES[level]
+    for section in sections:
         panels = len(NEAR) + section.marks.shape[1]
         most = max(1, TOGETHER // (panels * order * 2**halvings))
         for rows in chunks(np.arange(len(section.point)), most):
             part = section[rows]
             found = part.sums(level)
-            value += np.bincount(part.point, found[0], len(x))
-            slope += np.bincount(part.point, found[1], len(x))
-    if not noise and isinstance(channel, BinaryChannel):
-        excess = _label_noise(channel, x, private, level)
-        value, slope = value - excess[0], slope - excess[1]
+            value += np.bincount(part.point, found[0], points)
+            slope += np.bincount(part.point, found[1], points)
     return value, slope
 
 
@@ -286,11 +308,11 @@ def _residuals(
     weights, means, variances = mixture.weights, mixture.means, mixture.variances
     if not noise:
         parts = parts.with_noise(weights[:, None], means[:, None], variances[:, None])
-        shortfalls = Shortfalls(channel.loss, parts, V, -b, tau2, private)
+        shortfalls = Shortfalls(channel.loss, parts, V, -b, np.sqrt(tau2), private)
         return Section.of_rows(np.arange(len(x)), np.ones(len(x)), shortfalls)
     point = np.repeat(np.arange(len(x)), len(weights))
     mean = (means - b[:, None]).ravel()
-    shared = (tau2[:, None] + variances).ravel()
+    shared = np.sqrt(tau2[:, None] + variances).ravel()
     shortfalls = Shortfalls(channel.loss, parts, V[point], mean, shared, private[point])
     return Section.of_rows(point, np.tile(weights, len(x)), shortfalls)
 
@@ -311,7 +333,7 @@ def _rows_of_fields(
             mixture, means, variances = teacher.components(nu, level), 0.0 * nu, 0.0 * nu
             parts = parts.with_noise(mixture.weights, mixture.means, mixture.variances)
         one = np.ones(len(nu))
-        mean, shared = means - b[i] - r[i] * nu, spread[i] + variances
+        mean, shared = means - b[i] - r[i] * nu, np.sqrt(spread[i] + variances)
         shortfalls = Shortfalls(channel.loss, parts, V[i] * one, mean, shared, private[i] * one)
         yield Section.of_rows(np.full(len(nu), i), weights, shortfalls)
 
@@ -325,7 +347,7 @@ def _label_noise(
     teacher, anchor = binary(channel.teacher), channel.loss.anchor
     weights = [channel.weights.of_class(y) for y in (1, -1)]
     both = [
-        Shortfalls(channel.loss, parts, a * V, anchor - y * b, Q, private)
+        Shortfalls(channel.loss, parts, a * V, anchor - y * b, np.sqrt(Q), private)
         for y, a in zip((1, -1), weights, strict=True)
     ]
     bends = teacher.landmarks(1, V0) / slope[:, None]

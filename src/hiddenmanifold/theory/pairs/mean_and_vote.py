@@ -20,7 +20,7 @@ from hiddenmanifold.numerics.panels import Panels, refine
 from hiddenmanifold.teachers.averaging import FINEST, ORDER, SETTLED
 from hiddenmanifold.theory.features_side import Overlaps
 from hiddenmanifold.theory.labels_side.channel import Channel
-from hiddenmanifold.theory.pairs.instability import differences
+from hiddenmanifold.theory.pairs.instability import differences, distances, score_laws
 from hiddenmanifold.theory.pairs.shared_overlaps import (
     Shared,
     SharedOverlaps,
@@ -58,7 +58,10 @@ class Ensemble:
             for name, values in columns.items():
                 found.setdefault(name, []).append(values)
         together = {name: np.stack(values, axis=1) for name, values in found.items()}
-        return {**together, **differences(channel, pair), "overlap": pair.law.Q}
+        laws = score_laws(channel, pair)
+        with np.errstate(all="ignore"):
+            apart = {**differences(channel, laws), **distances(channel, laws, request.scale)}
+        return {**together, **apart, "overlap": pair.law.Q}
 
 
 def mean_law(pair: SharedOverlaps, members: float) -> Overlaps:

@@ -13,6 +13,7 @@ samples have C = 0.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from hiddenmanifold.theory.features_side import Overlaps, overlaps, spectral_arg
 from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.pairs.common_labels import RULES, common_slopes
 from hiddenmanifold.theory.solver.certificate import Certificate, Solved, polish
+from hiddenmanifold.theory.solver.settings import Tolerances
 
 CLOSE = 1e-5
 """Relative step at which Newton's method leaves the roughest quadrature: it squares its error."""
@@ -75,6 +77,25 @@ class SharedOverlaps(Certificate):
         solved.iterations = solved.iterations + self.iterations
 
 
+class Equation(Protocol):
+    """The equation of C at some points, for any two fits."""
+
+    def __getitem__(self, some: Integers) -> Self: ...
+
+    def turn(self, C: Array, level: int) -> tuple[Array, Array]:
+        """The C that follows from one, and its derivative."""
+
+    def relative(self, C: Array) -> Array:
+        """The derivative of the logarithm of Q₁₂ by C."""
+
+    def bounded(self, C: Array) -> Array:
+        """The nearest C that two fits may have."""
+
+    @property
+    def guess(self) -> Array:
+        """A first C."""
+
+
 @dataclass(frozen=True)
 class PairEquation:
     """The equation of one kind of pair of fits at some points, for C.
@@ -108,7 +129,7 @@ class PairEquation:
         shared = replace(shared, features=same, noise=shared.noise or channel.label_noise == 0.0)
         return cls(channel, solved.x, own, cross, unit, at.noise, at.a, shared)
 
-    def __getitem__(self, some: Integers) -> PairEquation:
+    def __getitem__(self, some: Integers) -> Self:
         own, cross = vars(self.own).items(), vars(self.cross).items()
         return replace(
             self,
@@ -152,6 +173,12 @@ class PairEquation:
         value, slope = common_slopes(self.channel, x, private, level, noise=noise)
         return value, slope * self.gain
 
+    def relative(self, C: Array) -> Array:
+        return self.gain / self.law(C).Q
+
+    def bounded(self, C: Array) -> Array:
+        return np.maximum(C, 0.0)
+
     @property
     def guess(self) -> Array:
         """C, if it were proportional to Q₁₂."""
@@ -178,7 +205,13 @@ def shared_overlaps(solved: Solved, shared: Shared) -> SharedOverlaps:
         return _found(equation, np.zeros_like(equation.unit))
     if equation.equal:
         return _found(equation, equation.noise / equation.unit)
-    C, points = equation.guess, len(equation.unit)
+    C, certificate = solution(equation, len(solved.x), solved.problem.tolerances)
+    return _found(equation, C, certificate)
+
+
+def solution(equation: Equation, points: int, tolerances: Tolerances) -> tuple[Array, Certificate]:
+    """C at each point by Newton's method, and how well it is known."""
+    C = equation.guess
     certificate = Certificate(
         status=np.full(points, Status.MAX_ITERATIONS),
         residual=np.full(points, np.inf),
@@ -191,13 +224,13 @@ def shared_overlaps(solved: Solved, shared: Shared) -> SharedOverlaps:
         some = equation[index]
         with np.errstate(all="ignore"):
             value, slope = some.turn(C[index], level)
-            unit = some.gain / some.law(C[index]).Q
+            unit = some.relative(C[index])
             step = (value - C[index]) / (1.0 - slope)
             error, residual = np.abs(unit * step), np.abs(unit * (value - C[index]))
-        C[index] = np.where(np.isfinite(step), np.maximum(C[index] + step, 0.0), C[index])
+        C[index] = np.where(np.isfinite(step), some.bounded(C[index] + step), C[index])
         certificate.residual[index] = residual
         certificate.status[index] = Status.QUADRATURE
-        return error, np.zeros_like(error), error <= solved.problem.tolerances.target
+        return error, np.zeros_like(error), error <= tolerances.target
 
     for _ in range(TURNS):
         error, _, _ = turn(np.arange(points), 0)
@@ -205,8 +238,8 @@ def shared_overlaps(solved: Solved, shared: Shared) -> SharedOverlaps:
         if not (error > CLOSE).any():
             break
     good = np.flatnonzero(error <= CLOSE)
-    polish(certificate, good, turn, solved.problem.tolerances, finest=len(RULES) - 1)
-    return _found(equation, C, certificate)
+    polish(certificate, good, turn, tolerances, finest=len(RULES) - 1)
+    return C, certificate
 
 
 def _found(
