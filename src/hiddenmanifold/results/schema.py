@@ -224,16 +224,16 @@ OF_ENSEMBLES: Mapping[Role, Mapping[str, str]] = {
     Role.OVERLAP: {"overlap": "covariance of the predictions of two fits"},
 }
 """Names in datasets of fits that may be members of an ensemble."""
-SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
-    Kind.ENSEMBLE: {
-        Role.ERROR: {
-            "generalisation_error": "test error of the mean of the members' predictions, against "
-            "new labels drawn by the same noisy rule",
-            "clean_error": "test error of the mean of the members' predictions, against the "
-            "noiseless rule",
-        },
-        **OF_ENSEMBLES,
+OF_MEANS: Mapping[Role, Mapping[str, str]] = {
+    Role.ERROR: {
+        "generalisation_error": "test error of the mean of the predictions, against new labels "
+        "drawn by the same noisy rule",
+        "clean_error": "test error of the mean of the predictions, against the noiseless rule",
     },
+    **OF_ENSEMBLES,
+}
+"""Names in datasets of fits whose predictions are averaged."""
+SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
     Kind.BIAS_VARIANCE: {
         Role.ERROR: {
             "mean_square_error": "mean square distance of the score from the label of a new "
@@ -241,14 +241,7 @@ SPECIFIC: Mapping[Kind, Mapping[Role, Mapping[str, str]]] = {
             "noise",
         },
     },
-    Kind.PAIR: {
-        Role.ERROR: {
-            "generalisation_error": "test error of the mean of both predictions, against new "
-            "labels drawn by the same noisy rule",
-            "clean_error": "test error of the mean of both predictions, against the noiseless rule",
-        },
-        **OF_ENSEMBLES,
-    },
+    **dict.fromkeys((Kind.ENSEMBLE, Kind.PAIR), OF_MEANS),
     **dict.fromkeys(
         (Kind.INSTABILITY, Kind.SIMULATION, Kind.SUMMARY, Kind.COMPARISON), OF_ENSEMBLES
     ),
