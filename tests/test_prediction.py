@@ -858,6 +858,8 @@ def test_other_names_of_the_penalty_are_answered_with_its_own(function, name):
 
 
 def test_a_question_without_a_penalty_says_so():
+    with pytest.raises(InvalidArgumentError, match="ratio α of sizes is called n_over_d or n_ov"):
+        hm.predict(plain_model(), alpha=3.0, p_over_n=1.0, regularisation=0.1)
     with pytest.raises(InvalidArgumentError, match="C is not an .* about fits without a penalty"):
         hm.separability_threshold(plain_model(), n_over_d=3.0, C=1.0)
     with pytest.raises(InvalidArgumentError, match="regularisation is not an .* to predict"):

@@ -352,3 +352,42 @@ def test_columns_of_very_different_size_are_pointed_out(table, tmp_path):
 )
 def test_what_makes_no_sense_is_refused(path, options, sentence):
     assert sentence in run(path, "--quiet", *options, code=Code.BAD_INPUT).stderr
+
+
+@pytest.mark.slow
+def test_labels_may_be_in_a_file_of_their_own(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    pd.DataFrame({"who": "abc", "price": Y}).to_csv(tmp_path / "more.csv", index=False)
+    (tmp_path / "y.txt").write_text("\n".join(["price", *map(repr, Y.tolist())]))
+    asked = ("--seeds", 0, "--csv", "-")
+    tables = {
+        run(tmp_path / "X.npy", *asked, label=label).stdout
+        for label in (
+            str(tmp_path / "y.npy"),
+            str(tmp_path / "y.txt"),
+            f"{tmp_path / 'more.csv'}:price",
+        )
+    }
+    (table,) = tables
+    curve = hm.learning_curve(hm.Data(X, Y), n=[N / 2, N, 2 * N, 4 * N, 8 * N])
+    given = pd.read_csv(io.StringIO(table)).generalisation_error
+    np.testing.assert_allclose(given, curve.generalisation_error, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_labels_that_are_missing_or_do_not_fit_are_told(path, tmp_path):
+    result = CliRunner().invoke(app, ["data", str(path)], prog_name="hiddenmanifold")
+    assert result.exit_code == Code.BAD_INPUT
+    assert "--label is missing: give the name or number of the labels: a, b, c" in told(result)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "short.npy", Y[:5])
+    cases = {
+        "short.npy": "leads to 5 labels, and the table has 120 rows",
+        "none.npy": "cannot be read: No such file",
+        "X.npy": "has more than labels: name the column",
+        "X.parquet": "has more than labels",
+    }
+    for name, words in cases.items():
+        result = run(tmp_path / "X.npy", label=str(tmp_path / name), code=Code.BAD_INPUT)
+        assert words in told(result)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Answer = TypeVar("Answer", bound=Callable[..., Any])
+RATIO = "a ratio α of sizes is called n_over_d or n_over_p"
 UNPENALISED = "this question is about fits without a penalty, or with the best one, or about none"
 
 
@@ -137,7 +138,8 @@ def with_options(options: type) -> Callable[[Answer], Answer]:
         parameters = [*own.values(), *shared]
 
         penalised = "regularisation" in own
-        called = knows_penalty(CALLED if penalised else UNPENALISED)(function)
+        remedy = CALLED if penalised else UNPENALISED
+        called = knows_penalty(f"{remedy}; {RATIO}", ("alpha",))(knows_penalty(remedy)(function))
         called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return called  # type: ignore[return-value]
 

@@ -42,9 +42,13 @@ class SampleOptions:
     """The data."""
 
     label: Annotated[
-        str,
-        of_sample(metavar="COLUMN", help="Column of the labels, by name or number from 0."),
-    ]
+        str | None,
+        of_sample(
+            metavar="COLUMN",
+            help="Column of the labels, by name or number from 0; or another file of them, as "
+            "labels.npy or table.csv:COLUMN.",
+        ),
+    ] = None
     task: Annotated[
         str | None,
         of_sample(
@@ -70,10 +74,10 @@ class SampleOptions:
 
     def sample(self, path: Path) -> Data:
         """The sample of a file."""
-        from hiddenmanifold.data.read_table import read_table
+        from hiddenmanifold.cli.label_files import table_and_labels
         from hiddenmanifold.data.sample import Data
 
-        X, y = read_table(path, self.label)
+        X, y = table_and_labels(path, self.label)
         made = Data(
             X,
             y,

@@ -69,7 +69,17 @@ def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame
     >>> list(X.columns), y.tolist()
     (['area', 'rooms'], [1.2, 1.5])
     """
-    path = Path(path)
+    return _split(contents(Path(path)), label)
+
+
+def contents(path: Path) -> pd.DataFrame | dict[str, Any]:
+    """The table of a file, labels included, or its arrays by name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it cannot be read.
+    """
     if path.suffix.lower() not in ENDINGS:
         raise InvalidArgumentError.because(
             "path",
@@ -77,7 +87,7 @@ def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame
             f"give a file that ends in {', '.join(ENDINGS)}",
         )
     try:
-        found = _arrays(path) if path.suffix.lower().startswith(".np") else _table(path)
+        return _arrays(path) if path.suffix.lower().startswith(".np") else _table(path)
     except OSError as error:
         reason = error.strerror or str(error)
     except ImportError:
@@ -86,8 +96,6 @@ def read_table(path: str | Path, label: str | None = None) -> tuple[pd.DataFrame
         reason = "it does not fit into memory, or is shorter than it says"
     except UNREADABLE as error:
         reason = _cause(error)
-    else:
-        return _split(found, label)
     raise InvalidArgumentError.because("path", f"{str(path)!r} cannot be read", reason)
 
 
