@@ -9,7 +9,7 @@ from hiddenmanifold import IncompatibleIngredientsError, InvalidArgumentError, S
 from hiddenmanifold.features import Covariance, Projected, RandomFeatures
 from hiddenmanifold.theory.training.largest_eigenvalue import largest_eigenvalue
 from hiddenmanifold.theory.training.ridge_sums import Labels
-from hiddenmanifold.theory.training.rules import Descent, Flow
+from hiddenmanifold.theory.training.rules import Descent, Flow, beyond
 
 SPECTRUM = np.concatenate([10.0 ** np.linspace(-9.0, 0.0, 60), np.linspace(1.0, 1.9, 30)])
 
@@ -65,6 +65,25 @@ def test_circles_hold_with_momentum(nesterov, momentum, step):
         rule = Descent(np.full(1, step), momentum, nesterov)
         expected = weights_after(steps, step, momentum, nesterov, 0.01)
         np.testing.assert_allclose(filters(rule, [steps], 0.01)[0], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("momentum", [0.3, 0.9, 0.99])
+def test_momentum_that_is_forgotten_needs_no_circle(momentum, nesterov):
+    """Against powers of the roots of the recursion, up to a thousand times as many steps."""
+    step = 0.99 * (1.0 + momentum) / (1.0 + 2.0 * momentum * nesterov)
+    rule, x, lam = Descent(np.full(1, step), momentum, nesterov), SPECTRUM + 0.1, 0.1
+    slowed = 1.0 - step * x if nesterov else np.ones_like(x)
+    a = (1.0 + momentum) * slowed - (0.0 if nesterov else step * x)
+    roots = 0.5 * (a + np.array([[1], [-1]]) * np.sqrt(a**2 - 4.0 * momentum * slowed + 0j))
+    first = a - momentum * slowed  # what is left after a step, of one before
+    share = (first - roots[::-1]) / (roots - roots[::-1])
+    for steps in np.ceil(beyond(momentum) * np.array([1.0, 1.7, 1000.0])).tolist():
+        (nodes,) = rule.nodes(np.array([steps]), np.array([lam]))
+        assert nodes.z.shape == (1, 28)
+        expected = (1.0 - (share * roots**steps).sum(0).real) / x
+        found = filters(rule, [steps], lam)[0]
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-11)
 
 
 # the spectrum
@@ -362,7 +381,7 @@ def test_steps_that_diverge_are_refused():
         ({"times": [1.0], "momentum": 0.5}, "give a step"),
         ({"times": [1.0], "nesterov": True}, "give a step"),
         ({"times": [1], "step": 0.1, "momentum": 1.0}, "below 1"),
-        ({"times": [1000], "step": 0.1, "momentum": 0.5}, "at most 500"),
+        ({"times": [1000], "step": 0.1, "momentum": 0.99}, "at most 640 or for at least 6368"),
         ({"times": [1.0], "regularisation": np.inf}, "is infinite"),
         ({"times": [1.0], "p_over_n": np.inf}, "is infinite"),
     ],
@@ -411,8 +430,8 @@ def test_the_best_number_of_steps_is_that_of_all_numbers():
         every = hm.training(model, **at, times=times, **rule).generalisation_error
         assert (best.optimal_steps == every.steps[every.argmin("steps")]).all()
         np.testing.assert_allclose(best.generalisation_error, every.min("steps"), rtol=1e-12)
-    with pytest.raises(InvalidArgumentError, match="at most 500"):
-        hm.best_time(model, **at, step=0.2, momentum=0.5)
+    with pytest.raises(InvalidArgumentError, match="at most 640"):
+        hm.best_time(model, **at, step=0.2, momentum=0.95)
     with pytest.raises(InvalidArgumentError, match="use less than"):
         hm.best_time(model, **at, step=20.0)
 

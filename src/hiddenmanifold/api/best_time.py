@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import EarlyStopping
@@ -12,7 +13,6 @@ from hiddenmanifold.api.grid import Grid
 from hiddenmanifold.api.signatures import Trained, with_options
 from hiddenmanifold.api.training import (
     METHOD,
-    MOST_STEPS,
     Training,
     finite_points,
     refuse_unstable,
@@ -21,6 +21,7 @@ from hiddenmanifold.api.training import (
 from hiddenmanifold.errors import InvalidArgumentError
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.theory.training.rules import MOST_STEPS, beyond
 from hiddenmanifold.theory.training.stopping import best_stopping
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def best_time(
         The error; the last one is of labels ±1.
     bounds : pair of float, optional
         Times between which to search, positive; by default from 0.001 to 10⁸ in units of the
-        inverse of the largest eigenvalue, with both limits. With momentum they are needed, and end
-        at 500 steps at most.
+        inverse of the largest eigenvalue, with both limits. With a momentum above 0.904 they are
+        needed, and end at 640 steps at most or begin where it is forgotten.
     **options
         As in `training`; with a `step` the number of steps is found.
 
@@ -86,11 +87,13 @@ def best_time(
     given: dict[str, Any] = dict(options)
     training = Training.of(model, None, given, search=True)
     between = EarlyStopping("optimal", bounds).bounds
-    if training.momentum and (between is None or between[1] > MOST_STEPS):
+    later = beyond(training.momentum)
+    if later > MOST_STEPS + 1 and not _known(between, later):
         raise InvalidArgumentError.because(
             "bounds",
-            "of a search with momentum must be given",
-            f"give two numbers of steps, the second at most {MOST_STEPS}",
+            f"of a search with momentum {training.momentum:g} must be given",
+            f"give two numbers of steps, the second at most {MOST_STEPS} or the first at least "
+            f"{np.ceil(later):.0f}",
         )
     grid = Grid.of(model, given, training.axes(regularisation))
     allowed = ["generalisation_error", "clean_error"]
@@ -107,6 +110,11 @@ def best_time(
     columns = {f"optimal_{training.dimension}": time, **columns}
     source = {"method": METHOD, **training.attributes, "minimised": minimise}
     return grid.answer(Kind.TRAINING, columns, source)
+
+
+def _known(bounds: tuple[float, float] | None, later: float) -> bool:
+    """Whether all numbers of steps between the bounds can be computed."""
+    return bounds is not None and (bounds[1] <= MOST_STEPS or bounds[0] >= later)
 
 
 def check_alone(others: Mapping[str, Any]) -> None:

@@ -19,15 +19,13 @@ from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.theory.points import Points
 from hiddenmanifold.theory.training.one_pass import largest_share, trained_in_one_pass
-from hiddenmanifold.theory.training.rules import Descent, Flow
+from hiddenmanifold.theory.training.rules import MOST_STEPS, Descent, Flow, beyond
 from hiddenmanifold.theory.training.trajectory import trained
 
 if TYPE_CHECKING:
     import xarray as xr
 
 METHOD = "sums of ridge fits at complex regularisations, exact as n, p, d → ∞"
-MOST_STEPS = 500
-"""Steps with momentum at most: their cost grows with the square, and these take a second."""
 SMALL = 0.05
 """Greatest step times eigenvalue in one pass: errors are then right to 2 %, to 1 % for steps up to
 half of the largest."""
@@ -211,12 +209,14 @@ class Training:
             return
         if (parts := finite[finite % 1 != 0]).size:
             raise InvalidArgumentError("times", float(parts[0]), "whole numbers if a step is given")
-        if self.momentum and finite.max() > MOST_STEPS:
+        between = finite[(finite > MOST_STEPS) & (finite < beyond(self.momentum))]
+        if between.size:
             raise InvalidArgumentError.because(
                 "times",
-                f"has {finite.max():g} steps with momentum",
-                f"ask for at most {MOST_STEPS}, or use no momentum and a step of "
-                "step/(1 - momentum), which late steps equal",
+                f"has {between[0]:g} steps with momentum {self.momentum:g}",
+                f"ask for at most {MOST_STEPS} or for at least "
+                f"{np.ceil(beyond(self.momentum)):.0f}, or use less momentum and a larger step: "
+                "late steps depend on step/(1 - momentum) alone",
             )
 
 

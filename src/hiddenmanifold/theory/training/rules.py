@@ -9,8 +9,9 @@ nothing of the data.
 
 Gradient flow has :math:`\varphi = (1 - e^{-t(x+\lambda)})/(x + \lambda)`; on the contour of Talbot
 in the form of Dingfelder and Weideman (2015), :math:`e^v = \sum_j c_j/(v - v_j)` to 2e-14 for all
-:math:`v \le 0`. Powers of :math:`1 - \eta x` are the same at :math:`\sigma = v/k` around each of
-the ends 1 and -1, or sums over a circle if k is small or there is momentum.
+:math:`v \le 0`. Numbers of steps are coefficients of a known function of ζ: integrals over
+:math:`\zeta = \pm e^{-\sigma}` with :math:`\sigma = v/k` on that contour, around both ends 1 and
+-1, or over a circle if steps are few, or momentum has not been forgotten yet.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ NODES = 14
 two more rounding is twice as large."""
 SHORT = 16
 """Steps from which on two contours take the place of a circle: with 12 they have 13 digits."""
+FORGOTTEN = 64.0
+"""Steps times log(1/momentum) from which on two contours hold with momentum, too: by then what does
+not decay without oscillating has fallen to 1e-14, as the square root."""
+MOST_STEPS = 640
+"""Steps that a circle of nodes is used for, at most: their cost grows with the square, and these
+take half a second."""
 LEAST_CIRCLE, PER_STEP = 96, 6
 """Nodes of a circle: at least, and per step."""
 DECAY = 13.0
@@ -101,47 +108,52 @@ class Descent(Rule):
     nesterov: bool = False
 
     def nodes(self, time: Array, lam: Array) -> Iterator[Nodes]:
-        many = (time >= SHORT) & (self.momentum == 0.0)
-        for some, rule in ((np.flatnonzero(many), self._ends), (np.flatnonzero(~many), None)):
-            if rule is not None and some.size:
-                yield self._at(some, lam, *rule(time[some]))
-            elif rule is None:
-                for steps in np.unique(time[some]).tolist():
-                    same = some[time[some] == steps]
-                    yield self._at(same, lam, *self._circle(int(steps)))
+        many = time >= beyond(self.momentum)
+        if (some := np.flatnonzero(many)).size:
+            yield self._at(some, lam, *self._ends(time[some]))
+        for steps in np.unique(time[~many]).tolist():
+            same = np.flatnonzero(time == steps)
+            yield self._at(same, lam, *self._circle(int(steps)))
 
     def _at(self, some: Integers, lam: Array, offset: Numbers, b: Numbers) -> Nodes:
         z = lam[some, None] + offset / self.step[some, None]
         return Nodes(some, z, np.broadcast_to(b, z.shape))
 
-    @staticmethod
-    def _ends(steps: Array) -> tuple[Numbers, Numbers]:
-        """Both contours, around y = 1 - ηx = 1 and -1; the parity of the steps is a sign."""
+    def _ends(self, steps: Array) -> tuple[Numbers, Numbers]:
+        """Both contours, around ζ = 1 and -1; the parity of the steps is a sign."""
         v, c = contour()
         sigma, parity = v / steps[:, None], 1.0 - 2.0 * (steps[:, None] % 2)
-        y = np.exp(sigma)
-        offsets = np.expm1(sigma), -y - 1.0
-        weights = c * y / steps[:, None], -parity * c * y / steps[:, None]
-        b = [-weight / offset for weight, offset in zip(weights, offsets, strict=True)]
-        return np.hstack(offsets), np.hstack(b)
+        zeta = np.exp(-sigma)
+        near, weight = self._node(zeta, -np.expm1(-sigma))
+        far, other_weight = self._node(-zeta, 1.0 + zeta)
+        b = np.hstack([weight, parity * other_weight]) * np.tile(-c, 2) / steps[:, None]
+        return np.hstack([near, far]), b
 
     def _circle(self, steps: int) -> tuple[Numbers, Numbers]:
         """Offsets, in units of 1/η, and coefficients from the generating function over steps."""
-        size, beta = max(LEAST_CIRCLE, PER_STEP * steps), self.momentum
+        size = max(LEAST_CIRCLE, PER_STEP * steps)
         angle = 2.0 * np.pi * (np.arange(size) + 0.5) / size
         zeta = 10.0 ** (-DECAY / size) * np.exp(1j * angle)
-        if self.nesterov:
-            a = zeta * (1.0 + beta - beta * zeta)
-            offset, b = 1.0 / a - 1.0, zeta ** (1 - steps) / ((1.0 - zeta) * a * size)
-        else:
-            offset = (1.0 - zeta) * (1.0 - beta * zeta) / zeta
-            b = zeta ** (-steps) / ((1.0 - zeta) * size)
+        offset, weight = self._node(zeta, 1.0 - zeta)
         upper = offset.imag > 0.0
-        return offset[upper], b[upper]
+        return offset[upper], (zeta**-steps * weight / size)[upper]
+
+    def _node(self, zeta: Numbers, left: Numbers) -> tuple[Numbers, Numbers]:
+        """Offset and coefficient, but for ζ to the power of the steps, at ζ and 1 - ζ."""
+        beta = self.momentum
+        slowed = 1.0 + beta - beta * zeta if self.nesterov else 1.0
+        offset: Numbers = left * (1.0 - beta * zeta) / (zeta * slowed)
+        weight: Numbers = 1.0 / (left * slowed)
+        return offset, weight
 
     def largest_step(self, curvature: Array) -> Array:
         beta = self.momentum
         return 2.0 * (1.0 + beta) / (1.0 + 2.0 * beta * self.nesterov) / curvature
+
+
+def beyond(momentum: float) -> float:
+    """The number of steps from which on two contours take the place of a circle."""
+    return max(SHORT, FORGOTTEN / -np.log(momentum)) if momentum else SHORT
 
 
 def contour() -> tuple[Numbers, Numbers]:
