@@ -528,6 +528,22 @@ def test_several_datasets_are_a_colour_each_named_by_what_differs(prediction):
     assert texts == ["before", "after"]
 
 
+@pytest.mark.slow
+def test_theory_and_simulation_of_two_calls_share_a_figure(prediction, comparison):
+    theory = prediction.isel(regularisation=0)
+    sizes = {"d": 20, "seeds": 2, "n_test": 50, "workers": 1}
+    given = {"n_over_d": 3.0, "p_over_n": [0.5, 1.1], "regularisation": 0.01}
+    simulated = hm.simulate(MODEL, **given, **sizes)
+    axis = plotting.plot({"limit": theory, "fits": simulated}, y="training_loss").axes[0]
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts == ["limit", "fits"]
+    assert len(lines_of(axis)) == 1 and len(axis.containers) == 1
+    both = comparison.isel(regularisation=0), comparison.isel(regularisation=1)
+    axis = plotting.plot(both, y="training_loss").axes[0]
+    texts = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert texts[-2:] == ["theory", "simulation, mean ± standard error"]
+
+
 def test_datasets_that_cannot_share_an_axis_are_refused(prediction):
     one = prediction.isel(regularisation=0)
     along = grid(np.ones(3), n_over_d=[1.0, 2.0, 3.0])

@@ -165,8 +165,10 @@ def _of_several(
     having = [next(one.dataset for one in datasets if name in one.dataset) for name in names]
 
     def entries(axes: NDArray[Any]) -> list[Any]:
-        kinds = kinds_of(panels, datasets[0].dataset, single=False)
-        return [*overlays.colours_of(words.names, datasets, panels), *kinds]
+        found = overlays.colours_of(words.names, datasets, panels)
+        if overlays.mixed(panels):  # of one dataset predictions and measurements
+            found += kinds_of(panels, datasets[0].dataset, single=False)
+        return found
 
     return Content(
         x,

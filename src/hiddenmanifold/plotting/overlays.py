@@ -13,6 +13,7 @@ from hiddenmanifold.plotting.curves import Curve, left_out, predicted, simulated
 from hiddenmanifold.plotting.selection import axes_of, dataset_of, quantities_of, sizes_of
 from hiddenmanifold.plotting.style import NUMBERS, colours, sought
 from hiddenmanifold.plotting.words import caption, fixed_parts, ingredient_words, joined
+from hiddenmanifold.results.schema import Kind
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,7 +115,7 @@ def words_of(datasets: Sequence[Named]) -> Words:
         name or ", ".join(part for part in (*model, *place) if part not in shared[0] | shared[1])
         for (name, _), model, place in zip(datasets, models, places, strict=True)
     ]
-    kinds = [str(dataset.attrs.get("kind", "")) for _, dataset in datasets]
+    kinds = [_kind(dataset) for _, dataset in datasets]
     if len(set(names)) < len(names) or "" in names:
         names = [", ".join(filter(None, pair)) for pair in zip(names, kinds, strict=True)]
     if len(set(names)) < len(names):
@@ -124,10 +125,26 @@ def words_of(datasets: Sequence[Named]) -> Words:
     return Words(names, ", ".join(part for part in places[0] if part in shared[1]), above)
 
 
+def _kind(dataset: xr.Dataset) -> str:
+    """The question that a dataset answers, as a word of a legend."""
+    kind = str(dataset.attrs.get("kind", ""))
+    return "simulation" if kind == Kind.SUMMARY else kind.replace("_", " ")
+
+
 def _place(dataset: xr.Dataset) -> list[str]:
     """The coordinates that do not vary, and that λ is the best one where it is."""
     best = r"best $\lambda$" if "optimal_regularisation" in dataset else ""
     return [*fixed_parts(dataset), *filter(None, [best])]
+
+
+def mixed(panels: Sequence[Sequence[Curve]]) -> bool:
+    """Whether one colour has both lines and measured points, or bands, to be explained."""
+    kinds: dict[Any, set[bool]] = {}
+    for curve in (curve for curves in panels for curve in curves):
+        kinds.setdefault(curve.colour, set()).add(curve.error is None)
+        if curve.band is not None:
+            return True
+    return any(len(both) > 1 for both in kinds.values())
 
 
 def colours_of(
