@@ -149,6 +149,15 @@ def test_classes_are_told_and_the_rarest_warned_of(data):
         hm.Data(few.X, few.X[:, 0]).diagnosis["rows per class"]
 
 
+def test_a_class_that_one_half_of_the_sample_lacks():
+    X, y = trees(120, 4)
+    y = np.where(y == "oak", "elm", y)
+    y[np.random.default_rng(1).permutation(120)[:5]] = "yew"  # all in the first half that is drawn
+    data = hm.Data(X, y)
+    assert np.isfinite(data.diagnosis["backtest"].value)
+    assert data.diagnosis["rows per class"].value == 5
+
+
 def test_one_class_against_all_others_is_as_before(data):
     X, y = trees(300, 0)
     one = hm.Data(X, y, positive="elm")

@@ -159,7 +159,7 @@ class Fits:
     def misclassified(self) -> Array:
         """Misclassification rate, for labels of classes."""
         correct = np.einsum("ccf->cf", self.confusion)
-        share = np.bincount(self.ridge.classes) / self.ridge.n
+        share = np.bincount(self.ridge.classes, minlength=len(correct)) / self.ridge.n
         rate = with_half_an_error(1.0 - share @ correct, self.ridge.n)
         return np.minimum(rate, worst_rate(self.ridge.classes))
 
