@@ -55,7 +55,8 @@ def predicted(X, y, learner, n):
     if learner == "RidgeClassifier":
         loss, lam = "square", hm.from_ridge_alpha(1.0, data.p)
     else:
-        loss, lam = "softmax", hm.from_sklearn_C(1.0, data.p)
+        loss = "softmax" if len(data.classes) > 2 else "logistic"
+        lam = hm.from_sklearn_C(1.0, data.p)
     ds = hm.learning_curve(data, n=n, regularisation=lam, loss=loss, on_refusal="keep")
     return np.array([ds[f"generalisation_error{end}"] for end in ("", "_low", "_high")])
 

@@ -177,6 +177,46 @@ def test_losses_of_the_margin_are_for_two_classes(data):
         hm.learning_curve(data, loss="poisson")
 
 
+ALONE = np.append(["yew"], trees(119, 0)[1])
+GAPS = np.array([None, *trees(119, 0)[1]], dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (ALONE, "y has 1 sample of class yew: each class needs at least 5: merge rare classes"),
+        (GAPS, "y has 1 missing or infinite value: drop or impute these rows"),
+        (np.where(ALONE == "yew", "", ALONE), "y has 1 missing or infinite value"),
+        (np.arange(120) % 3 + 0.5, r"y has fractions \(0.5, 1.5, 2.5\), .* words or whole numbers"),
+        (np.eye(3)[np.arange(120) % 3], r"y has shape \(120, 3\): .* y.argmax\(axis=1\)"),
+        (np.arange(120) % 40, "y has 40 classes of fewer than 5 samples .* merge rare classes"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused_with_a_remedy(y, sentence):
+    with pytest.raises(InvalidArgumentError, match=sentence):
+        hm.Data(trees(120, 0)[0], y, "classification")
+
+
+def test_whole_numbers_of_any_type_are_classes():
+    X, y = trees(120, 0)
+    for number in (np.int8, float, str):
+        data = hm.Data(X, np.unique(y, return_inverse=True)[1].astype(number), "classification")
+        assert [int(k) for k in data.classes] == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_hundred_classes_of_ten_rows_are_predicted_with_a_warning():
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) % 100
+    X = rng.standard_normal((1000, 20)) + rng.standard_normal((100, 20))[y]
+    data = hm.Data(X, y, "classification")
+    finding = data.diagnosis["rows per class"]
+    assert finding.verdict == "warn" and "100 of 100 classes have fewer than 25" in finding.meaning
+    ds = hm.learning_curve(data, n=2000)
+    assert ds.class_error.shape == (100,) and ds.confusion.shape == (100, 100)
+    assert 0.1 < float(ds.generalisation_error) < 0.9
+
+
 @pytest.mark.slow
 def test_a_report_has_a_table_of_classes(data):
     report = hm.report(data, target_gain=0.2, seeds=2)

@@ -41,6 +41,11 @@ RESOLVED = 0.1
 """Greatest D2/N' of the twin: beyond, a small sample's luck enters level and fall alike."""
 SEEN = 1.0 - 1.0 / FOLDS
 """The part of the rows that the fits behind the level have seen."""
+FALL_BARS = (0.7, 1.0), (0.3, 0.5)
+"""The `part` and the `each` of bars of falls, of error and log-loss; see `_bar`.
+
+They were set on digits and embeddings of them (benchmarks/embeddings.py).
+"""
 FEW_ERRORS = 20
 """Errors counted below which a rate is known to some 40 %."""
 
@@ -144,7 +149,10 @@ class ClassHead:
         from_N[0] = np.minimum(from_N[0], chance / levels[0])
         levels = levels * from_N
         s = _bar(self.deviations[:, index], falls, N)
-        s_fall, counted = _bar(0.0, from_N, N), self.errors.sum(0)[index]
+        s_fall = np.array(
+            [_bar(0.0, fall, N, *bar) for fall, bar in zip(from_N, FALL_BARS, strict=True)]
+        )
+        counted = self.errors.sum(0)[index]
         for bars in (s, s_fall):
             bars[0] = unless_none(counted, levels[0], N, bars[0])
         taken, rate = shared(confusion, levels[0], rows)
@@ -240,8 +248,8 @@ def _counting(rate: Array, rows: Integers | int) -> Array:
         return 1.1 * np.sqrt((1.0 - rate) / (rate * rows))
 
 
-def _bar(own: Array | float, fall: Array, N: int) -> Array:
-    """Deviation of a logarithm: that of the level, half of the logarithm of the fall, and 1/√2N."""
+def _bar(own: Array | float, fall: Array, N: int, part: float = 0.5, each: float = 0.5) -> Array:
+    """Deviation of a logarithm: its own, a part of the logarithm of the fall, and √(each/N)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = np.sqrt(own**2 + (0.5 * np.log(fall)) ** 2 + 0.5 / N)
+        found: Array = np.sqrt(own**2 + (part * np.log(fall)) ** 2 + each / N)
     return found

@@ -111,10 +111,7 @@ def labels(
     array = _array(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.shape != (rows,):
-        raise InvalidArgumentError.because(
-            "y", f"has shape {array.shape}", f"give one label for each of the {rows} rows"
-        )
+    _check_shape(array, rows)
     if task not in (None, *SCALAR_TASKS):
         raise InvalidArgumentError("task", task, "'regression', 'classification' or None")
     missing = _missing(array)
@@ -175,6 +172,16 @@ def _check_words(values: Any, counts: Integers) -> None:
         return  # rare classes, which are named
     remedy = "convert them to numbers first" if kind else "choose another column of labels"
     raise InvalidArgumentError.because("y", found, remedy)
+
+
+def _check_shape(array: Any, rows: int) -> None:
+    """Raise unless there is a label for each row."""
+    if array.shape == (rows,):
+        return
+    remedy = f"give one label for each of the {rows} rows"
+    if array.ndim == 2 and array.shape[0] == rows:
+        remedy += ", as y.argmax(axis=1) of columns of 0 and 1"
+    raise InvalidArgumentError.because("y", f"has shape {array.shape}", remedy)
 
 
 def _check_counts(values: Any, counts: Integers) -> None:
@@ -279,7 +286,8 @@ def _missing(array: Any) -> int:
         return int((~np.isfinite(array)).sum())
     import pandas as pd
 
-    return int(pd.isna(array).sum())
+    empty = array == "" if array.dtype.kind in "OU" else False
+    return int((pd.isna(array) | empty).sum())
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:
