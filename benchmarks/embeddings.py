@@ -305,12 +305,67 @@ def told(every, loss):
                 print(of_falls(some, column), flush=True)
 
 
+SHOWN = "other classes", "other rows", "network that reads", "network that turns"
+TITLES = (
+    "trained on digits 0 to 4, head for 5 to 9",
+    "trained on other rows",
+    "network that reads text",
+    "network that finds text upside down",
+)
+
+
+def pictured(every, path, N0=200, lam=1.0):
+    """Curves of four embeddings of digits, with measurements and power laws."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(2, 4, figsize=(12.4, 5.6), layout="constrained")
+    names = ("generalisation_error", "misclassification rate"), ("test_loss", "log-loss")
+    by_name = {one.name.removeprefix("digits, "): one for one in every if "digits" in one.name}
+    for column, (which, title) in enumerate(zip(SHOWN, TITLES, strict=True)):
+        one, loss = by_name[which], hm.losses.Softmax()
+        own, rest = drawn(one, N0, 0)
+        one = one._replace(X=one.X[:, np.ptp(one.X[own], axis=0) > 0])
+        data = hm.Data(one.X[own], one.y[own], "classification")
+        n = np.geomspace(50, 1000, 25)
+        ds = hm.learning_curve(data, n=n, regularisation=lam, loss=loss, on_refusal="keep")
+        rng, lams = np.random.default_rng(0), np.array([lam])
+        power = of_power_law(loss, one, own, lams, n, rng=rng)[:, :, 0]
+        sizes = [m for m in (50, 100, 200, 400, 600, 1000) if m + FEWEST_TESTS <= len(rest) + 100]
+        measured = [held_out(loss, one, rest, m, lams, rng=rng) for m in sizes]
+        for row, (name, word) in enumerate(names):
+            axes = panels[row, column]
+            low, high = ds[f"{name}_low"], ds[f"{name}_high"]
+            axes.fill_between(n, low, high, color="C0", alpha=0.25, lw=0)
+            axes.plot(n, ds[name], color="C0", lw=2, label="predicted, ± 1 sd")
+            axes.plot(n, power[row], color="0.45", ls="--", lw=1.4, label="power law, same rows")
+            mean, noise = (np.array([m[i][row, 0] for m in measured]) for i in (0, 1))
+            axes.errorbar(
+                sizes, mean, mean * noise, fmt="o", color="C1", ms=4, lw=1, label="measured"
+            )
+            axes.axvline(N0, color="0.7", lw=0.8, zorder=0, label="labels that were seen")
+            axes.set(xscale="log", ylim=(0, 1.25 * max(mean.max(), float(high.max()) * 0.8)))
+            axes.set_xticks([50, 100, 200, 500, 1000], ["50", "100", "200", "500", "1000"])
+            axes.minorticks_off()
+            if row == 0:
+                axes.set_title(title, fontsize=10)
+            else:
+                axes.set_xlabel("labels n")
+            if column == 0:
+                axes.set_ylabel(word)
+    panels[0, 0].legend(frameon=False, fontsize=8.5)
+    figure.savefig(path, dpi=120)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--loss", choices=("softmax", "square"), default="softmax")
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--picture", type=Path, help="draw four curves instead")
     given = parser.parse_args()
+    if given.picture:
+        pictured(list(sets()), given.picture)
+        return
     loss = hm.losses.Softmax() if given.loss == "softmax" else hm.losses.Square()
     work = [
         delayed(lambda *of: list(cells(*of)))(one, loss, N0, draw)
