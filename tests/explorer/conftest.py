@@ -3,8 +3,10 @@
 import os
 import shutil
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import axe_playwright_python
 import pytest
 
 from hiddenmanifold.explorer import served
@@ -13,6 +15,7 @@ from hiddenmanifold.explorer.plots import address_of
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL = "no Chromium found: run `make browser`, or install Debian's package `chromium`"
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 WAIT = 60_000  # milliseconds; machines are crowded
 GRAPH = "document.querySelector('#graph .js-plotly-plot')"
 TRACES = f"({GRAPH} || {{}}).data || []"
@@ -59,8 +62,8 @@ class Watched:
         view, pins = views_of(query)
         if self.page.url == "about:blank":
             return self.open(query)
-        set_search = "query => dash_clientside.set_props('url', {search: '?' + query})"
-        self.page.evaluate(set_search, query)
+        visit = "query => dash_clientside.set_props('visited', {data: '?' + query})"
+        self.page.evaluate(visit, query)
         self.until(f"(({GRAPH} || {{}}).layout || {{}}).meta === '{address_of(view, pins)}'")
         return self
 
@@ -96,9 +99,18 @@ class Watched:
         self.until(f"before => JSON.stringify(({TRACES})[{number}].y) !== before", before)
         return self.curve(number)
 
+    def unreadable(self):
+        """What axe finds wrong on what is in sight, for readers who do not see, or use no mouse."""
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate("axe.run()")["violations"]
+        return [(one["impact"], one["id"], one["nodes"][0]["html"]) for one in found]
+
     def choose(self, name, text):
-        self.page.locator(f'[data-field="{name}"] button').click()
-        self.page.get_by_role("option", name=text, exact=True).click()
+        self.page.locator(f'.choice[data-field="{name}"] select').select_option(label=text)
+
+    def go(self, area):
+        self.page.locator("nav").get_by_role("link", name=area).click()
 
 
 @pytest.fixture(scope="module")

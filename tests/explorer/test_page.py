@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import time
 
 import numpy as np
@@ -33,7 +34,8 @@ def test_what_is_drawn_is_what_the_library_predicts_and_a_sentence_says_it(watch
     assert "as many features as samples" in said
     assert "removes the peak" in said
     page.until("document.querySelector('#graph .annotation-text') !== null")
-    assert "separable at p/n = 0.368" in page.page.text_content("#graph .annotation-text")
+    marked = page.page.text_content("#graph .annotation-text")
+    assert "as many features as samples: p/n = 1" in marked
 
 
 def test_curves_follow_sliders_by_key_and_what_is_typed(watched):
@@ -58,14 +60,16 @@ def _value(name):
 def test_ingredients_and_their_parameters(watched):
     page = watched.show("points=10")
     x = page.traces()[0]["x"]
+    page.page.get_by_text("parameters of the teacher").click()
     noisy = page.after(lambda: page.type("teacher.sign.noise", "0.5"))
     np.testing.assert_allclose(noisy, predicted(x, hm.teachers.Sign(noise=0.5)), rtol=1e-9)
     assert not page.field("loss.huber.delta").is_visible()
     square = page.after(lambda: page.choose("loss", "square"))
     expected = predicted(x, hm.teachers.Sign(noise=0.5), "square")
     np.testing.assert_allclose(square, expected, rtol=1e-9)
-    page.choose("loss", "huber")
-    page.field("loss.huber.delta").wait_for(state="visible")
+    page.choose("loss", "smoothed hinge")
+    page.page.get_by_text("parameters of the loss").click()
+    page.field("loss.smoothed_hinge.delta").wait_for(state="visible")
 
 
 def test_an_address_brings_the_view_back_with_its_pinned_curves(watched):
@@ -85,10 +89,10 @@ def test_an_address_brings_the_view_back_with_its_pinned_curves(watched):
 
 
 def test_a_preset_a_heat_map_and_its_line(watched):
-    page = watched.show("points=10")
+    page = watched.show("points=10&loss=square")
+    before = page.page.url
     page.page.get_by_text("Presets", exact=True).click()
-    page.page.get_by_role("button", name="Figure 3", exact=True).click()
-    page.page.get_by_text("Presets", exact=True).click()
+    page.page.get_by_role("link", name="Figure 3").click()
     page.until(f"{GRAPH}[0].type === 'heatmap' && {GRAPH}.length === 2")
     heat, line = page.traces()
     assert np.shape(heat["z"]) == (40, 40)
@@ -99,11 +103,14 @@ def test_a_preset_a_heat_map_and_its_line(watched):
     found = hm.separability_threshold(model, n_over_d=line["x"][::10]).p_over_n
     np.testing.assert_allclose(found, line["y"][::10], rtol=1e-9)
     assert not page.page.locator("#simulate").is_visible()
+    page.page.go_back()  # undoes a preset
+    page.until(f"{GRAPH}[0].type === 'scatter'")
+    page.until(f"location.href === '{before}'")
 
 
 def test_the_tab_of_the_peak_chooses_an_axis_that_suits_it(watched):
     page = watched.show("points=3&loss=square")
-    page.page.get_by_text("position of the peak", exact=True).click()
+    page.page.get_by_text("peak position", exact=True).click()
     page.until(
         "location.search.includes('quantity=peak') && location.search.includes('x=n_over_d')"
     )
@@ -125,6 +132,8 @@ def test_what_makes_no_sense_is_answered_beside_the_field(watched):
         "points": ("100000", "must be a whole number from 2 to 400 or automatic"),
         "teacher.sign.flip": ("0.7", "must be a finite number of at least 0 and at most 0.5"),
     }
+    page.page.get_by_text("Lines and points").click()
+    page.page.get_by_text("parameters of the teacher").click()
     for name, (text, _) in wrong.items():
         page.type(name, text)
     rows = {n: page.page.locator(f'.typed[data-field="{n}"]').locator("xpath=..") for n in wrong}
@@ -210,7 +219,7 @@ def test_a_file_is_learned_from(watched):
     X = rng.standard_normal((120, 3))
     file = io.BytesIO()
     np.savez(file, X=X, y=X.sum(1) + rng.standard_normal(120))
-    page.page.get_by_text("Your own data").click()
+    page.go("Your data")
     upload = page.page.locator("#upload input")
     said = "document.querySelector('#learning-told').innerText"
     upload.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"?"})
@@ -219,16 +228,18 @@ def test_a_file_is_learned_from(watched):
     grades = "a,y\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60))
     upload.set_input_files({"name": "a.csv", "mimeType": "", "buffer": grades.encode()})
     page.until(f"{said}.includes('task cannot be guessed')")
-    page.page.get_by_text("classification", exact=True).click()
-    page.until("document.querySelector('#learning-report').innerText.includes('5 classes')")
-    page.page.get_by_text("regression", exact=True).click()
+    page.choose("task", "classification")
+    page.until("document.querySelector('#learning-report').textContent.includes('5 classes')")
+    page.choose("task", "regression")
     upload.set_input_files({"name": "a.npz", "mimeType": "", "buffer": file.getvalue()})
-    page.until("document.querySelector('#learning-report').innerText.includes('lower by 10 %')")
+    page.until("document.querySelector('#learning-report').textContent.includes('lower by 10 %')")
     graph = "document.querySelector('#learning-graph .js-plotly-plot').data"
     page.until(f"{graph}.some(trace => trace.name === 'measured, leave-one-out')")
     assert page.page.evaluate(f"{graph}[2].x.length") == 25
     assert page.page.inner_text("#learning-sentence").startswith("With twice the rows the mean ")
+    page.page.locator("#area-data summary", has_text="The whole report").click()
     assert "120 samples of 3 features" in page.page.inner_text("#learning-report")
+    assert re.fullmatch(r"[+−]\d+\.\d%", page.page.inner_text("#learning-number"))
     with page.page.expect_download() as saved:
         page.page.get_by_role("button", name="Save this report").click()
     text = saved.value.path().read_text(encoding="utf-8")
@@ -237,10 +248,12 @@ def test_a_file_is_learned_from(watched):
 
 def test_a_study_is_planned_and_its_report_saved(watched):
     page = watched.show("points=10")
-    page.page.get_by_text("Plan a study: how many samples").click()
+    page.go("Plan a study")
+    page.until("document.querySelector('#study-sentence').innerText.startsWith('With ')")
+    example = page.page.inner_text("#study-sentence")
     page.page.get_by_label("candidate predictors").fill("40")  # which are not simulated
     page.page.get_by_role("button", name="Calculate").click()
-    page.until("document.querySelector('#study-sentence').innerText.startsWith('With ')")
+    page.until("was => document.querySelector('#study-sentence').innerText !== was", example)
     population = hm.Population(prevalence=0.2, auc=0.85, predictors=40)
     report = hm.sample_size(population, target={"calibration_slope": 0.9}, workers=1)
     assert page.page.inner_text("#study-sentence") == report.sentence
@@ -255,6 +268,56 @@ def test_a_study_is_planned_and_its_report_saved(watched):
     page.page.get_by_label("AUC of the true model").press("Enter")
     page.until("document.querySelector('#study-told').innerText.includes('between 1/2 and 1')")
     assert page.page.inner_text("#study-sentence") == report.sentence  # the last that made sense
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_can_be_used_without_a_mouse_and_read_aloud(watched, theme):
+    page = watched.show("quantity=time&loss=square&points=5")
+    page.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.open("quantity=time&loss=square&points=5")
+    page.until("document.querySelector('#sentence').innerText.startsWith('At p/n')")
+    page.until("!('stale' in document.body.dataset) && !('pending' in document.body.dataset)")
+    page.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert page.page.get_attribute("html", "lang") == "en"
+    assert page.unreadable() == []
+    page.page.evaluate("document.querySelectorAll('.menu').forEach(one => { one.open = false; })")
+    for area in ("Plan a study", "Your data"):
+        page.page.locator("nav").get_by_role("link", name=area).press("Enter")
+        page.until("document.querySelector('nav [aria-current]').innerText === '" + area + "'")
+        assert page.unreadable() == []
+    page.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+
+
+def test_training_is_played(watched):
+    page = watched.show("quantity=time&loss=square&points=9&time=0.1&low=0.2")
+    typed, shown = page.field("time"), f"{GRAPH}[0].y[4]"
+    before = page.page.evaluate(shown)
+    page.page.get_by_role("button", name="Play").click()
+    page.until("was => document.querySelector('#play').innerText.includes('Pause')")
+    page.until(f"was => {shown} !== was", before)
+    page.page.get_by_role("button", name="Pause").click()
+    page.until("!location.search.includes('time=0.1&')")  # the address tells where it stopped
+    time_ = float(typed.input_value())
+    assert 0.1 < time_ < 1e5
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    x = page.page.evaluate(f"{GRAPH}[0].x[4]")
+    given = {"n_over_d": 3.0, "p_over_n": x, "regularisation": 1e-4}
+    exact = float(hm.training(model, times=time_, **given).generalisation_error)
+    page.until(f"exact => Math.abs({shown} - exact) < 2e-3", exact)  # between the frames
+    page.slider("time").press("End")
+    page.until("document.querySelector('.typed[data-field=\"time\"] input').value === '100000'")
+
+
+def test_a_symbol_is_explained_and_a_sentence_never_stale(watched):
+    page = watched.show("points=10")
+    page.page.get_by_role("button", name="What is regularisation, λ?").press("Enter")
+    assert "The penalty λ of the objective" in page.page.inner_text("#help")
+    page.page.keyboard.press("Escape")
+    page.until("!document.querySelector('#help').matches(':popover-open')")
+    page.until("!('stale' in document.body.dataset)")
+    page.slider("n_over_d").press("End")
+    page.until("'stale' in document.body.dataset")
+    page.until("!('stale' in document.body.dataset)")
 
 
 def test_dark_colours_are_remembered_and_a_phone_has_room(watched):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,23 +23,20 @@ from dash.exceptions import PreventUpdate
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import exports, plots, study_panel
-from hiddenmanifold.explorer.controls import KERNEL_AXES, PEAK_AXES, page_fields
-from hiddenmanifold.explorer.layout import as_text, as_value, identity
+from hiddenmanifold.explorer.adapt import adapted
+from hiddenmanifold.explorer.controls import page_fields
+from hiddenmanifold.explorer.fields_layout import identity
 from hiddenmanifold.explorer.parse import read, views_of
-from hiddenmanifold.explorer.presets import PRESETS
+from hiddenmanifold.explorer.presets import OPENING
 from hiddenmanifold.explorer.view import (
     MOST_PINS,
     View,
-    is_kernel,
     possible_holds,
     relevant,
     texts_of,
 )
 
 FIELDS = identity("field", ALL)
-RANGES = {"regularisation": ("1e-6", "100")}
-"""Where an axis begins and ends when it is chosen."""
-RANGE = ("0.05", "5")
 STUDIED = ("sentence", "report", "python", "command")
 """Parts of the plan of a study below its fields."""
 
@@ -53,8 +50,7 @@ def register(app: Dash) -> None:
     on(
         Output(FIELDS, "value"),
         Output("pins", "data"),
-        Input("url", "search"),
-        Input(identity("preset", ALL), "n_clicks"),
+        Input("visited", "data"),
     )(fill)
     on(
         Output("drawing", "data"),
@@ -62,7 +58,7 @@ def register(app: Dash) -> None:
         Output("trouble", "children"),
         Output(identity("error", ALL), "children"),
         Output(identity("row", ALL), "hidden"),
-        Output(identity("field", "hold"), "options"),
+        Output(identity("more", ALL), "hidden"),
         Output("pinned", "children"),
         Output("simulation", "hidden"),
         Output("pin", "hidden"),
@@ -98,7 +94,6 @@ def register(app: Dash) -> None:
         Output("studied", "hidden"),
         *(Output(f"study-{part}", "children") for part in STUDIED),
         Input("plan-study", "n_clicks"),
-        Input("open-study", "n_clicks"),
         *(Input(f"study-{name}", "n_submit") for name in study_panel.FIELDS),
         *(State(f"study-{name}", "value") for name in study_panel.FIELDS),
         prevent_initial_call=True,
@@ -110,24 +105,25 @@ def _in_the_browser(app: Dash) -> None:
     """What needs no server: sliders, colours, pictures, and the stream of dots."""
 
     def here(name: str, *parts: Any, **options: Any) -> None:
-        app.clientside_callback(ClientsideFunction("explorer", name), *parts, **options)
+        file, _, function = name.rpartition(".")
+        own = ClientsideFunction(file or "explorer", function)
+        app.clientside_callback(own, *parts, **options)
 
     theme = Input("theme", "data")
     stores = [Input(n, "data") for n in ("drawing", "references", "dots")]
     here("draw", Output("graph", "figure"), *stores, theme)
+    here("arrive", Output("visited", "data"), Input("page", "id"))
     here("remember", Input("address", "data"))
+    here("settle", Input("trouble", "children"))
     later = {"prevent_initial_call": True}
-    here("follow", Input(FIELDS, "value"), State(FIELDS, "id"))
-    here("limit", Input(identity("lam", ALL), "n_clicks"), **later)
+    here("controls.follow", Input(FIELDS, "value"), State(FIELDS, "id"))
+    here("controls.limit", Input(identity("lam", ALL), "n_clicks"), **later)
     here("theme", Output("theme", "data"), Input("toggle-theme", "n_clicks"))
     here("picture", Input(identity("image", ALL), "n_clicks"), **later)
-    file = [State("upload", "filename"), State("upload", "contents")]
-    fields = [Input(name, "value") for name in ("label", "task", "gain", "positive")]
-    asked = [Input("upload", "last_modified"), *fields]
-    here("learn", *asked, *file, **later)
+    asked = [Input(name, "value") for name in ("label", "task", "gain", "positive", "fit")]
+    here("learn", *asked)
     here("saveReport", Input("save-report", "n_clicks"), State("learning", "data"), **later)
     here("drawLearning", Output("learning-graph", "figure"), Input("learning", "data"), theme)
-    here("openStudy", Input("open-study", "n_clicks"), **later)
     here("drawLearning", Output("study-graph", "figure"), Input("study", "data"), theme)
     files = Input(identity("study-file", ALL), "n_clicks")
     here("saveStudy", files, State("study", "data"), **later)
@@ -135,14 +131,11 @@ def _in_the_browser(app: Dash) -> None:
     here("cancel", Input("cancel", "n_clicks"), **later)
 
 
-def fill(search: str | None, _: Any) -> Any:
-    """The values of all fields from an address or a preset."""
-    query = search or ""
-    if isinstance(ctx.triggered_id, dict):
-        query = PRESETS[ctx.triggered_id["name"]].query
-    texts, pins = texts_of(query)
+def fill(visited: str | None) -> Any:
+    """The values of all fields from an address; the usual first view if it is empty."""
+    texts, pins = texts_of((visited or "").lstrip("?") or OPENING.query)
     wanted = [output["id"]["name"] for output in ctx.outputs_list[0]]
-    return [as_value(name, texts[name]) for name in wanted], pins
+    return [texts[name] for name in wanted], pins
 
 
 def redraw(
@@ -153,25 +146,40 @@ def redraw(
     hidden: list[Any],
 ) -> Any:
     """The figure and the address of what the fields say, or what is allowed in them."""
-    texts = {one["name"]: as_text(v) for one, v in zip(ids, values, strict=True)}
-    _adapt(texts)
+    given = {one["name"]: "" if v is None else str(v) for one, v in zip(ids, values, strict=True)}
+    texts = adapted(given, [one["name"] for one in _triggered()])
+    for name, text in texts.items():
+        if text != given[name]:
+            set_props(identity("field", name), {"value": text})
     reading, matters = read(texts), relevant(texts)
     errors = [reading.complaints.get(o["id"]["name"], "") for o in ctx.outputs_list[3]]
     errors = _changes(told, [f"must be {allowed}" if allowed else "" for allowed in errors])
     hidden = _changes(hidden, [o["id"]["name"] not in matters for o in ctx.outputs_list[4]])
-    view, trouble = reading.view, ""
+    more = [not _has_parameters(o["id"]["name"], matters) for o in ctx.outputs_list[5]]
+    view, trouble = reading.view, _trouble(reading.complaints)
     if view is not None:
         beside = views_of(urlencode([("pin", query) for query in pins or []]))[1]
         try:
-            figure = plots.figure(view, beside)
-            after = _hold_options(texts), _chips(view, beside), not view.simulable, bool(view.y)
-            return figure, figure["address"], "", errors, hidden, *after
+            figure = {**plots.figure(view, beside), "holds": possible_holds(texts)}
+            after = _chips(view, beside), not view.simulable, not plots.comparable(view, view)
+            return figure, figure["address"], "", errors, hidden, more, *after
         except hm.HiddenManifoldError as error:
-            trouble = str(error)
+            trouble = f"{error}."
         except Exception as error:  # the page says so, and goes on
             logging.getLogger(__name__).exception("a view could not be drawn")
             trouble = f"This should not happen, please report it: {type(error).__name__}: {error}"
-    return no_update, no_update, trouble, errors, hidden, *[no_update] * 4
+    return no_update, no_update, trouble, errors, hidden, more, *[no_update] * 3
+
+
+def _trouble(complaints: Mapping[str, str]) -> str:
+    """Why the last view that made sense is still shown."""
+    known = page_fields()
+    said = [f"{known[name].label} must be {allowed}" for name, allowed in complaints.items()]
+    return f"Not drawn: {'; '.join(said)}." if said else ""
+
+
+def _has_parameters(kind: str, matters: set[str]) -> bool:
+    return any(name.startswith(f"{kind}.") for name in matters)
 
 
 def _changes(old: list[Any], new: list[Any]) -> list[Any]:
@@ -182,46 +190,9 @@ def _changes(old: list[Any], new: list[Any]) -> list[Any]:
     ]
 
 
-def _adapt(texts: dict[str, str]) -> None:
-    """Give a newly chosen axis its usual ends, and hold what can be held beside it."""
-    changed = [identity["name"] for identity in _triggered()]
-    for axis, low, high in (("x", "low", "high"), ("y", "y_low", "y_high")):
-        if changed == [axis]:
-            ends = RANGES.get(texts[axis], RANGE)
-            _set(texts, dict(zip((low, high), ends, strict=True)))
-    if changed == ["quantity"] and texts["quantity"] == "peak":
-        usual = {"mode": "curve", "x": "n_over_d", "low": "0.05", "high": "8", "log_x": "no"}
-        if texts["mode"] == "map" or texts["x"] not in PEAK_AXES:
-            _set(texts, usual)
-        if texts["regularisation"] == "optimal":
-            _set(texts, {"regularisation": "1e-4"})
-    if changed == ["features"] and is_kernel(texts):
-        usual = {"mode": "curve", "x": "n_over_d", "low": RANGE[0], "high": RANGE[1]}
-        if texts["x"] not in KERNEL_AXES or texts["mode"] == "map":
-            _set(texts, usual)
-        if texts["quantity"] == "peak":
-            _set(texts, {"quantity": "generalisation_error"})
-    possible = possible_holds(texts)
-    if possible and possible != [""] and texts["hold"] not in possible:
-        _set(texts, {"hold": possible[0]})
-
-
-def _set(texts: dict[str, str], others: dict[str, str]) -> None:
-    """Have other texts in some fields."""
-    texts |= others
-    for name, text in others.items():
-        set_props(identity("field", name), {"value": as_value(name, text)})
-
-
 def _triggered() -> list[dict[str, Any]]:
     found = [ctx.triggered_prop_ids[prop] for prop in ctx.triggered_prop_ids]
     return [one for one in found if isinstance(one, dict)]
-
-
-def _hold_options(texts: dict[str, str]) -> list[dict[str, str]]:
-    possible = possible_holds(texts)
-    known = page_fields()["hold"].options or {}
-    return [{"label": known[name], "value": name} for name in possible if name in known]
 
 
 def _shown(address: str | None) -> tuple[View, list[View]]:
@@ -253,7 +224,7 @@ def pin(_: Any, __: Any, address: str | None) -> Any:
     if isinstance(ctx.triggered_id, dict):
         return [query for k, query in enumerate(pins) if k != ctx.triggered_id["name"]]
     view = read(texts).view
-    if view is None or view.y is not None:
+    if view is None or not plots.comparable(view, view):
         raise PreventUpdate
     if len(pins) == MOST_PINS:
         set_props("trouble", {"children": f"No more than {MOST_PINS} curves can be pinned."})

@@ -22,6 +22,10 @@ Arguments = tuple[tuple[str, Any], ...]
 HERE: dict[str, Any] = {"on_failure": "keep", "workers": 1, "progress": False}
 COARSE = 60
 """Most points of a line that is drawn beside the curves."""
+ROUNDS, MOST_MORE = 3, 40
+"""How often points are added where a curve bends, and how many at a time."""
+TURN, SHORT = 0.12, 0.004
+"""Angle in radians, and length of a piece as a part of the axes, above which a bend is seen."""
 
 
 def spelled_out(arguments: Arguments) -> dict[str, Any]:
@@ -49,10 +53,47 @@ predicted = partial(computed, hm.predict)
 
 def result(view: View) -> xr.Dataset:
     """The dataset that a view shows; slow results are computed elsewhere."""
-    question = hm.interpolation_peak if view.quantity == "peak" else hm.predict
+    name, others = view.question
+    given = getattr(hm, name), view.model, (*view.arguments(), *others)
     if view.slow and parent_process() is None:
-        return _computed_elsewhere(question, view.model, view.arguments())
-    return computed(question, view.model, view.arguments())
+        return _computed_elsewhere(*given)
+    return computed(*given)
+
+
+def drawn(view: View, quantity: str) -> tuple[Array, xr.Dataset]:
+    """Places and dataset of curves, with more points where the first of a quantity bends."""
+    import xarray as xr
+
+    x, ds = view.x.values, result(view)
+    if not view.adaptive:
+        return x, ds
+    name, others = view.question
+    for _ in range(ROUNDS):
+        values = ds[quantity].transpose(view.x.name, ...).values.reshape(len(x), -1)
+        more = _between(x, values[:, 0], logarithmic=view.x.logarithmic)
+        if not len(more):
+            break
+        given = (*view.arguments(**{view.x.name: tuple(more.tolist())}), *others)
+        added = computed(getattr(hm, name), view.model, given)
+        ds = xr.concat([ds, added], view.x.name, data_vars="minimal", coords="minimal")
+        ds = ds.sortby(view.x.name)
+        x = ds[view.x.name].values
+    return x, ds
+
+
+def _between(x: Array, y: Array, *, logarithmic: bool) -> Array:
+    """Midpoints beside the places at which a curve, drawn in a square, turns by a few degrees."""
+    if not np.isfinite(y).all() or np.ptp(y) == 0.0:
+        return np.empty(0)
+    along = np.log(x) if logarithmic else x
+    step = np.diff(along) / np.ptp(along)
+    slope = np.arctan2(np.diff(y) / np.ptp(y), step)
+    long = np.hypot(np.diff(y) / np.ptp(y), step) > SHORT
+    turns = np.flatnonzero(np.abs(np.diff(slope)) > TURN)
+    where = np.unique([*turns, *(turns + 1)]).astype(int)
+    where = where[long[where]][:MOST_MORE]
+    middle: Array = (along[where] + along[where + 1]) / 2.0
+    return np.exp(middle) if logarithmic else middle
 
 
 @lru_cache(maxsize=128)
@@ -66,6 +107,21 @@ def threshold(model: hm.Model, held: Arguments) -> xr.DataArray | None:
         return None
     found = computed(hm.separability_threshold, model, held)
     return found["p_over_n" if "p_over_n" in found.data_vars else "n_over_d"]
+
+
+def crosses(view: View) -> bool:
+    """Whether the ratio of features to samples varies along the axis."""
+    if view.model.features.infinite:
+        return False
+    return view.x.name in RATIOS and not {"p_over_n", "n_over_p"} & {n for n, _ in view.held}
+
+
+def as_many(view: View) -> float | None:
+    """Place on the axis where there are as many features as samples, if it is on it."""
+    if not crosses(view):
+        return None
+    place = float(converted({"p_over_n": 1.0, **dict(view.held)}, view.x.name))
+    return place if view.x.low <= place <= view.x.high else None
 
 
 def separable_from(view: View) -> float | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import INGREDIENT_KINDS
+from hiddenmanifold.explorer.words import ABOUT, described
 from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.theory.points import RATIOS
@@ -15,8 +17,14 @@ from hiddenmanifold.theory.points import RATIOS
 AXES = ("p_over_n", "n_over_d", "n_over_p", "d_over_p", "regularisation")
 HELD = {"n_over_d": "3", "p_over_n": "0.5", "d_over_p": "0.1"}
 """Ratios that can be held fixed, and where they begin."""
-CLASSES = {"features": hm.kernels.REGISTRY, **REGISTRIES}
+CLASSES: Mapping[str, Mapping[str, type]] = {
+    "features": hm.kernels.REGISTRY,
+    **REGISTRIES,
+    "teacher": ChainMap({"classes": hm.teachers.Classes}, hm.teachers.REGISTRY),
+}
 """Classes by name of what is chosen on the page: kernels, and every kind of ingredient."""
+NEEDED = {"K": ("3", "int"), "separation": ("2", "float"), "priors": ("equal", "shares")}
+"""Parameters that have no usual value: one to begin with, and its kind."""
 RANDOM = "random"
 """The choice of random features."""
 FEATURES = {
@@ -27,14 +35,30 @@ FEATURES = {
 KERNEL_AXES = ("n_over_d", "regularisation")
 """What may vary for a kernel, which has infinitely many features."""
 QUANTITIES = {
-    "generalisation_error": "generalisation error",
+    "generalisation_error": "test error",
+    "time": "training time",
+    "members": "ensembles",
+    "bias_variance": "bias & variance",
+    "classes": "classes",
+    "peak": "peak position",
     "training_loss": "training loss",
     "training_error": "training error",
     "overlaps": "overlaps",
-    "peak": "position of the peak",
 }
 PEAK_AXES = ("n_over_d", "d_over_p")
 """What may vary while a peak is sought along p/n."""
+SEVERAL_FITS = ("time", "members", "bias_variance")
+"""Questions that are answered for labels ±1 and numbers, at a given λ."""
+MEMBERS = (1.0, 2.0, 5.0, 20.0, float("inf"))
+"""Numbers of fits in an ensemble."""
+INDEPENDENT = {
+    "features": "random features",
+    "samples": "samples",
+    "both": "features and samples",
+    "bootstrap": "bootstraps of one sample",
+}
+TIMES = (0.1, 1e5)
+"""The first and the last time of gradient flow."""
 VANISHING = ("0", "0+", "0⁺")
 """Ways to type the limit λ → 0⁺."""
 USUAL = "usual"
@@ -48,6 +72,7 @@ FUNCTIONS = {
 }
 """Functions to choose from, by the parameter of a label rule or of a kernel that takes them."""
 OVERLAPS = ("alignment", "m_s", "q_s", "q_w")
+CLASS_OVERLAPS = ("Q", "M", "q_w")
 KERNEL_OVERLAPS = ("alignment", "M", "Q", "q_w")
 SYMBOLS = {
     r"\varepsilon_g": "ε<sub>g</sub>",
@@ -80,6 +105,8 @@ class Field:
         Powers of ten at the ends of a slider.
     annotation : str
         The type of the parameter of an ingredient that the text stands for.
+    about : str
+        What it means, for the help beside it.
     """
 
     name: str
@@ -88,6 +115,12 @@ class Field:
     options: Mapping[str, str] | None = None
     decades: tuple[float, float] | None = None
     annotation: str = "float"
+    about: str = ""
+
+    @property
+    def flag(self) -> bool:
+        """Whether it is a box to tick."""
+        return self.options is not None and set(self.options) == {"no", "yes"}
 
 
 def short(name: str) -> str:
@@ -114,18 +147,24 @@ def parameters(kind: str, name: str) -> list[Field]:
     a function has kinks are left out: named functions declare their own.
     """
     found = []
+    about = described(CLASSES[kind][name])
     for field in fields(CLASSES[kind][name]):
         own, shown, default = f"{kind}.{name}.{field.name}", field.name, field.default
+        annotation, options = str(field.type), None
         if not field.init or field.name == "kinks":
             continue
         if isinstance(default, int | float):
-            found.append(Field(own, shown, f"{default:g}", annotation=str(field.type)))
+            text = f"{default:g}"
         elif isinstance(default, tuple):
             text = ", ".join(f"{part:g}" for part in default)
-            found.append(Field(own, shown, text, annotation=str(field.type)))
         elif isinstance(default, str) and len(choices := FUNCTIONS.get(field.name, ())) > 1:
-            options = {choice: choice for choice in choices}
-            found.append(Field(own, shown, default, options, annotation="str"))
+            text, annotation, options = default, "str", {choice: choice for choice in choices}
+        elif default is None and field.name in NEEDED:
+            text, annotation = NEEDED[field.name]
+        else:
+            continue
+        told = about.get(field.name, "")
+        found.append(Field(own, shown, text, options, annotation=annotation, about=told))
     return found
 
 
@@ -147,7 +186,9 @@ def page_fields() -> dict[str, Field]:
     found += [
         _flag("intercept", "fit an intercept"),
         Field("prediction", "prediction", USUAL, {n: n for n in (USUAL, *hm.predictors.REGISTRY)}),
-        Field("quantity", "quantity", "generalisation_error", QUANTITIES),
+        Field("quantity", "question", "generalisation_error", QUANTITIES),
+        Field("independent", "members have their own", "features", INDEPENDENT),
+        Field("time", "time, t", f"{TIMES[1]:g}", decades=(-1.0, 5.0)),
         Field("mode", "view", "curve", {"curve": "curves", "map": "heat map"}),
         Field("x", "axis", "p_over_n", axes),
         Field("low", "from", "0.05"),
@@ -165,11 +206,15 @@ def page_fields() -> dict[str, Field]:
         Field("points", "points", "automatic"),
         _flag("log_x", "logarithmic axis", "yes"),
         _flag("log_y", "logarithmic vertical axis"),
-        _flag("threshold", "separability threshold", "yes"),
+        _flag("threshold", "interpolation threshold", "yes"),
         _flag("kernel", "kernel limit p → ∞"),
         _flag("bayes", "Bayes-optimal error"),
         Field("d", "latent dimension d", "60"),
         Field("seeds", "seeds", "10"),
         Field("dots", "points", "8"),
     ]
-    return {field.name: field for field in found}
+    return {field.name: _helped(field) for field in found}
+
+
+def _helped(field: Field) -> Field:
+    return replace(field, about=ABOUT[field.name]) if field.name in ABOUT else field

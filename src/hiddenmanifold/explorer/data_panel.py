@@ -21,14 +21,22 @@ HOVER = "n = %{x:.4g}: %{y:.4g}"
 
 
 def learned(
-    name: str, content: bytes, label: str, task: str, gain: float, *, positive: str = ""
+    name: str,
+    content: bytes,
+    label: str,
+    task: str,
+    gain: float,
+    *,
+    positive: str = "",
+    loss: str = "square",
 ) -> dict[str, Any]:
-    """The report of an uploaded file: a figure, what stands below it, a page and a program."""
+    """The report of an uploaded file: a number, a figure, what stands below it, and a program."""
     began = time.monotonic()
     own = sample(name, content, label, task, positive)
     data = own.data()
     report = hm.report(
         data,
+        loss=loss,
         target_gain=gain,
         seeds=CUTS,
         deadline=max(0.0, MOST_SECONDS - (time.monotonic() - began)),
@@ -40,11 +48,23 @@ def learned(
         "data": _traces(curve, report.backtest, data.N),
         "layout": _layout(curve, data.N),
         **vertical_line(data.N, f" sample size: {data.N} ", anchor, logarithmic=True),
+        **_number(report, data),
         "headline": report.headline,
         "report": _below(report),
         "page": report.to_html(),
-        "python": _program(own, report, gain),
+        "python": _program(own, report, gain, loss),
     }
+
+
+def _number(report: Any, data: hm.Data) -> dict[str, str]:
+    """The answer as one number, and what it is: the change with twice the rows, or the error."""
+    error = report.curve.generalisation_error
+    what = error.attrs["long_name"]
+    now, twice = (error.sel(n=n, method="nearest") for n in (data.N, 2 * data.N))
+    if float(twice.n) < 1.9 * data.N:
+        return {"number": f"{float(now):.3g}", "words": f"{what} now; more rows are not predicted"}
+    change = f"{float(twice / now - 1.0):+.1%}".replace("-", "−")
+    return {"number": change, "words": f"{what} with twice the rows"}
 
 
 def _traces(curve: xr.Dataset, measured: xr.Dataset | None, N: int) -> list[dict[str, Any]]:
@@ -101,10 +121,13 @@ def _below(report: Any) -> list[Any]:
     return parts
 
 
-def _program(own: Sample, report: Any, gain: float) -> str:
+def _program(own: Sample, report: Any, gain: float, loss: str) -> str:
     """A Python program that makes the same report from the file."""
+    other = "" if loss == "square" else f", loss={loss!r}"
     held = "" if report.backtest is None else f", seeds={report.backtest.attrs['seeds']}"
     lines = ["import hiddenmanifold as hm", "", own.program]
-    lines += [f"report = hm.report(data, target_gain={gain!r}{held}, title={report.title!r})"]
+    lines += [
+        f"report = hm.report(data, target_gain={gain!r}{other}{held}, title={report.title!r})"
+    ]
     lines += ["print(report)", 'report.to_html("report.html")']
     return "\n".join(lines) + "\n"

@@ -24,7 +24,8 @@ def table(
     head = [element("Thead", _row("Th", header))] if header else []
     marked = [_row("Td", row, className="here" if i == here else "") for i, row in enumerate(rows)]
     made = element("Table", [*head, element("Tbody", marked)], className="numbers" if head else "")
-    return element("Div", made, className="table")
+    wide = {"tabIndex": "0", "role": "group", "aria-label": "table"}  # scrolled by keys
+    return element("Div", made, className="table", **wide)
 
 
 def _row(kind: str, cells: Sequence[str], **properties: str) -> dict[str, Any]:

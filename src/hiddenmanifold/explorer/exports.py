@@ -31,6 +31,9 @@ COMMANDS = {
     "separability_threshold": "threshold",
     "bayes_optimal": "bayes",
     "compare": "compare",
+    "training": "training",
+    "ensemble": "ensemble",
+    "bias_variance": "bias-variance",
 }
 KEEP = ', on_failure="keep"'
 
@@ -53,9 +56,10 @@ class Call(NamedTuple):
 def _calls(view: View, pins: Sequence[View], *, dots: bool) -> Iterator[Call]:
     for number, one in enumerate(shown(view, pins)):
         end = f"_{number}" if number else ""
-        search = "interpolation_peak" if one.quantity == "peak" else "predict"
+        question, others = one.question
         file = {"csv": f"view{end}.csv"}
-        yield Call(f"ds{end}", search, f"model{end}", one, one.arguments(), KEEP, file)
+        arguments = (*one.arguments(), *others)
+        yield Call(f"ds{end}", question, f"model{end}", one, arguments, KEEP, file)
     if "threshold" in view.lines and (held := _of_threshold(view)):
         yield Call("threshold", "separability_threshold", "model", view, held)
     if view.y is None and "kernel" in view.lines:
@@ -92,7 +96,7 @@ def _python(value: Any) -> str:
         spaced = "geomspace" if value.logarithmic else "linspace"
         return f"np.{spaced}({value.low!r}, {value.high!r}, {value.count})"
     if isinstance(value, tuple):
-        return repr(list(value))
+        return f"[{', '.join(map(_python, value))}]"
     if isinstance(value, str):
         return f'"{value}"'
     return "np.inf" if value == float("inf") else repr(float(value))
@@ -137,7 +141,8 @@ def _of_threshold(view: View) -> compute.Arguments:
         return ((given.name, given),) if given is not None else ()
     if view.quantity == "peak":
         return ((view.x.name, view.x),)
-    return view.held if view.x.name in RATIOS else ()
+    # of the square loss it is where there are as many features as samples
+    return view.held if view.x.name in RATIOS and not view.model.loss.quadratic else ()
 
 
 # ---------------------------------------------------------------- commands

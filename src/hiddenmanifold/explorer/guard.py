@@ -27,7 +27,7 @@ POLICY = {
     "script-src": "'self'",
     "style-src": "'self' 'unsafe-inline'",  # plotly styles what it draws
     "img-src": "'self' data: blob:",  # heat maps, and pictures that are saved
-    "connect-src": "'self' data:",  # a chosen file is read from a data: address
+    "connect-src": "'self'",
     "base-uri": "'none'",
     "form-action": "'none'",
     "frame-ancestors": "'none'",

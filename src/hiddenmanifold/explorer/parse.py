@@ -13,6 +13,8 @@ from hiddenmanifold.explorer.controls import (
     CLASSES,
     KERNEL_AXES,
     PEAK_AXES,
+    SEVERAL_FITS,
+    TIMES,
     USUAL,
     VANISHING,
     Field,
@@ -38,6 +40,7 @@ LEAST_LAM, MOST_LAM = 1e-12, 1e6
 MOST_COUNT = 1000
 """Largest whole number among the parameters of ingredients, as of trials."""
 LINES = ("threshold", "kernel", "bayes")
+THESE_FIT = ". These fit: "
 MOST_D, MOST_SEEDS, MOST_DOTS = 400, 50, 20
 
 
@@ -57,6 +60,10 @@ LABORIOUS_SOUGHT = {"curve": Points(30, 12), "map": Points(6, 4)}
 """The same where it is a search of many such sums."""
 PEAKS, LABORIOUS_PEAKS = Points(60, 24), Points(10, 4)
 """The same where each point is a search for a peak."""
+PAIRS, LABORIOUS_PAIRS = Points(200, 96), Points(60, 24)
+"""The same where each point is a pair of fits, or the whole of their training."""
+BY_CLASSES = {"curve": Points(60, 24), "map": Points(10, 6)}
+"""The same where each point is integrated over the scores of several classes."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +110,22 @@ class _Reader:
         d = self._count("d", 8, MOST_D)
         seeds, dots = self._count("seeds", 2, MOST_SEEDS), self._count("dots", 2, MOST_DOTS)
         quantity = self.texts["quantity"]
+        time = self._number("time", *TIMES)
         if model is None:
             return None
         if quantity == "training_error" and model.task == "regression":
             self.complaints["quantity"] = "another for labels that are numbers, not classes"
         if quantity == "peak":
             self._check_peak(y, lam)
+        if quantity in SEVERAL_FITS:
+            self._check_fits(model, y, lam)
+        self._check_classes(model, y, lam)
         lines = frozenset(relevant(self.texts) & {n for n in LINES if self._is(n)})
         shown = tuple(self._unusual())
         log_y = self._is("log_y")
         return View(
-            model, x, y, held, lam, quantity, log_y, lines, d, seeds, dots, shown
+            model, x, y, held, lam, quantity, time, self.texts["independent"], log_y, lines,
+            d, seeds, dots, shown,
         )  # fmt: skip
 
     def _check_peak(self, y: Axis | None, lam: Any) -> None:
@@ -124,6 +136,32 @@ class _Reader:
             self.complaints["quantity"] = f"another, unless curves over {axes} are shown"
         elif lam == "optimal":
             self.complaints["regularisation"] = "0⁺ or a number where a peak is sought"
+
+    def _check_fits(self, model: hm.Model, y: Axis | None, lam: Any) -> None:
+        """Several fits are compared along one axis, and at a λ that is given."""
+        training = self.texts["quantity"] == "time"
+        if y is not None:
+            self.complaints["mode"] = "curves: this question has no heat map"
+        elif model.task == "classes":
+            self.complaints["quantity"] = "another for several classes: see test error and classes"
+        elif training and self.texts["loss"] != "square":
+            self.complaints["loss"] = "square: only its training is known exactly"
+        elif training and is_kernel(self.texts):
+            self.complaints["quantity"] = "another: training needs finitely many features"
+        elif lam == "optimal":
+            self.complaints["regularisation"] = "0⁺ or a number for this question"
+
+    def _check_classes(self, model: hm.Model, y: Axis | None, lam: Any) -> None:
+        quantity = self.texts["quantity"]
+        if model.task != "classes":
+            if quantity == "classes":
+                self.complaints["teacher"] = "classes: other labels are not several classes"
+        elif quantity == "peak":
+            self.complaints["quantity"] = "another for several classes: see test error and classes"
+        elif quantity == "classes" and y is not None:
+            self.complaints["mode"] = "curves: this question has no heat map"
+        elif lam == "optimal":
+            self.complaints["regularisation"] = "a number: a search over classes takes minutes"
 
     def _is(self, name: str) -> bool:
         return self.texts[name] == "yes"
@@ -172,7 +210,9 @@ class _Reader:
     def _parameter(self, field: Field) -> Any:
         """The value of a parameter of an ingredient, as its annotation asks for."""
         text = self.texts[field.name]
-        if "tuple" in field.annotation:
+        if field.annotation == "shares" and text == field.default:
+            return None
+        if "tuple" in field.annotation or field.annotation == "shares":
             return self._numbers(field.name)
         if "str" in field.annotation.split(" | "):
             try:
@@ -206,7 +246,7 @@ class _Reader:
 
     def _axes(self, model: hm.Model | None, lam: Any) -> tuple[Any, Axis | None]:
         mode = self.texts["mode"]
-        most, count = _points(model, mode, lam, peak=self.texts["quantity"] == "peak")
+        most, count = _points(model, mode, lam, self.texts["quantity"])
         if self.texts["points"] not in ("", "automatic"):
             count = self._count("points", 2, most, " or automatic")
         x = self._axis("x", "low", "high", count, self._is("log_x"))
@@ -250,11 +290,15 @@ class _Reader:
         return None
 
 
-def _points(model: hm.Model | None, mode: str, lam: Any, *, peak: bool) -> Points:
+def _points(model: hm.Model | None, mode: str, lam: Any, quantity: str) -> Points:
     """How many points an axis may have, by the time that each takes."""
     laborious = model is not None and is_laborious(model)
-    if peak:
+    if model is not None and model.task == "classes":
+        return BY_CLASSES[mode]
+    if quantity == "peak":
         return LABORIOUS_PEAKS if laborious else PEAKS
+    if quantity in SEVERAL_FITS:
+        return LABORIOUS_PAIRS if laborious else PAIRS
     if lam == "optimal" and model is not None and not model.loss.quadratic:
         return (LABORIOUS_SOUGHT if laborious else SOUGHT)[mode]
     return (LABORIOUS if laborious else POINTS)[mode]
@@ -269,7 +313,13 @@ def _fitting(parts: Mapping[str, Any]) -> str:
             fitting.append(name)
         except hm.HiddenManifoldError:
             pass
-    return f". These fit: {', '.join(fitting)}"
+    return f"{THESE_FIT}{', '.join(fitting)}"
+
+
+def fitting_loss(complaint: str) -> str | None:
+    """The first of the losses that a message about an unsuitable one names."""
+    _, found, names = complaint.partition(THESE_FIT)
+    return names.split(", ")[0] if found and names else None
 
 
 def _allowed(what: str, low: float, high: float) -> str:

@@ -12,10 +12,12 @@ import numpy as np
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
-from hiddenmanifold.explorer import compute
+from hiddenmanifold.explorer import compute, several_lines
 from hiddenmanifold.explorer.controls import (
+    CLASS_OVERLAPS,
     KERNEL_OVERLAPS,
     OVERLAPS,
+    SEVERAL_FITS,
     VANISHING,
     page_fields,
     short,
@@ -32,30 +34,63 @@ if TYPE_CHECKING:
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 GREY = "#7f7f7f"
 LAYOUT = {
-    "margin": {"l": 64, "r": 16, "t": 36, "b": 52},
-    "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+    "margin": {"l": 64, "r": 20, "t": 44, "b": 52},
+    # above the words of a vertical line, which stand above the curves
+    "legend": {"orientation": "h", "x": 0, "y": 1.07, "yanchor": "bottom", "traceorder": "normal"},
     "hovermode": "closest",
 }
+UNNAMED = (
+    *("quantity", "log_x", "log_y", "low", "high", "points", "d", "seeds", "dots", "x"),
+    *("threshold", "kernel", "bayes", "hold", "time", "independent"),
+)
+"""Fields that do not tell curves apart."""
 LEGIBLE = 4
 """Decades up to which a logarithmic axis has marks between its powers of ten."""
+MANY = ("classes", *SEVERAL_FITS)
+"""Questions whose answer is several lines, beside which none is pinned."""
 NAMES = {"regularisation": "λ"}
 """Fields whose own names are long."""
 
 
 def figure(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
     """The curves of a view and of those pinned beside it, or a heat map; and what they are of."""
-    views = shown(view, pins)
-    data = [_heat_map(view)] if view.y is not None else []
-    if view.y is None:
+    views, layout = shown(view, pins), _layout(view)
+    others: dict[str, Any] = {}
+    if view.y is not None:
+        data = [_heat_map(view)]
+    elif view.quantity in MANY:
+        whole = "mean_square_error" if view.quantity == "bias_variance" else "generalisation_error"
+        x, ds = compute.drawn(view, whole)
+        data = [*several_lines.traces(view, x, ds), *_gaps(x, ds, GREY)]
+        if view.quantity == "time":
+            others["frames"] = several_lines.frames(view, ds)
+    else:
+        data = []
         for number, (one, name) in enumerate(zip(views, names(views), strict=True)):
             data += _curves(one, number, name, single=len(views) == 1)
+    if view.y is None and (view.log_y or "frames" in others):
+        drawn = [one["y"] for one in data if one["mode"] == "lines"]
+        ends = _span([*drawn, *others.get("frames", {"y": ()})["y"]], logarithmic=view.log_y)
+        layout["yaxis"] = axis(layout["yaxis"]["title"]["text"], view.log_y, ends)
     return {
         "data": data,
-        "layout": _layout(view),
+        "layout": layout,
         "setting": view.setting,
         "quantities": quantities(view),
         "address": address_of(view, pins),
+        **others,
     }
+
+
+def _span(lines: Sequence[Sequence[float | None]], *, logarithmic: bool) -> list[float] | None:
+    """A range of the vertical axis that holds all lines, with some room."""
+    known = np.array([v for line in lines for v in line if v is not None])
+    if logarithmic:
+        known = np.log10(known[known > 0.0])
+    if not known.size:
+        return None
+    room = 0.05 * (np.ptp(known) or 1.0)
+    return [float(known.min() - room), float(known.max() + room)]
 
 
 def address_of(view: View, pins: Sequence[View] = ()) -> str:
@@ -65,7 +100,8 @@ def address_of(view: View, pins: Sequence[View] = ()) -> str:
 
 def comparable(pin: View, view: View) -> bool:
     """Whether a pinned curve can be drawn beside a view."""
-    alike = (pin.quantity == "peak") == (view.quantity == "peak")
+    alike = pin.quantity == view.quantity or not {pin.quantity, view.quantity} & {"peak", *MANY}
+    alike &= view.quantity not in MANY
     return view.y is None and pin.y is None and pin.x.name == view.x.name and alike
 
 
@@ -79,8 +115,7 @@ def names(views: Sequence[View]) -> list[str]:
     known = page_fields()
     texts = [dict(view.texts) for view in views]
     kinds = [name for name in known if len({t.get(name) for t in texts}) > 1]
-    about = ("quantity", "log_x", "log_y", "low", "high", "points", "d", "seeds", "dots", "x")
-    kinds = [n for n in kinds if n not in (*about, "threshold", "kernel", "bayes", "hold")]
+    kinds = [name for name in kinds if name not in UNNAMED]
     return [_reasons(kinds, text) or "this view" for text in texts]
 
 
@@ -113,14 +148,21 @@ def equals(text: str) -> str:
 def quantities(view: View) -> tuple[str, ...]:
     """What is drawn on a tab."""
     overlaps = KERNEL_OVERLAPS if view.model.features.infinite else OVERLAPS
-    several = {"overlaps": overlaps, "peak": ("p_over_n",)}
+    several: dict[str, tuple[str, ...]] = {
+        "overlaps": CLASS_OVERLAPS if view.model.task == "classes" else overlaps,
+        "peak": ("p_over_n",),
+        "time": ("generalisation_error",),
+        "members": ("generalisation_error",),
+        "bias_variance": tuple(several_lines.PARTS),
+        "classes": ("class_error",),
+    }
     return several.get(view.quantity, (view.quantity,))
 
 
 def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[str, Any]]:
-    ds = compute.result(view)
     traces = []
     drawn = quantities(view)
+    x, ds = compute.drawn(view, drawn[0])
     for k, quantity in enumerate(drawn):
         colour, dash = (number, number) if len(drawn) == 1 else (k, number)
         if view.quantity == "peak":
@@ -128,9 +170,10 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
         label = _title(view, quantity) if single else name
         if len(drawn) > 1 and not single:
             label = f"{title_of(quantity)}; {name}"
-        line = {"color": COLOURS[colour % len(COLOURS)], "width": 2.5, "simplify": False}
+        wide = 3.2 if number == 0 else 2.2
+        line = {"color": COLOURS[colour % len(COLOURS)], "width": wide, "simplify": False}
         trace = scatter(
-            view.x.values,
+            x,
             ds[quantity].values,
             label,
             line={**line, "dash": DASHES[dash % len(DASHES)]},
@@ -141,7 +184,7 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
             trace["customdata"] = numbers(ds.optimal_regularisation.values)
             trace["hovertemplate"] += "<br>best λ = %{customdata:.3g}"
         traces.append(trace)
-    return [*traces, *_gaps(view.x, ds, COLOURS[number % len(COLOURS)])]
+    return [*traces, *_gaps(x, ds, COLOURS[number % len(COLOURS)])]
 
 
 def scatter(x: Array, y: Array, name: str, **others: Any) -> dict[str, Any]:
@@ -150,14 +193,15 @@ def scatter(x: Array, y: Array, name: str, **others: Any) -> dict[str, Any]:
     return {"type": "scatter", "mode": "lines", **points, **others}
 
 
-def _gaps(x: Axis, ds: xr.Dataset, colour: str) -> list[dict[str, Any]]:
+def _gaps(x: Array, ds: xr.Dataset, colour: str) -> list[dict[str, Any]]:
     """Crosses at the foot of the plot where points failed, with the reason."""
-    failed = np.flatnonzero(ds.status.values != hm.Status.CONVERGED)
+    status = ds.status.values.reshape(len(x), -1).max(1)
+    failed = np.flatnonzero(status != hm.Status.CONVERGED)
     if not failed.size:
         return []
-    reasons = [hm.Status(int(ds.status.values[i])).sentence for i in failed]
+    reasons = [hm.Status(int(status[i])).sentence for i in failed]
     crosses = scatter(
-        x.values[failed],
+        x[failed],
         np.full(len(failed), 0.02),
         "no value",
         mode="markers",
@@ -206,7 +250,9 @@ def _heat_map(view: View) -> dict[str, Any]:
 def _title(view: View, name: str) -> str:
     if view.quantity == "peak":
         return "position of the peak, p/n"
-    if name == "generalisation_error":
+    if name == "bias_variance":
+        return "mean square error of the score"
+    if name in ("generalisation_error", *MANY):
         return f"{measure(view.model)}, ε<sub>g</sub>"
     return title_of(name)
 
@@ -265,7 +311,7 @@ def references(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
         drawn["data"] += _thresholds(shown(view, pins))
     elif "threshold" in view.lines:
         _add_threshold(view, drawn)
-    if view.y is not None or view.quantity in ("overlaps", "peak"):
+    if view.y is not None or view.quantity in ("overlaps", "peak", *MANY):
         return drawn
     try:
         if "kernel" in view.lines:
@@ -308,14 +354,19 @@ def _add_threshold(view: View, drawn: dict[str, Any]) -> None:
             name, style = "data become separable", {"color": "white", "width": 2.5}
             hover = f"{name}<extra></extra>"
             drawn["data"].append(scatter(*line, name, line=style, hovertemplate=hover))
-    elif (place := compute.separable_from(view)) is not None:
+    else:
+        as_many = view.model.loss.quadratic
+        place = compute.as_many(view) if as_many else compute.separable_from(view)
+        if place is None:
+            return
         anchor = "left" if place < np.median(view.x.values) else "right"  # in sight
-        words = f" separable at {short(view.x.name)} = {place:.3g} "
-        drawn |= vertical_line(place, words, anchor, logarithmic=view.x.logarithmic)
+        words = "as many features as samples" if as_many else "separable"
+        text = f" {words}: {short(view.x.name)} = {place:.3g} "
+        drawn |= vertical_line(place, text, anchor, logarithmic=view.x.logarithmic)
 
 
 def vertical_line(x: float, text: str, anchor: str, *, logarithmic: bool) -> dict[str, Any]:
-    """A line across the plot, with words at its top."""
+    """A line across the plot, with words above it."""
     line = {
         "type": "line",
         "x0": x,
@@ -327,9 +378,9 @@ def vertical_line(x: float, text: str, anchor: str, *, logarithmic: bool) -> dic
     }
     words = {
         "x": math.log10(x) if logarithmic else x,
-        "y": 0.98,
+        "y": 1.0,
         "yref": "paper",
-        "yanchor": "top",
+        "yanchor": "bottom",
         "xanchor": anchor,
         "text": text,
         "showarrow": False,

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import signal
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer import compute
 from hiddenmanifold.explorer.controls import QUANTITIES, short
-from hiddenmanifold.explorer.plots import quantities
-from hiddenmanifold.explorer.view import Axis, View, converted
-from hiddenmanifold.theory.points import RATIOS
+from hiddenmanifold.explorer.plots import MANY, quantities
+from hiddenmanifold.explorer.sentence_of_several import digits, of_several_lines, peak
+from hiddenmanifold.explorer.view import Axis, View
 
-PROMINENCE = 1e-3
-"""Smallest prominence of a peak, as a fraction of its value."""
 NEAR = 0.06
 """Relative distance within which a peak counts as near a threshold."""
 FINE, ROUGH = 41, 24
@@ -29,25 +26,22 @@ def sentence(view: View) -> str:
     try:
         if view.y is not None:
             return _of_map(view)
-        values = _values(view, view.x)
-        if not np.isfinite(values).any():
-            return "No point of this view could be computed: hover over the crosses for the reason."
-        if view.quantity != "generalisation_error":
-            return _course(view, values, QUANTITIES[view.quantity])
-        if view.x.name == "regularisation":
-            return _of_regularisation(view)
-        return _of_error(view, values)
+        if view.quantity in MANY:
+            return of_several_lines(view)
+        return _of_curve(view)
     except hm.HiddenManifoldError as error:
         return f"{error}."
 
 
-def peak(values: Array) -> int | None:
-    """Index of the most prominent inner maximum, if there is one."""
-    known = np.flatnonzero(np.isfinite(values))
-    places, found = signal.find_peaks(values[known], prominence=0.0)
-    rises = found["prominences"]
-    rises = rises[high := rises > PROMINENCE * np.abs(values[known[places]])]
-    return int(known[places[high][rises.argmax()]]) if rises.size else None
+def _of_curve(view: View) -> str:
+    values = _values(view, view.x)
+    if not np.isfinite(values).any():
+        return "No point of this view could be computed: hover over the crosses for the reason."
+    if view.quantity != "generalisation_error":
+        return _course(view, values, QUANTITIES[view.quantity])
+    if view.x.name == "regularisation":
+        return _of_regularisation(view)
+    return _of_error(view, values)
 
 
 def _values(view: View, x: Axis, **others: object) -> Array:
@@ -76,7 +70,7 @@ def _of_error(view: View, values: Array) -> str:
     lam = float(best.optimal_regularisation)
     others = _values(view, view.x.of(ROUGH), regularisation="optimal")
     gone = "removes the peak" if peak(others) is None else "leaves a smaller peak"
-    return f"{said}; the optimal λ ({_digits(lam)} there) {gone}."
+    return f"{said}; the optimal λ ({digits(lam)} there) {gone}."
 
 
 def _few(view: View) -> str:
@@ -109,10 +103,9 @@ def _refined(view: View, top: int, **others: object) -> float:
 def _where(view: View, place: float) -> str:
     """The threshold that coincides with a peak, or is near it."""
     threshold = compute.separable_from(view)
-    as_many = converted({"p_over_n": 1.0, **dict(view.held)}, view.x.name) if _crosses(view) else 0
     marks = {
         threshold: "where the data become separable",
-        as_many: "where there are as many features as samples",
+        compute.as_many(view): "where there are as many features as samples",
     }
     for mark, words in marks.items():
         if mark and abs(np.log(place / mark)) < 0.006:
@@ -120,13 +113,6 @@ def _where(view: View, place: float) -> str:
         if mark and abs(np.log(place / mark)) < NEAR:
             return f", near {short(view.x.name)} = {mark:.3g}, {words}"
     return ""
-
-
-def _crosses(view: View) -> bool:
-    """Whether the ratio of features to samples varies along the axis."""
-    if view.model.features.infinite:
-        return False
-    return view.x.name in RATIOS and not {"p_over_n", "n_over_p"} & {n for n, _ in view.held}
 
 
 def _hidden_peak(view: View) -> str:
@@ -139,7 +125,7 @@ def _hidden_peak(view: View) -> str:
     place = _refined(view, top, regularisation=0.0)
     return (
         f" As λ → 0⁺ the error peaks at {short(view.x.name)} = {place:.3g}{_where(view, place)}; "
-        f"λ = {_digits(float(view.lam))} removes this peak."
+        f"λ = {digits(float(view.lam))} removes this peak."
     )
 
 
@@ -152,13 +138,13 @@ def _course(view: View, values: Array, what: str) -> str:
     first, last = known[0], known[-1]
     a, b = values[first], values[last]
     verb = "falls" if b < a else "rises" if b > a else "stays"
-    said = f"The {what} {verb} from {_digits(a)} at {name} = {x[first]:.3g} to {_digits(b)}"
+    said = f"The {what} {verb} from {digits(a)} at {name} = {x[first]:.3g} to {digits(b)}"
     said += f" at {name} = {x[last]:.3g}"
     least = known[np.argmin(values[known])]
     if what == "error":
         said += " without a peak"
     if least not in (first, last):
-        said += f"; its minimum is {_digits(values[least])} at {name} = {x[least]:.3g}"
+        said += f"; its minimum is {digits(values[least])} at {name} = {x[least]:.3g}"
     return said + "."
 
 
@@ -167,14 +153,14 @@ def _of_regularisation(view: View) -> str:
     lam, error = float(best.optimal_regularisation), float(best.generalisation_error)
     small = compute.predicted(view.model, (*view.held, ("regularisation", 0.0)))
     limit = float(small.generalisation_error)
-    at_zero = f"; as λ → 0⁺ the error is {_digits(limit)}" if np.isfinite(limit) else ""
-    return f"The smallest error is {_digits(error)}, at {_lam(lam)}{at_zero}."
+    at_zero = f"; as λ → 0⁺ the error is {digits(limit)}" if np.isfinite(limit) else ""
+    return f"The smallest error is {digits(error)}, at {_lam(lam)}{at_zero}."
 
 
 def _lam(lam: float) -> str:
     if lam == 0:
         return "λ → 0⁺"
-    return "λ → ∞" if np.isinf(lam) else f"λ = {_digits(lam)}"
+    return "λ → ∞" if np.isinf(lam) else f"λ = {digits(lam)}"
 
 
 def _of_map(view: View) -> str:
@@ -187,7 +173,7 @@ def _of_map(view: View) -> str:
     row, column = np.unravel_index(np.nanargmin(table), table.shape)
     what = QUANTITIES.get(name, name)
     said = (
-        f"The smallest {what} is {_digits(table[row, column])}, at {short(view.x.name)} = "
+        f"The smallest {what} is {digits(table[row, column])}, at {short(view.x.name)} = "
         f"{view.x.values[column]:.3g}, {short(view.y.name)} = {view.y.values[row]:.3g}"
     )
     if failed := int((~np.isfinite(table)).sum()):
@@ -195,7 +181,3 @@ def _of_map(view: View) -> str:
     if "threshold" in view.lines and compute.separable_line(view):
         said += "; the data become separable at the white line"
     return said + "."
-
-
-def _digits(value: float) -> str:
-    return f"{value:.3g}"

@@ -36,6 +36,12 @@ from hiddenmanifold.explorer.worker_pool import dismiss, prepare
 AT_ONCE, PATIENCE = 4, 10.0
 """Files that are held at a time, and seconds that one more waits for its turn."""
 LINES = "application/x-ndjson"
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+<body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
+</html>"""
+"""The page around the components."""
 _free = BoundedSemaphore(AT_ONCE)
 
 
@@ -55,6 +61,7 @@ def application(guard: Guard) -> Any:
         update_title=None,
         serve_locally=True,
         suppress_callback_exceptions=True,
+        index_string=PAGE,
     )
     app.layout = layout()
     callbacks.register(app)
@@ -81,8 +88,8 @@ def _streamed(lines: Callable[[str], Iterator[str]]) -> Response:
 
 
 def _learn() -> Response:
-    fields = ("name", "label", "task", "gain", "positive")
-    name, *asked, positive = (request.args.get(one, "")[:200] for one in fields)
+    fields = ("name", "label", "task", "gain", "positive", "loss")
+    name, *asked, positive, loss = (request.args.get(one, "")[:200] for one in fields)
     if not _free.acquire(timeout=PATIENCE):
         return refused(f"{AT_ONCE} files are being read: try again later.", 503)
     with ExitStack() as held:
@@ -92,7 +99,8 @@ def _learn() -> Response:
             upload.check(name, content)
         except hm.InvalidArgumentError as error:
             return refused(f"{error}.", 400)
-        response = Response(stream.learn(name, content, *asked, positive=positive), mimetype=LINES)
+        others = {"positive": positive, "loss": loss or "square"}
+        response = Response(stream.learn(name, content, *asked, **others), mimetype=LINES)
         response.call_on_close(held.pop_all().close)
         return response
 

@@ -49,7 +49,14 @@ def describe(query: str) -> Iterator[str]:
 
 
 def learn(
-    name: str, content: bytes, label: str, task: str, gain: str, *, positive: str = ""
+    name: str,
+    content: bytes,
+    label: str,
+    task: str,
+    gain: str,
+    *,
+    positive: str = "",
+    loss: str = "square",
 ) -> Iterator[str]:
     """The learning curve of an uploaded file, or why there is none."""
     try:
@@ -61,9 +68,8 @@ def learn(
         return
     try:
         asked = name, content, label, task, lower / 100.0
-        found = yield from _awaited(
-            partial(learned, positive=positive), *asked, seconds=upload.LONGEST
-        )
+        work = partial(learned, positive=positive, loss=loss)
+        found = yield from _awaited(work, *asked, seconds=upload.LONGEST)
         yield _line(learning=found)
     except hm.HiddenManifoldError as error:
         yield _line(error=f"{error}.")

@@ -28,6 +28,13 @@ CUTS = 8
 FEWER = "rows drawn at random from a larger table show the same population"
 TOO_MUCH = f"more than {MOST_BYTES / 1e6:g} MB: {FEWER}"
 KINDS = (".csv", ".npy", ".npz")
+LOSSES = {
+    "square": "square: ridge",
+    "logistic": "logistic",
+    "squared_hinge": "squared hinge",
+    "huber": "Huber",
+}
+"""Losses to choose from; those that do not suit the labels are refused in a sentence."""
 NUMBERS_AND_WORDS = "biufSU"
 """Kinds of arrays, in NumPy's letters; entries of others become objects, many times as large."""
 

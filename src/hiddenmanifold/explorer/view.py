@@ -12,13 +12,23 @@ import numpy as np
 
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.explorer.controls import CLASSES, HELD, RANDOM, page_fields, parameters
-from hiddenmanifold.model import REGISTRIES
+from hiddenmanifold.explorer.controls import (
+    CLASSES,
+    HELD,
+    MEMBERS,
+    RANDOM,
+    SEVERAL_FITS,
+    TIMES,
+    page_fields,
+    parameters,
+)
 from hiddenmanifold.theory.labels_side.kinds import channel_of
 from hiddenmanifold.theory.labels_side.number_channel import NumberChannel
 from hiddenmanifold.theory.points import RATIOS, exponents
 
 MOST_PINS = 8
+FRAMES = 41
+"""Times along training that are computed; between them the page interpolates."""
 LONGEST = 40
 """Letters of a typed value."""
 
@@ -58,6 +68,10 @@ class View:
         Names and values of the ratios that do not vary.
     lam : float or "optimal" or None
         The regularisation; None where it varies.
+    time : float
+        The time of gradient flow that is shown.
+    independent : str
+        What the members of an ensemble draw for themselves.
     d, seeds, dots : int
         Latent dimension, seeds and points of a simulation.
     texts : tuple of pairs
@@ -70,6 +84,8 @@ class View:
     held: tuple[tuple[str, float], ...]
     lam: float | str | None
     quantity: str
+    time: float
+    independent: str
     log_y: bool
     lines: frozenset[str]
     d: int
@@ -96,18 +112,37 @@ class View:
     @property
     def simulable(self) -> bool:
         """Whether finite samples can be drawn at its points."""
-        return self.y is None and self.quantity != "peak"
+        return self.y is None and self.quantity not in ("peak", "classes", *SEVERAL_FITS)
 
     @property
     def slow(self) -> bool:
-        """Whether each point is a search of its own, or sums over many labels."""
-        sought = self.lam == "optimal" and not self.model.loss.quadratic
-        return sought or self.quantity == "peak" or self.laborious
+        """Whether each point is a search of its own, a pair of fits, or sums over many labels."""
+        searched = self.lam == "optimal" or self.quantity in SEVERAL_FITS
+        sought = searched and not self.model.loss.quadratic
+        return sought or self.quantity in ("peak", "time") or self.laborious
 
     @property
     def laborious(self) -> bool:
         """Whether the averages of a point are sums over many labels and fields."""
         return is_laborious(self.model)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a curve has more points where it bends."""
+        return self.y is None and not self.slow and "points" not in dict(self.texts)
+
+    @property
+    def question(self) -> tuple[str, tuple[tuple[str, Any], ...]]:
+        """The public function that answers what is asked, and its arguments besides the ratios."""
+        if self.quantity == "members":
+            drawn: tuple[tuple[str, str], ...] = (("independent", self.independent),)
+            if self.independent == "bootstrap":
+                drawn = (("independent", "none"), ("resampling", "bootstrap"))
+            return "ensemble", (("members", MEMBERS), *drawn)
+        if self.quantity == "time":
+            return "training", (("times", Axis("times", *TIMES, FRAMES, True)),)
+        names = {"peak": "interpolation_peak", "bias_variance": "bias_variance"}
+        return names.get(self.quantity, "predict"), ()
 
     def arguments(self, **others: Any) -> tuple[tuple[str, Any], ...]:
         """The arguments of `predict`, an `Axis` for the values along it; `others` replace some."""
@@ -122,7 +157,9 @@ class View:
 
 
 def is_laborious(model: hm.Model) -> bool:
-    """Whether a point takes milliseconds: labels are numbers, and the loss is not the square."""
+    """Whether a point takes milliseconds: of several classes, or of numbers and another loss."""
+    if model.task == "classes":
+        return True
     return isinstance(channel_of(model), NumberChannel) and not model.loss.quadratic
 
 
@@ -191,14 +228,22 @@ def relevant(texts: Mapping[str, str]) -> set[str]:
     x, y = texts["x"], texts["y"] if texts["mode"] == "map" else None
     off |= set() if y else {"y", "y_low", "y_high"}
     off |= {"log_y", "kernel", "bayes", "d", "seeds", "dots"} if y else set()
-    rule = REGISTRIES["teacher"].get(texts["teacher"])
-    if rule is not None and rule.task == "regression":  # type: ignore[attr-defined]
-        off |= {"threshold"} if texts["teacher"] == "linear" else {"threshold", "bayes"}
+    rule: Any = CLASSES["teacher"].get(texts["teacher"])
+    if rule is not None and rule.task != "classification":
+        # of the square loss the threshold is where there are as many features as samples
+        off |= set() if texts["loss"] == "square" and not y else {"threshold"}
+        off |= set() if texts["teacher"] == "linear" else {"bayes"}
+        off |= {"prediction"} if rule.task == "classes" else set()
     if is_kernel(texts):
         parts = ("activation", "projection")
         off |= {*parts, "threshold", "kernel"} | {n for n in texts if n.split(".")[0] in parts}
-    peak = texts["quantity"] == "peak"
-    off |= {"hold", "kernel", "bayes", "d", "seeds", "dots"} if peak else set()
+    question = texts["quantity"]
+    if question in ("peak", "classes", *SEVERAL_FITS):
+        off |= {"kernel", "bayes", "d", "seeds", "dots"}
+    off |= {"hold"} if question == "peak" else set()
+    off |= {"log_y"} if question == "bias_variance" else set()
+    off |= {"time"} if question != "time" else set()
+    off |= {"independent"} if question != "members" else set()
     held = held_names(texts)
     off |= set(HELD).difference(held)
     off |= {"hold"} if len(possible_holds(texts)) < 2 else set()

@@ -1,11 +1,12 @@
-// What the page does without the server: sliders, colours, pictures, and the stream of dots.
+// What is drawn: curves, the dots of a simulation, colours, pictures, and what is said of them.
 (function () {
   "use strict";
   const dash = (window.dash_clientside = window.dash_clientside || {});
-  const field = (name) => ({ role: "field", name: name });
   const set = (id, props) => dash.set_props(id, props);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   let controller = null, describing = null, learning = null, resting = null;
+  let asked = null; // of a file
+  let address = "", restored = true; // of the view that is shown, and whether the history has it
 
   function chosenTheme() {
     const asked = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -69,6 +70,7 @@
 
   async function run(query) {
     if (controller) controller.abort();
+    document.body.dataset.simulating = "";
     const own = (controller = new AbortController());
     const dots = { setting: null, points: [], gaps: [] };
     let total = 1, ended = false;
@@ -102,49 +104,11 @@
     } catch (error) {
       tell(own.signal.aborted ? "cancelled after " + dots.points.length + " points" : String(error.message || error));
     } finally {
-      if (controller === own) controller = null;
-    }
-  }
-
-  // A slider lives here, in the browser. While it moves, its curve is asked for without a detour,
-  // one at a time and always for the last place; the fields learn of it once it rests.
-  const SETTLED = 200; // milliseconds
-  let current = "", wished = null, asking = false, settling = null;
-
-  function slider(place) {
-    let range = place.querySelector("input");
-    if (range) return range;
-    const { field: name, low, high, label } = place.dataset;
-    range = Object.assign(document.createElement("input"), { type: "range", step: 0.01, min: low, max: high });
-    range.setAttribute("aria-label", label);
-    range.addEventListener("input", () => slid(name, Math.pow(10, Number(range.value))));
-    return place.appendChild(range);
-  }
-
-  function slid(name, value) {
-    const text = String(Number(value.toPrecision(3)));
-    document.querySelector('.typed[data-field="' + name + '"] input').value = text;
-    const query = new URLSearchParams(current);
-    query.delete(name);
-    wished = name + "=" + encodeURIComponent(text) + "&" + query;
-    hush();
-    clearTimeout(settling);
-    settling = setTimeout(() => { settling = null; set(field(name), { value: text }); }, SETTLED);
-    if (!asking) ask();
-  }
-
-  async function ask() {
-    asking = true;
-    try {
-      while (wished !== null) {
-        const query = wished;
-        wished = null;
-        const response = await fetch("curve?" + query, { method: "POST" });
-        const drawing = response.ok ? await response.json() : {};
-        if (drawing.data) await show(drawing);
+      if (controller === own) {
+        controller = null;
+        delete document.body.dataset.simulating;
       }
-    } catch (error) { // the fields learn of the place all the same, and tell what is wrong
-    } finally { asking = false; }
+    }
   }
 
   function show(drawing) {
@@ -156,7 +120,7 @@
   function figure(drawing, references, dots) {
     const known = references && references.address === drawing.address;
     const beside = known ? references : { data: [], shapes: [], annotations: [] };
-    const size = afar() ? 21 : 14;
+    const size = afar() ? 21 : window.innerWidth < 500 ? 12 : 14;
     const layout = Object.assign({}, drawing.layout, {
       meta: drawing.address,
       xaxis: axis(drawing.layout.xaxis),
@@ -173,7 +137,7 @@
   }
 
   // what takes long waits until the sliders rest; whoever moves on ends it
-  function rest(address) {
+  function rest() {
     hush();
     resting = setTimeout(async () => {
       describing = new AbortController();
@@ -181,7 +145,9 @@
         const response = await fetch("describe?" + address, { method: "POST", signal: describing.signal });
         if (response.ok) await read(response, (event) => {
           if (event.data) set("references", { data: event });
-          if (event.sentence) set("sentence", { children: event.sentence });
+          if (!event.sentence) return;
+          set("sentence", { children: event.sentence });
+          delete document.body.dataset.stale;
         });
       } catch (error) { // ended by whoever moved on
       }
@@ -190,27 +156,32 @@
 
   function hush() {
     clearTimeout(resting);
+    document.body.dataset.stale = ""; // what is said below is no longer of what is shown
     if (describing) describing.abort();
   }
 
   // what more samples of a file would bring; a newer question ends the older
-  async function learn(name, contents, asked) {
+  async function learn() {
+    const input = document.querySelector("#field-upload"), file = input && input.files[0];
+    if (!file || !asked) return;
+    const name = file.name;
     if (learning) learning.abort();
     const own = (learning = new AbortController());
     const tell = (text) => set("learning-told", { children: text });
-    const { most, more } = document.querySelector(".own").dataset;
-    if (contents.length * 0.75 > Number(most)) return tell(more);
+    const { most, more } = document.querySelector("#uploading").dataset;
+    if (file.size > Number(most)) return tell(more);
     tell("reading " + name);
     try {
-      const body = await (await fetch(contents)).blob();
       const query = new URLSearchParams({ name: name, ...asked });
-      const response = await fetch("learn?" + query, { method: "POST", body: body, signal: own.signal });
+      const response = await fetch("learn?" + query, { method: "POST", body: file, signal: own.signal });
       if (!response.ok) throw new Error(await response.text());
       await read(response, (event) => {
         tell(event.error || name);
         if (!event.learning) return;
         set("learned", { hidden: false });
         set("learning", { data: event.learning });
+        set("learning-number", { children: event.learning.number });
+        set("learning-words", { children: event.learning.words });
         set("learning-sentence", { children: event.learning.headline });
         set("learning-report", { children: event.learning.report });
         set("learning-python", { children: event.learning.python });
@@ -221,9 +192,15 @@
   }
 
   dash.explorer = {
-    learn: function (_, label, task, gain, positive, name, contents) {
-      const asked = { label: label || "", task: task || "", gain: gain || "", positive: positive || "" };
-      if (contents) learn(name, contents, asked);
+    hush: hush,
+    show: show,
+    learn: function (label, task, gain, positive, loss) {
+      asked = { label: label || "", task: task || "", gain: gain || "", positive: positive || "", loss: loss || "" };
+      const place = document.querySelector("#upload");
+      if (place.firstChild) return learn();
+      const input = Object.assign(document.createElement("input"), { type: "file", id: "field-upload", accept: place.dataset.kinds });
+      input.addEventListener("change", learn);
+      place.append(input);
     },
     drawLearning: function (learned) {
       if (!learned) return dash.no_update;
@@ -231,18 +208,12 @@
       return figure(learned, { data: [], shapes: shapes, annotations: annotations }, null);
     },
     draw: function (drawing, references, dots) {
-      if (!drawing || settling !== null) return dash.no_update; // a slider has moved on
+      if (!drawing || dash.controls.moving()) return dash.no_update; // a slider has moved on
+      dash.controls.drawn(drawing);
       return figure(drawing, references, dots);
     },
     saveReport: function (clicks, learned) {
       if (clicks && learned) set("download", { data: { content: learned.page, filename: "report.html", type: "text/html" } });
-    },
-    openStudy: function (clicks) {
-      const panel = document.querySelector(".study");
-      if (!clicks) return;
-      panel.open = true;
-      panel.scrollIntoView({ block: "start" });
-      document.querySelector("#study-prevalence").focus({ preventScroll: true });
     },
     saveStudy: function (_, study) {
       const pressed = dash.callback_context.triggered_id;
@@ -250,24 +221,20 @@
       const types = { html: "text/html", md: "text/markdown" };
       set("download", { data: { content: study.files[pressed.name], filename: "sample_size." + pressed.name, type: types[pressed.name] } });
     },
-    remember: function (address) {
-      if (address === undefined || address === null) return;
-      current = address;
-      window.history.replaceState(window.history.state, "", address ? "?" + address : window.location.pathname);
-      rest(address);
+    // the address of the page is that of the view; a new question is a new place in the history
+    remember: function (now) {
+      if (now === undefined || now === null) return;
+      const question = (query) => new URLSearchParams(query).get("quantity");
+      const place = "?" + (now || "quantity=generalisation_error") + window.location.hash;
+      if (!restored && question(now) !== question(address)) window.history.pushState(null, "", place);
+      else window.history.replaceState(window.history.state, "", place);
+      restored = false;
+      address = now;
+      rest();
     },
-    follow: function (values, ids) {
-      ids.forEach((id, k) => {
-        const place = document.querySelector('.slider[data-field="' + id.name + '"]');
-        if (!place) return;
-        const range = slider(place), number = Number(values[k]);
-        if (document.activeElement !== range && number > 0) range.value = Math.log10(number);
-      });
-    },
-    limit: function () {
-      const pressed = dash.callback_context.triggered_id;
-      if (pressed) set(field("regularisation"), { value: pressed.name });
-    },
+    arrive: () => window.location.search,
+    address: () => address,
+    settle: function () { delete document.body.dataset.pending; },
     theme: function (clicks) {
       let theme = chosenTheme();
       if (clicks) {
@@ -291,5 +258,23 @@
       if (controller) controller.abort();
     },
   };
+
+  function visit(query) {
+    restored = true;
+    set("visited", { data: query });
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a.preset");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    link.closest("details").open = false;
+    window.history.pushState(null, "", link.search);
+    visit(link.search);
+  });
+  window.addEventListener("popstate", () => {
+    const query = window.location.search;
+    if (query !== "?" + address) visit(query); // and not another area of the same view
+  });
   document.documentElement.dataset.theme = chosenTheme();
 })();
