@@ -9,7 +9,7 @@ from functools import cache
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import INGREDIENT_KINDS
-from hiddenmanifold.explorer.words import ABOUT, described
+from hiddenmanifold.explorer.explanations import ABOUT, described
 from hiddenmanifold.model import REGISTRIES
 from hiddenmanifold.plotting.style import label
 from hiddenmanifold.theory.points import RATIOS
