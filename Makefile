@@ -120,6 +120,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Two sizes of the environment: what the figures need, and what the tests and the site need as well.
+# Python compiles a module when it is first imported; to compile all at once takes half of the installation.
 $(RUNTIME): EXTRAS := plot
 $(STAMP): EXTRAS := dev
 $(RUNTIME) $(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/compiled/*.[ch])
@@ -128,7 +129,7 @@ $(RUNTIME) $(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/compi
 	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@rm -f src/hiddenmanifold/compiled/_extension.*.so
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -c 'import hiddenmanifold.compiled'
 	@touch $(RUNTIME) $@
 
