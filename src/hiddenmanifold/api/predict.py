@@ -28,7 +28,7 @@ from hiddenmanifold.results.observables import (
     margin_laws,
 )
 from hiddenmanifold.results.schema import Kind
-from hiddenmanifold.teachers import Linear
+from hiddenmanifold.teachers import Classes, Linear
 from hiddenmanifold.theory.best_lambda.search import Search, best_regularisation
 from hiddenmanifold.theory.classes.best_class_lambda import ClassSearch, best_class_regularisation
 from hiddenmanifold.theory.classes.class_fluctuations import Counts
@@ -243,6 +243,9 @@ def predicted(
 def _of_classes(grid: Grid, counts: Counts | None) -> Columns:
     """The prediction for a model of several classes."""
     points = grid.points()
+    if counts is not None and not isinstance(grid.model.teacher, Classes):
+        problem = f"is known for normal classes, and not for {shown(grid.model.teacher)}"
+        raise InvalidArgumentError.because("finite_size", problem, "leave it out")
     if grid.optimal is None:
         return class_asymptotics(grid.model, points, grid.workers, counts)
     if grid.optimal.minimise not in CLASS_TARGETS:

@@ -28,11 +28,11 @@ def families() -> dict[str, tuple[type, dict[str, type]]]:
     from hiddenmanifold.losses import predictors
     from hiddenmanifold.model import BASES, REGISTRIES
     from hiddenmanifold.resampling import SCHEMES, Resampling
-    from hiddenmanifold.teachers import Classes, Steps
+    from hiddenmanifold.teachers import Argmax, Classes, Softmax, Steps
 
     named: dict[str, dict[str, type]] = {
         "projection": {"spectrum": projections.Spectrum, "matrix": projections.Matrix},
-        "teacher": {"steps": Steps, "classes": Classes},
+        "teacher": {"steps": Steps, "classes": Classes, "argmax": Argmax, "softmax": Softmax},
     }
     found = {kind: (BASES[kind], {**REGISTRIES[kind], **named.get(kind, {})}) for kind in BASES}
     found["kernel"] = (kernels.KernelFunction, {**kernels.REGISTRY})

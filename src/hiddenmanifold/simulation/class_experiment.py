@@ -90,10 +90,12 @@ def _on_test(
     K, tops = several(trial.model.teacher).number, trial.shapes["top_error"][0]
     counts, quadratic = np.zeros((len(fits), K, K)), trial.model.loss.quadratic
     beyond, loss = np.zeros((len(fits), tops)), np.zeros(len(fits))
+    unclean = np.zeros(len(fits))
     for block in world.blocks(trial.n_test, rng):
         for i, fit in enumerate(fits):
             f = _scores(block, fit)
             np.add.at(counts[i], (block.y, f.argmax(1)), 1.0)
+            unclean[i] += (f.argmax(1) != block.clean).sum()
             own = f[np.arange(len(f)), block.y]
             rank = (f > own[:, None]).sum(1)
             beyond[i] += (rank[:, None] > np.arange(tops)).sum(0)
@@ -105,12 +107,15 @@ def _on_test(
     with np.errstate(invalid="ignore"):
         confusion = counts / counts.sum(2, keepdims=True)
     error = 1.0 - np.trace(counts, axis1=1, axis2=2) / n_test
-    stderr = np.sqrt(error * (1.0 - error) / (n_test - 1 or np.nan))
+    clean = unclean / n_test
+    stderr, clean_stderr = (
+        np.sqrt(rate * (1.0 - rate) / (n_test - 1 or np.nan)) for rate in (error, clean)
+    )
     return {
         "generalisation_error": error,
         "generalisation_error_test_stderr": stderr,
-        "clean_error": error,
-        "clean_error_test_stderr": stderr,
+        "clean_error": clean,
+        "clean_error_test_stderr": clean_stderr,
         "class_error": 1.0 - np.diagonal(confusion, axis1=1, axis2=2),
         "confusion": confusion,
         "top_error": beyond / n_test,

@@ -9,7 +9,8 @@ Labels that are numbers enter through their law given the field itself: a mixtur
 function plus noise (`real`, `noises`), probabilities or a density at points for all others
 (`label_points`, `counts`, `densities`).
 
-Labels of more than two classes are in `several_classes`.
+Labels of more than two classes are in `several_classes`, for classes that are drawn first, and in
+`classes_of_fields` for those that depend on several fields.
 """
 
 from typing import cast
@@ -24,6 +25,7 @@ from hiddenmanifold.teachers.base import (
     Teacher,
     binary,
 )
+from hiddenmanifold.teachers.classes_of_fields import Argmax, FieldClasses, Softmax
 from hiddenmanifold.teachers.counts import Binomial, Discrete, NegativeBinomial, Ordered, Poisson
 from hiddenmanifold.teachers.custom import Custom
 from hiddenmanifold.teachers.densities import Density, Gamma, LogNormal
@@ -35,6 +37,7 @@ from hiddenmanifold.teachers.several_classes import Classes, ClassTeacher, sever
 
 __all__ = [
     "CERTAIN",
+    "Argmax",
     "Binomial",
     "BinaryTeacher",
     "ClassTeacher",
@@ -44,6 +47,7 @@ __all__ = [
     "Custom",
     "Density",
     "Discrete",
+    "FieldClasses",
     "Gamma",
     "LabelLaw",
     "LabelMoments",
@@ -60,6 +64,7 @@ __all__ = [
     "Real",
     "RealTeacher",
     "Sign",
+    "Softmax",
     "Steps",
     "Teacher",
     "binary",

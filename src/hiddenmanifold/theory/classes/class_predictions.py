@@ -10,8 +10,14 @@ from hiddenmanifold.arrays import Array, Booleans, Columns, chunks, joined
 from hiddenmanifold.errors import Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.parallel.workers import Workers
-from hiddenmanifold.teachers import Classes, several
+from hiddenmanifold.teachers import Classes, FieldClasses, several
 from hiddenmanifold.theory.classes.class_fluctuations import Counts
+from hiddenmanifold.theory.classes.field_predictions import (
+    FieldFit,
+    field_columns,
+    field_errors,
+    field_fit,
+)
 from hiddenmanifold.theory.classes.label_functions import LabelFunctions
 from hiddenmanifold.theory.classes.score_law import FittedScores, error_rates, misclassified
 from hiddenmanifold.theory.classes.softmax_classes import softmax_fit
@@ -59,8 +65,7 @@ def fitted(model: Model, points: Points, counts: Counts | None) -> FittedScores:
     """The fit at some points, with numbers in place of limits of λ."""
     teacher = model.teacher
     assert isinstance(teacher, Classes)
-    lam = np.where(points.lam == 0.0, VANISHING, np.minimum(points.lam, HUGE))
-    finite, features = replace(points, lam=lam), model.features
+    finite, features = _finite(points), model.features
     labels, free = LabelFunctions.of(teacher), model.free_intercept
     with np.errstate(all="ignore"):
         if not model.loss.quadratic and teacher.alike:
@@ -71,8 +76,27 @@ def fitted(model: Model, points: Points, counts: Counts | None) -> FittedScores:
         return square_fit(labels, finite, ridge, counts, intercept=free)
 
 
+def _finite(points: Points) -> Points:
+    """The points with numbers in place of limits of λ."""
+    lam = np.where(points.lam == 0.0, VANISHING, np.minimum(points.lam, HUGE))
+    return replace(points, lam=lam)
+
+
+def fitted_to_fields(model: Model, points: Points) -> FieldFit:
+    """The fit of classes of fields at some points."""
+    assert isinstance(model.teacher, FieldClasses)
+    with np.errstate(all="ignore"):
+        return field_fit(model, _finite(points), model.teacher)
+
+
 def class_errors(model: Model, points: Points, target: str, counts: Counts | None = None) -> Array:
     """An error alone, as a smooth function of the points; NaN where it is not known."""
+    if isinstance(model.teacher, FieldClasses):
+        of_fields = fitted_to_fields(model, points)
+        known = of_fields.certificate["status"] == Status.CONVERGED
+        if target == "test_loss":
+            return np.where(known, of_fields.test_loss, np.nan)
+        return np.where(known, field_errors(of_fields, model.teacher, target), np.nan)
     fit = fitted(model, points, counts)
     known = fit.certificate["status"] == Status.CONVERGED
     if target == "test_loss":
@@ -81,6 +105,11 @@ def class_errors(model: Model, points: Points, target: str, counts: Counts | Non
 
 
 def _predicted(model: Model, points: Points, counts: Counts | None) -> Columns:
+    if isinstance(model.teacher, FieldClasses):
+        of_fields = fitted_to_fields(model, points)
+        columns = field_columns(model, of_fields, model.teacher)
+        failed = of_fields.certificate["status"] != Status.CONVERGED
+        return {**_tidied(columns, failed, points), **of_fields.certificate}
     fit, teacher = fitted(model, points, counts), several(model.teacher)
     law = fit.law
     found: Columns = {

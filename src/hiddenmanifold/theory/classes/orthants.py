@@ -109,13 +109,19 @@ def points_of(dimensions: int, number: int, scramble: int, shifts: NDArray[np.ui
     return (digits.astype(float) + 0.5) * 2.0**-BITS
 
 
+def sobol_points(dimensions: int, number: int, key: int) -> Array:
+    """Points (sets, number, dimensions) of the open unit cube, of a key."""
+    shifts = _shifts(key, dimensions)
+    sets = range(SCRAMBLES)
+    return np.array([points_of(dimensions, number, k, shifts[None, k])[0] for k in sets])
+
+
 def normal_points(dimensions: int, number: int, key: int) -> Array:
     """Standard normal vectors (sets, number, dimensions) at the points of a key."""
     from scipy.special import ndtri
 
-    shifts = _shifts(key, dimensions)
-    sets = range(SCRAMBLES)
-    return np.array([ndtri(points_of(dimensions, number, k, shifts[None, k])[0]) for k in sets])
+    found: Array = ndtri(sobol_points(dimensions, number, key))
+    return found
 
 
 @lru_cache(maxsize=64)

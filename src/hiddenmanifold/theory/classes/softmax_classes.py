@@ -19,7 +19,7 @@ itself, and their spread is the error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -61,8 +61,49 @@ class Gradients:
 
     e1: Array
     e2: Array
-    pull: Array
+    e3: Array
     loss: Array
+
+
+@dataclass(frozen=True)
+class OwnFirst:
+    r"""Samples whose own score is the first, for classes that are alike.
+
+    Attributes
+    ----------
+    contrasts, weights : arrays (sets, points, K), (sets, points)
+        Normal contrasts of scores, and the weight of each.
+    fields : array (sets, points, K), optional
+        Contrasts of the fields of the classes, of variance rho, where labels depend on these.
+    rho, start : float
+        Variance of a field; and the a to which scores of zero lead.
+    """
+
+    contrasts: Array
+    weights: Array
+    fields: Array | None = None
+    rho: float = 1.0
+    start: float = 1.0
+
+    def scores(self, q: Array, m: Array, index: Integers) -> Array:
+        """Scores of some sets without the sample, at the q and m of each.
+
+        Given the fields their mean is m/rho times these; else m is the mean of the own score.
+        """
+        if self.fields is None:
+            f = np.sqrt(q)[:, None, None] * self.contrasts[index]
+            f[..., 0] += m[:, None]
+            return f
+        rest = np.sqrt(np.maximum(q - m**2 / self.rho, 0.0))[:, None, None]
+        shown: Array = (m / self.rho)[:, None, None] * self.fields[index]
+        return shown + rest * self.contrasts[index]
+
+    def gained(self, s: Array, index: Integers) -> Array:
+        """The gradient y - s along the own direction, or along the fields, (sets, points)."""
+        if self.fields is None:
+            return np.asarray(s[..., 1:].sum(-1))
+        ahead = self.fields[index][..., :1] - self.fields[index][..., 1:]
+        return np.asarray((s[..., 1:] * ahead).sum(-1))
 
 
 @dataclass
@@ -89,18 +130,16 @@ class AlikeClasses:
     alpha: float
     gamma: float
     lam: float
-    contrasts: Array
-    weights: Array
-    """Normal contrasts of scores (sets, points, K), and the weight of each (sets, points)."""
+    samples: OwnFirst
     kept: Kept = field(default_factory=lambda: Kept({}))
 
     def gradients(self, v: Array, q: Array, m: Array, index: Integers) -> Gradients:
         """Averages over the scores of one class at some v, q and m, one of each set `index`."""
         from scipy.special import wrightomega
 
-        K, v, weights = self.number, v[:, None, None], self.weights[index]
-        u = np.sqrt(q)[:, None, None] * self.contrasts[index]
-        u[..., 0] += (m + v[:, 0, 0])[:, None]
+        K, v, weights = self.number, v[:, None, None], self.samples.weights[index]
+        u = self.samples.scores(q, m, index)
+        u[..., 0] += v[..., 0]
         log_v, log_Z = np.log(v), self.kept.log_Z(u, index)
         for _ in range(TURNS):
             x = wrightomega(u + log_v - log_Z)
@@ -118,8 +157,14 @@ class AlikeClasses:
         wrong = s[..., 1:].sum(-1)  # one minus the first, with its digits
         squares = wrong**2 + (s[..., 1:] ** 2).sum(-1)
         loss = -(u[..., 0] - x[..., 0] - log_Z[..., 0])
-        e1, e2, pull = ((weights * values).sum(1) / (K - 1.0) for values in (bend, squares, wrong))
-        return Gradients(e1, e2, K * pull, (weights * loss).sum(1))
+        gained = self.samples.gained(s, index)
+        e1, e2, e3 = ((weights * values).sum(1) / (K - 1.0) for values in (bend, squares, gained))
+        return Gradients(e1, e2, e3, (weights * loss).sum(1))
+
+    def response(self, at: Gradients, m: Array) -> Array:
+        """The a of the features' side."""
+        a = at.e3 / at.e1
+        return a if self.samples.fields is None else (a + m) / self.samples.rho
 
     def turned(self, x: Array, index: Integers) -> Array:
         """Logarithms of v, q and m that follow from some (laws, 3)."""
@@ -127,7 +172,7 @@ class AlikeClasses:
         at = self.gradients(v, q, m, index)
         k = self.lam / (self.alpha * at.e1)
         s = self.features.sums(k, np.full_like(k, self.gamma))
-        a = at.pull / (self.number * at.e1)
+        a = self.response(at, m)
         noise = at.e2 / (self.alpha * at.e1**2)
         overlaps = (
             s.D1 / (self.alpha * at.e1),
@@ -144,7 +189,7 @@ class AlikeClasses:
 
     def solve(self, x: Array) -> Solution:
         """The solution of each set of points, from common guesses (3,) or those of each."""
-        start = np.broadcast_to(x, (len(self.contrasts), 3)).copy()
+        start = np.broadcast_to(x, (len(self.samples.weights), 3)).copy()
         with np.errstate(all="ignore"):
             return newton(self.system, start, LONGEST, RESIDUAL, MOST)
 
@@ -169,15 +214,20 @@ class AlikeClasses:
         with np.errstate(all="ignore"):
             k = self.lam / (self.alpha * e1)
             s = self.features.sums(k, np.full_like(k, self.gamma))
-            q = K * s.D20 / self.alpha + self.tau * s.T20
-            return np.log([s.D1 / (self.alpha * e1), q, self.tau * s.T1])[:, 0]
+            a = self.samples.start
+            q = K * s.D20 / self.alpha + self.tau * a**2 * s.T20
+            return np.log([s.D1 / (self.alpha * e1), q, self.tau * a * s.T1])[:, 0]
 
 
 def softmax_fit(
     features: Features, labels: LabelFunctions, points: Points, counts: Counts | None
 ) -> FittedScores:
     """The fit of classes that are all alike, at each of some points."""
-    found = [_solve(features, labels, points, i) for i in range(len(points))]
+    tau = labels.number * float(labels.gram[0, 0])
+    found = [
+        solve_alike(features, (labels.number, tau), points, i, sets_of_contrasts(labels.number))
+        for i in range(len(points))
+    ]
     v, q, m, q_w, training, test, noise, k = np.array([part for part, _ in found]).transpose(
         1, 0, 2
     )
@@ -230,15 +280,18 @@ def _error_of_rate(q: Array, m: Array) -> Array:
 Certificates = dict[str, int | float]
 
 
-def _solve(
-    features: Features, labels: LabelFunctions, points: Points, i: int
+def solve_alike(
+    features: Features, shape: tuple[int, float], points: Points, i: int, sets: Iterable[OwnFirst]
 ) -> tuple[Array, Certificates]:
-    """The numbers of one point for each set, and its status and error estimates."""
-    K, tau = labels.number, labels.number * float(labels.gram[0, 0])
+    """The numbers of one point for each set of samples, and its status and error estimates.
+
+    The shape is the number of classes, and what the label functions are of these.
+    """
+    K, tau = shape
     at = float(points.alpha[i]), float(points.gamma[i]), float(points.lam[i])
     x, iterations = np.empty((0, 3)), 0
-    for contrasts, weights in sets_of_contrasts(K):
-        classes = AlikeClasses(features, K, tau, *at, contrasts, weights)
+    for samples in sets:
+        classes = AlikeClasses(features, K, tau, *at, samples)
         solution = classes.solve(x.mean(0)) if len(x) else classes.walked()
         x, iterations = solution.x, iterations + int(solution.iterations.max())
         error = 3.0 * float(x.std(0, ddof=1).max()) / np.sqrt(len(x))
@@ -266,21 +319,20 @@ def _finished(classes: AlikeClasses, x: Array) -> Array:
     """v, q, m, |W|²/p, training and test loss, the noise e2/(α e1²) and k of each set."""
     v, q, m = np.exp(x.T)
     at = classes.gradients(v, q, m, np.arange(len(v)))
-    K, alpha, lam = classes.number, classes.alpha, classes.lam
+    K, alpha, lam, index = classes.number, classes.alpha, classes.lam, np.arange(len(v))
     k = lam / (alpha * at.e1)
     s = classes.features.sums(k, np.full_like(k, classes.gamma))
-    a, noise = at.pull / (K * at.e1), at.e2 / (alpha * at.e1**2)
+    a, noise = classes.response(at, m), at.e2 / (alpha * at.e1**2)
     q_w = (K - 1.0) * (noise * s.D11 + classes.tau * a**2 * s.T11) / k
-    f = np.sqrt(q)[:, None, None] * classes.contrasts
-    f[..., 0] += m[:, None]
-    test = (classes.weights * (np.logaddexp.reduce(f, axis=-1) - f[..., 0])).sum(1)
+    f = classes.samples.scores(q, m, index)
+    test = (classes.samples.weights * (np.logaddexp.reduce(f, axis=-1) - f[..., 0])).sum(1)
     training = at.loss + 0.5 * lam * q_w / alpha
     return np.array([v, q, m, q_w, training, test, noise, k])
 
 
-def sets_of_contrasts(number: int) -> Iterator[tuple[Array, Array]]:
-    """Standard normal contrasts of K scores (sets, points, K) with weights, ever more of them."""
+def sets_of_contrasts(number: int) -> Iterator[OwnFirst]:
+    """Samples of one of K normal classes, ever more of them."""
     basis = contrasts_of(number)
     for sets in points_of_scores(number, NUMBERS, TOGETHER):
         z = np.array([nodes[0] for nodes, _ in sets])
-        yield z @ basis.T, np.array([weights for _, weights in sets])
+        yield OwnFirst(z @ basis.T, np.array([weights for _, weights in sets]))

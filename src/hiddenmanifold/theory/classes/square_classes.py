@@ -173,11 +173,11 @@ def square_fit(
         mean_square_error=squares,
         training_loss=0.5 * (shrinkage**2 * total * n + lam * q_w) / points.alpha,
         q_w=q_w,
-        certificate=_certificate(ridge, points),
+        certificate=certificate_of(ridge, points),
     )
 
 
-def _certificate(ridge: RidgeSolution, points: Points) -> Columns:
+def certificate_of(ridge: RidgeSolution, points: Points) -> Columns:
     """Status and error estimates.
 
     Where λ → 0⁺ and as many features as samples are independent, errors diverge.
