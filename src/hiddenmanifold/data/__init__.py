@@ -15,7 +15,8 @@ good order to read in:
    extrapolated at all.
 5. `sample` is the public `Data`; `learning_curve`, `planning` and `backtest` answer users'
    questions about it, and `report` answers them on one page (`report_parts`, `report_formats`,
-   `report_picture`).
+   `report_picture`). `target_plan` plans the calibration slope, AUC or R² of regression without a
+   penalty by the `signal` that rows left out show, as `studies` do without data.
 
 6. `flow_of_rows` adds up ridge fits at complex λ to training by gradient flow, and `training_curve`
    tells its errors at every time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -12,11 +13,13 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import PENALTIES, Task, check_number, knows_penalty
 from hiddenmanifold.data.learning_curve import ENDS, accepted, learning_curve
 from hiddenmanifold.data.sample import Data
-from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.data.target_plan import TargetPlan, target_plan
+from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.notebooks import columns
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.schema import ERROR_MEASURES
+from hiddenmanifold.studies.targets import Target
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -82,9 +85,11 @@ def plan(
     *,
     target_error: float | None = None,
     target_gain: float | None = None,
+    target: Mapping[str, Target] | None = None,
+    assurance: float | None = None,
     loss: str | ConvexLoss = "square",
     on_refusal: Literal["raise", "keep"] = "raise",
-) -> SamplePlan:
+) -> SamplePlan | TargetPlan:
     """Predict the effect of 2, 4 and 8 times the samples, and how many a target needs.
 
     Parameters
@@ -96,23 +101,39 @@ def plan(
     target_gain : float
         Instead, the part between 0 and 1 by which it is to fall below that at hand. Much of the
         uncertainty is shared by both errors, so that this is better known.
+    target : mapping
+        Instead, targets of regression without a penalty, as in `sample_size`:
+        ``{"calibration_slope": 0.9, "auc": 0.8}``. The regression is logistic for two classes, and
+        linear for numbers. The strength of the signal is that for which the theory predicts the
+        left-out AUC, or R², of the sample; features are taken to be normal.
+    assurance : float, optional
+        With `target`: the probability with which a single study meets each target, as in
+        `sample_size`.
     loss, on_refusal
         As in `learning_curve`.
+
+    Returns
+    -------
+    SamplePlan or TargetPlan
+        Numbers of samples and a sentence; with `target`, the report of `sample_size`, too.
 
     Raises
     ------
     UnusableDataError
-        If the diagnosis refuses predictions beyond the sample.
+        If the diagnosis refuses predictions beyond the sample, or the sample has no regression
+        without a penalty.
     InvalidArgumentError
         Unless exactly one target is given, and makes sense.
     """
     if not isinstance(data, Data):
         raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
-    if target_error is None and target_gain is None:
-        raise InvalidArgumentError.because(
-            "target_error and target_gain", "are both missing", "give exactly one of them"
-        )
-    goal, relative = target(target_error, target_gain)
+    _check_one(target_error, target_gain, target)
+    if target is not None:
+        _check_of_targets(data, loss, on_refusal)
+        return target_plan(data, target, assurance=assurance)
+    if assurance is not None:
+        raise InvalidArgumentError.because("assurance", "needs target=", "give target={…}, too")
+    goal, relative = goal_of(target_error, target_gain)
     loss = accepted(data, loss)
     lam = data.best_for(loss)
     sizes = [m * data.N for m in (1, 2, 4, 8)]
@@ -126,12 +147,36 @@ def plan(
     return SamplePlan(curve, n, low, high, lam, limited, " ".join(words))
 
 
-def target(error: float | None, gain: float | None) -> tuple[float, bool]:
-    """The goal, and whether it is a part of the error at hand; raise unless it makes sense."""
-    if error is not None and gain is not None:
+def _check_one(*given: object) -> None:
+    """Raise unless exactly one target is given."""
+    if sum(one is not None for one in given) != 1:
         raise InvalidArgumentError.because(
-            "target_error and target_gain", "are both given", "give exactly one of them"
+            "target_error, target_gain and target",
+            "are all missing" if not any(one is not None for one in given) else "are several",
+            "give exactly one of them",
         )
+
+
+def _check_of_targets(data: Data, loss: str | ConvexLoss, on_refusal: str) -> None:
+    """Raise unless targets of regression without a penalty can be planned."""
+    if loss not in ("square", {Task.CLASSIFICATION: "logistic"}.get(data.task)):
+        raise InvalidArgumentError.because(
+            "loss",
+            "cannot be chosen with target=",
+            "leave it out: the regression is logistic for two classes, and linear for numbers",
+        )
+    if on_refusal not in ("raise", "keep"):
+        raise InvalidArgumentError("on_refusal", on_refusal, "'raise' or 'keep'")
+    if on_refusal == "raise" and not data.usable:
+        raise UnusableDataError(
+            f"{data!r} does not allow predictions beyond the sample: {data.diagnosis.reasons}. "
+            "on_refusal='keep' gives them all the same"
+        )
+
+
+def goal_of(error: float | None, gain: float | None) -> tuple[float, bool]:
+    """The goal, and whether it is a part of the error at hand; raise unless it makes sense."""
+    _check_one(error, gain)
     if error is not None:
         check_number("target_error", error, 0.0, open_low=True)
         return float(error), False

@@ -21,7 +21,7 @@ from hiddenmanifold.data import report_formats
 from hiddenmanifold.data import report_parts as parts
 from hiddenmanifold.data.backtest import backtest, halvings
 from hiddenmanifold.data.learning_curve import MULTIPLES, accepted, learning_curve
-from hiddenmanifold.data.planning import target
+from hiddenmanifold.data.planning import goal_of
 from hiddenmanifold.data.report_parts import Remarks, Table
 from hiddenmanifold.data.report_picture import drawn
 from hiddenmanifold.data.sample import Data
@@ -164,7 +164,7 @@ def report(
     end = math.inf if deadline is None else time.monotonic() + deadline
     _check(data, seeds, deadline, on_refusal)
     asked = target_error is not None or target_gain is not None
-    goal = target(target_error, target_gain) if asked else None
+    goal = goal_of(target_error, target_gain) if asked else None
     loss = accepted(data, loss)
     lam = _one_regularisation(data, loss, regularisation)
     keep = on_refusal == "keep"

@@ -129,7 +129,7 @@ def sample_size(
             "leave it out, or give no assurance",
         )
 
-    needed, curve = _needed(population, model, penalty, targets)
+    needed, curve = sizes_needed(population, model, penalty, targets)
     assured = None
     how = {"seed": seed, "workers": workers, "progress": progress}
     if draws is not None:
@@ -161,7 +161,7 @@ def sample_size(
     return _with_studies(report, model, seeds=seeds, **how) if finite_size else report
 
 
-def _needed(
+def sizes_needed(
     population: Population,
     model: Model,
     penalty: float | Optimal,

@@ -112,7 +112,7 @@ class SampleSize:
         people, regression = f"{self.n} samples", self._regression
         if self.assured is not None:
             people += f" (± {max(1, round(self.stderr))})"
-        goals = " and ".join(_with_article(_goal(*one)) for one in self.targets.items())
+        goals = " and ".join(with_article(goal_in_words(*one)) for one in self.targets.items())
         events = self.events_per_predictor
         per = "" if math.isnan(events) else f", {events:.3g} events per predictor,"
         how = (
@@ -233,12 +233,14 @@ class SampleSize:
     def _needed(self) -> tuple[Cells, list[Cells]]:
         rows: list[Cells] = []
         if self.assured is None:
-            rows += [(_goal(k, self.targets[k]), str(n)) for k, n in self.needed.items()]
+            rows += [(goal_in_words(k, self.targets[k]), str(n)) for k, n in self.needed.items()]
             return ("target", "n"), rows
         head = ("target", "n", "± stderr", "mean at n", "deviation at n", "separable")
         for name, one in self.assured.items():
             cells = (str(one.n), f"{one.stderr:.2g}", f"{one.mean:.4g}", f"{one.deviation:.2g}")
-            rows.append((_goal(name, self.targets[name]), *cells, f"{100 * one.separable:.3g} %"))
+            rows.append(
+                (goal_in_words(name, self.targets[name]), *cells, f"{100 * one.separable:.3g} %")
+            )
         return head, rows
 
     @property
@@ -280,14 +282,14 @@ class SampleSize:
         return notes
 
 
-def _goal(name: str, goal: Target) -> str:
+def goal_in_words(name: str, goal: Target) -> str:
     """A target in words."""
     if isinstance(goal, tuple):
         return f"{WORDS[name]} from {goal[0]:g} to {goal[1]:g}"
     return f"{WORDS[name]} of at {'most' if name in LESS_IS_BETTER else 'least'} {goal:g}"
 
 
-def _with_article(words: str) -> str:
+def with_article(words: str) -> str:
     """The words after "a" or "an", as they are pronounced."""
     return f"{'an' if words.startswith(('A', 'R²')) else 'a'} {words}"
 
