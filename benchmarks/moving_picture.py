@@ -14,12 +14,17 @@ import numpy as np
 from explore import browser_path, server
 from PIL import Image
 
-SIZE = {"width": 960, "height": 640}
+SIZE = {"width": 1120, "height": 720}
 COLOURS = 96
 """Colours of the picture: the page has few, and each costs bytes in every frame."""
 BRIEF, LONG, LAST = 90, 1300, 2600
 """Milliseconds for which a frame is shown."""
 SLIDER = '.slider[data-field="regularisation"] input'
+BEST = 0.07
+"""Power of ten of λ at which the first curve of the page loses its peak."""
+PATIENCE = 120_000
+"""Milliseconds to wait at most: machines are crowded."""
+IDLE = "(bar => bar.value > 0 && bar.value >= bar.max)(document.querySelector('#progress'))"
 MOVE = """([where, to]) => {
     const slider = document.querySelector(where);
     slider.value = to;
@@ -49,10 +54,10 @@ class Film:
         self.frames.append(picture)
         self.times.append(time)
 
-    def settled(self, quiet: int = 250, most: int = 60_000) -> None:
+    def settled(self, quiet: int = 250) -> None:
         """Wait until the curves have not changed for a while."""
         before, still = None, 0
-        for _ in range(most // 50):
+        for _ in range(PATIENCE // 50):
             now = self.page.evaluate(DRAWN)
             still = still + 50 if now and now == before else 0
             if still >= quiet:
@@ -67,7 +72,8 @@ class Film:
             self.page.evaluate(MOVE, [SLIDER, f"{stop:.2f}"])
             self.settled()
             self.take(BRIEF)
-        self.times[-1] += LONG
+        self.settled(1500)  # the sentence is that of this curve
+        self.take(LONG)
 
     def save(self, path: Path) -> None:
         """With the colours of all frames in one table, and what changes alone in each frame."""
@@ -88,19 +94,21 @@ def main(path: Path, frames: Path | None) -> None:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=args)
         page = browser.new_page(viewport=SIZE)
         page.goto(address)
-        page.wait_for_selector("#sentence:not(:empty)")
+        page.wait_for_selector("#graph .js-plotly-plot .main-svg", timeout=PATIENCE)
         film = Film(page)
-        film.settled()
+        film.settled(1500)  # the sentence follows the curves
         page.mouse.move(0, 0)
         film.take(LONG)
         first = float(page.eval_on_selector(SLIDER, "slider => slider.value"))
-        film.drag(np.linspace(first, 0.5, 19)[1:])  # the peak goes
-        film.drag(np.linspace(0.5, first, 9)[1:])  # and comes back
-        page.get_by_role("button", name="Simulate", exact=True).click()
-        for _ in range(40):  # dots as they come
+        film.drag(np.linspace(first, BEST, 19)[1:])  # the peak goes
+        film.drag(np.linspace(BEST, first, 9)[1:])  # and comes back
+        page.evaluate("document.querySelector('#simulate').click()")  # which scrolls nothing
+        for _ in range(PATIENCE // 400):  # dots as they come
             page.wait_for_timeout(400)
-            film.take(2 * BRIEF)
-        film.settled(1500)
+            film.take(3 * BRIEF)
+            if page.evaluate(IDLE):
+                break
+        film.settled(1000)
         film.take(LAST)
         browser.close()
     film.save(path)
