@@ -352,6 +352,9 @@ def test_the_command_makes_a_token_where_strangers_can_ask():
         assert re.fullmatch(r"token=[\w-]{22}", address.query)
         assert ask(address.geturl())[0] == 403
         assert ask(address.geturl(), f"/?{address.query}")[0] == 303
+        other = urlsplit(process.stdout.readline().split()[0])  # that a phone can use
+        assert (other.port, other.query) == (address.port, address.query)
+        assert ask(other.geturl(), f"/?{other.query}")[0] == 303
         process.terminate()
         _, complaints = process.communicate(timeout=60)
     assert "knows the token can use the page, which is not encrypted" in complaints

@@ -178,6 +178,16 @@ def served(port: int = 0) -> Iterator[str]:
         dismiss()
 
 
+def _own_address() -> str:
+    """The address of this machine in its network, or else its name; nothing is sent."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))  # chooses the interface that leads elsewhere
+            return str(probe.getsockname()[0])
+    except OSError:
+        return socket.gethostname()
+
+
 def serve(
     host: str, port: int, *, browser: bool, token: str | None = None, names: Sequence[str] = ()
 ) -> None:
@@ -189,9 +199,12 @@ def serve(
         token = token or secrets.token_urlsafe(16)
     server = listening(host, port, token, names)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{server.server_port}/"
-    address += f"?{urlencode({'token': token})}" if token else ""
+    path = f":{server.server_port}/" + (f"?{urlencode({'token': token})}" if token else "")
+    address = f"http://{f'[{shown}]' if ':' in shown else shown}{path}"
     print(f"{address}  (Ctrl-C to end)", flush=True)
+    if shown != host:  # a phone in the audience cannot use the address above
+        other = names[0] if names else _own_address()
+        print(f"http://{other}{path}  (for other devices in this network)", flush=True)
     if browser:
         timer = Timer(0.5, webbrowser.open, [address])
         timer.daemon = True
