@@ -535,6 +535,8 @@ def save(known, path):
 
 # ------------------------------------------------------------------ the report
 
+RIGHT = np.array([[0.62, 0.90], [0.76, 0.98]])
+"""Least and greatest shares of the cells that are to be within one and two deviations."""
 RIVALS = ("leave_one_out", "generalised", "power_law")
 HEAD = "cells  refused   rms  log rms   bias   1 sd 2 sd 3 sd        LOO   GCV   law"
 
@@ -552,7 +554,8 @@ def report(frame):
                 if len(chosen):
                     print(f"  {group:32}{line(chosen)}", flush=True)
     print("\nrms, log rms and bias of the logarithm in %; bars hold in so many % of the cells;")
-    print("rivals: log rms in %; * marks 100 cells or more whose bars are too short or too long")
+    print("rivals: log rms in %; * marks 100 cells or more of which not 62 to 76 % are within one")
+    print("bar, or not 90 to 98 % within two; ** if these sets make it more than chance")
 
 
 def reliable(frame):
@@ -610,17 +613,33 @@ def line(cells):
     """Errors and coverage of some cells."""
     off = np.log(cells.guess / cells.truth)
     bar = np.hypot(cells.bar, cells.noise)
-    inside = [100 * np.mean(np.abs(off) <= k * bar) for k in (1, 2, 3)]
-    bad = len(cells) >= 100 and not (62 <= inside[0] <= 76 and 90 <= inside[1] <= 98)
+    inside = np.array([np.abs(off) <= k * bar for k in (1, 2, 3)], dtype=float)
     others = [rms(np.log(cells[name] / cells.truth)) for name in RIVALS]
     refused, linear = 100 * np.mean(~cells.accepted), rms(cells.guess / cells.truth - 1)
     return (
         f"{len(cells):7} {refused:7.0f} {linear:6.1f}"
         f" {rms(off):7.1f} {100 * np.mean(off):+7.1f}   "
-        + "".join(f"{share:4.0f} " for share in inside)
-        + f"{'*' if bad else ' '}    "
+        + "".join(f"{share:4.0f} " for share in 100 * inside.mean(1))
+        + f"{mark(cells.set.values, inside[:2]):5}"
         + "".join(f"{'-' if np.isnan(other) else f'{other:.1f}':>6}" for other in others)
     )
+
+
+def mark(sets, inside):
+    """* if bars are too short or too long, ** if that is no chance, and nothing if they are right.
+
+    Cells of a set are alike, so that chance is which sets were taken: 90 % of drawings of as many.
+    """
+    least, most = RIGHT
+    shares = inside.mean(1)
+    if len(sets) < 100 or ((least <= shares) & (shares <= most)).all():
+        return ""
+    names, of = np.unique(sets, return_inverse=True)
+    sums = [np.bincount(of, weights, len(names)) for weights in (*inside, np.ones(len(of)))]
+    drawn = np.random.default_rng(0).integers(len(names), size=(400, len(names)))
+    *held, cells = np.array(sums)[:, drawn].sum(2)
+    low, high = np.quantile(np.array(held) / cells, (0.05, 0.95), axis=1)
+    return "*" if ((low <= most) & (high >= least)).all() else "**"
 
 
 def rms(values):

@@ -27,7 +27,7 @@ from hiddenmanifold.data.misclassification import (
     with_half_an_error,
     worst_rate,
 )
-from hiddenmanifold.data.predicted_errors import Prediction, from_here, unless_none
+from hiddenmanifold.data.predicted_errors import Prediction, deviation, from_here, unless_none
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.numerics.threads import one_thread
@@ -41,8 +41,10 @@ RESOLVED = 0.1
 """Greatest D2/N' of the twin: beyond, a small sample's luck enters level and fall alike."""
 SEEN = 1.0 - 1.0 / FOLDS
 """The part of the rows that the fits behind the level have seen."""
-FALL_BARS = (0.7, 1.0), (0.3, 0.5)
-"""The `part` and the `each` of bars of falls, of error and log-loss; see `_bar`.
+BAR = 1.0, 0.0, 0.5**0.5, 0.5
+"""Weights of `deviation`: half of the logarithm of the fall, and 1/√2N, beside the level's own."""
+FALL_BARS = (0.0, 0.0, 1.0, 0.7), (0.0, 0.0, 0.5**0.5, 0.3)
+"""The same of the falls of error and log-loss.
 
 They were set on digits and embeddings of them (benchmarks/embeddings.py).
 """
@@ -148,16 +150,16 @@ class ClassHead:
         levels[0] = np.minimum(levels[0], chance)
         from_N[0] = np.minimum(from_N[0], chance / levels[0])
         levels = levels * from_N
-        s = _bar(self.deviations[:, index], falls, N)
+        s = deviation(self.deviations[:, index], falls, N, BAR)
         s_fall = np.array(
-            [_bar(0.0, fall, N, *bar) for fall, bar in zip(from_N, FALL_BARS, strict=True)]
+            [deviation(0.0, fall, N, bar) for fall, bar in zip(from_N, FALL_BARS, strict=True)]
         )
         counted = self.errors.sum(0)[index]
         for bars in (s, s_fall):
             bars[0] = unless_none(counted, levels[0], N, bars[0])
         taken, rate = shared(confusion, levels[0], rows)
         lost = by_rows(self.ridge.classes, self.errors, len(rows))[:, index]
-        by_class = _bar(_counting(rate, rows[:, None]), falls[0], N)
+        by_class = deviation(_counting(rate, rows[:, None]), falls[0], N, BAR)
         ratio = fits.training_loss / here.training_loss[index]
         trained = self.fitted_losses.std(0, ddof=1) * np.sqrt(N) / self.objective
         with np.errstate(invalid="ignore"):
@@ -246,10 +248,3 @@ def _counting(rate: Array, rows: Integers | int) -> Array:
     """Relative deviation of a rate that is counted among so many rows; folds share fits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return 1.1 * np.sqrt((1.0 - rate) / (rate * rows))
-
-
-def _bar(own: Array | float, fall: Array, N: int, part: float = 0.5, each: float = 0.5) -> Array:
-    """Deviation of a logarithm: its own, a part of the logarithm of the fall, and √(each/N)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = np.sqrt(own**2 + (part * np.log(fall)) ** 2 + each / N)
-    return found

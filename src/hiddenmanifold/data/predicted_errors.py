@@ -64,3 +64,12 @@ def unless_none(counted: Array, error: Array, rows: Integers | int, bar: Array) 
 def no_classes(fits: int) -> tuple[Array, Array]:
     """Confusion and deviations where labels are numbers."""
     return np.empty((0, 0, fits)), np.empty((0, fits))
+
+
+def deviation(own: Array | float, fall: Array, N: int, weights: tuple[float, ...]) -> Array:
+    """Deviation of a logarithm: a times its own noise, (b log(fall) and c)/√N, and d log(fall)."""
+    a, b, c, d = weights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        way = np.log(fall)
+        found: Array = np.sqrt((a * own) ** 2 + ((b * way) ** 2 + c**2) / N + (d * way) ** 2)
+    return found

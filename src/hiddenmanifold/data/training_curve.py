@@ -13,6 +13,7 @@ from hiddenmanifold.checks import knows_penalty
 from hiddenmanifold.data.flow_of_rows import FlowOfRows
 from hiddenmanifold.data.learning_curve import ENDS, Support, provenance
 from hiddenmanifold.data.misclassification import by_columns, confusion, with_half_an_error, wrong
+from hiddenmanifold.data.predicted_errors import deviation
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
@@ -26,7 +27,7 @@ from hiddenmanifold.theory.training.stopping import refined
 if TYPE_CHECKING:
     import xarray as xr
 
-BAR = 1.1, 3.0, 0.7
+BAR = 1.1, 3.0, 0.7, 0.0
 """The logarithm of an error deviates by a times what left-out rows do, and by b log(fall) and c
 over √N. These a, b and c were set on half of the draws of ``flow_of_rows``; of the other half 66 %
 are within one deviation and 93 % within two."""
@@ -169,12 +170,12 @@ def _columns(data: Data, flow: FlowOfRows, on_refusal: str) -> dict[str, Array]:
     columns = {"status": np.where(refused, Support.REFUSED, status)}
     square = flow.square
     own = square.std(0, ddof=1) / np.sqrt(data.N) / square.mean(0)
-    bars = [_bar(own, flow.fall, data.N)]
+    bars = [deviation(own, flow.fall, data.N, BAR)]
     values = [0.5 * flow.error]
     if data.classes:
         rate, fall = _misclassified(data, flow)
         values.insert(0, rate)
-        bars.insert(0, _bar(np.sqrt((1.0 - rate) / (rate * data.N)), fall, data.N))
+        bars.insert(0, deviation(np.sqrt((1.0 - rate) / (rate * data.N)), fall, data.N, BAR))
     else:
         values.insert(0, flow.error)
         bars *= 2
@@ -203,14 +204,6 @@ def _misclassified(data: Data, flow: FlowOfRows) -> tuple[Array, Array]:
         )
         fall[other] = with_half_an_error(moved, data.N) / with_half_an_error(here, data.N)
     return np.where(flow.own, rate, with_half_an_error(rate, data.N) * fall), fall
-
-
-def _bar(own: Array, fall: Array, N: int) -> Array:
-    """Deviation of the logarithm of an error, given that of left-out rows."""
-    a, b, c = BAR
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = np.sqrt((a * own) ** 2 + ((b * np.log(fall)) ** 2 + c**2) / N)
-    return found
 
 
 def _measured(data: Data, lam: xr.DataArray, times: xr.DataArray) -> dict[str, Any]:
