@@ -42,12 +42,14 @@ ENTRIES = 3e6
 BARS = {
     "square": (0.9, 3.0, 0.3, 0.0),
     "wrong": (0.9, 6.0, 1.0, 0.0),
-    "head error": (0.85, 0.0, 0.7, 0.75),
+    "head square": (1.1, 6.0, 0.3, 0.0),
+    "head error": (0.9, 0.0, 0.7, 0.75),
     "head loss": (0.9, 3.0, 0.7, 0.0),
     "wrong, fewer rows": (0.9, 2.0, 1.0, 0.0),
     "fall of square": (0.45, 2.0, 0.0, 0.0),
     "fall of wrong": (1.0, 6.0, 0.2, 0.0),
     "fall of wrong, fewer rows": (1.0, 3.0, 1.0, 0.0),
+    "fall of head square": (0.3, 6.0, 0.1, 0.0),
     "fall of head error": (0.3, 6.0, 0.1, 0.0),
     "fall of head loss": (0.3, 4.0, 0.0, 0.0),
 }
@@ -223,11 +225,12 @@ class Analysis:
         spread = head.fitted_losses.std(0, ddof=1) * np.sqrt(self.N)
         own, shaken = head.deviations[:, index], np.tile(_shaken(fits, twins, index), (2, 1))
         steeper = falls**KINKED if loss.has_jumps else falls
+        first = "error" if self.classified else "square"
         s, s_fall = (
             np.array(
                 [
                     _bar(f"{of}head {part}", each, fall, self.N)
-                    for part, each, fall in zip(("error", "loss"), noise, steeper, strict=True)
+                    for part, each, fall in zip((first, "loss"), noise, steeper, strict=True)
                 ]
             )
             for of, noise in (("", own), ("fall of ", shaken))
