@@ -120,11 +120,8 @@ def _table(path: Path) -> pd.DataFrame:
     separator = _separator(first, second)
     if (count := 1 + max(line.count(separator) for line in (first, second))) > MOST_COLUMNS:
         raise ValueError(f"a line has {count} columns; .npy may have as many")
-    if separator not in first:
-        raise ValueError(
-            "its first line has one column only: columns are separated by commas, semicolons, "
-            "tabs or |, and nothing may stand above their names"
-        )
+    if separator in second and separator not in first:
+        raise ValueError("its first line has one column: nothing may stand above the names")
     names = first if separator == "," else first.replace(",", ".")
     header = None if all(_is_number(name) for name in names.split(separator)) else 0
     # from 3.1 on pandas reads every digit by itself, and warns if it is told to
@@ -193,6 +190,12 @@ def _split(found: pd.DataFrame | dict[str, Any], label: str | None) -> tuple[pd.
         names = [str(name) for name in found]
         label = next((name for name in names if name.lower() in LABELS), names[-1])
     if not isinstance(found, dict):
+        if found.shape[1] == 1:
+            raise InvalidArgumentError.because(
+                "path",
+                f"leads to one column, {found.columns[0]}",
+                "columns are separated by commas, semicolons, tabs or |",
+            )
         at = _column([str(name) for name in found.columns], label)
         return found.iloc[:, np.arange(found.shape[1]) != at], found.iloc[:, at]
     if label not in found:
