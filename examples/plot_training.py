@@ -13,7 +13,8 @@ model = hm.Model(
     activation="erf", projection="gaussian", teacher=hm.teachers.Linear(noise=0.2), loss="square"
 )
 ds = hm.training(
-    model, n_over_d=1.0, p_over_n=np.geomspace(0.2, 5.0, 61), times=[1.0, 10.0, 100.0, 1e3, 1e4]
+    model, n_over_d=1.0, p_over_n=np.geomspace(0.1, 10.0, 81), times=[1.0, 10.0, 100.0, 1e3, 1e4]
 )
-figure = hm.plot(ds, x="p_over_n")
+figure = hm.plot(ds, x="p_over_n", y="generalisation_error")
+figure.axes[0].set_yscale("log")
 figure

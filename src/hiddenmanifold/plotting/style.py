@@ -142,8 +142,9 @@ def mathematical(value: float) -> str:
     """A number as it is printed in a formula, without dollar signs."""
     if math.isinf(value):
         return r"\infty" if value > 0 else r"-\infty"
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.4g}"
+    plain = f"{value:.4g}"
+    if value == 0 or (abs(value) >= 1e-3 and "e" not in plain):
+        return plain
     mantissa, exponent = f"{value:.3e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
     power = f"10^{{{int(exponent)}}}"

@@ -5,6 +5,8 @@ if this lies beyond the edge (Baik, Ben Arous and Péché): classes add the dire
 :math:`u\mu\mu^\top` to the covariance of the features, and a negative k beyond the edge belongs to
 an eigenvalue if :math:`1 + u\rho T_1(k) = 0`.
 
+Not included is the eigenvalue that even activations have from the length of inputs: its fluctuation
+moves all features together, by their quadratic part, which Gaussian features do not have.
 At finite size the largest eigenvalue scatters around it by a relative :math:`O(n^{-2/3})`, and a
 single direction of the features that is far larger than all others lies beyond it.
 """
