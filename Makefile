@@ -79,6 +79,7 @@ verify: $(STAMP) ## Large searches: corners of double precision, linear programm
 	$(BIN)/python benchmarks/pairs_of_fits.py
 	$(BIN)/python benchmarks/training_time.py
 	$(BIN)/python benchmarks/training_agreement.py
+	$(BIN)/python benchmarks/training_of_rows.py
 	$(BIN)/python benchmarks/several_classes.py
 
 mutants: $(STAMP) ## Change a hundred tokens of the sources, one by one: do the tests notice?
