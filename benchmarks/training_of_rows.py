@@ -26,7 +26,7 @@ def sources(rng: np.random.Generator) -> dict[str, tuple[np.ndarray, np.ndarray,
         ("breast cancer", datasets.load_breast_cancer, 100),
     ):
         X, y = load(return_X_y=True)
-        X = X[:, (X != X[0]).mean(0) > 0.2]  # those that vary in every draw
+        X = X[:, (X[0] != X).mean(0) > 0.2]  # those that vary in every draw
         X = (X - X.mean(0)) / X.std(0)
         y = np.where(y % 2 == 1, 1.0, -1.0) if name != "diabetes" else y / y.std()
         found[name] = X, y, rows
@@ -84,9 +84,10 @@ def main() -> None:
                 refused, total = refused + int((~known).sum()), total + known.size
         falls += off
         found = np.concatenate(off)
+        rms, most = np.sqrt(np.mean(found**2)), np.abs(found).max()
         print(
-            f"{name:20} {rows:4} to {more[-1]:5} rows: falls off by {np.sqrt(np.mean(found**2)):.1%} "
-            f"(root mean square), {np.abs(found).max():.0%} at most",
+            f"{name:20} {rows:4} to {more[-1]:5} rows: falls off by {rms:.1%} (root mean square), "
+            f"{most:.0%} at most",
             flush=True,
         )
     fall, away = np.concatenate(falls), np.abs(np.concatenate(bars))

@@ -6,7 +6,7 @@ import pytest
 import hiddenmanifold as hm
 from given import EXAMPLES, power_law
 from hiddenmanifold import IncompatibleIngredientsError, InvalidArgumentError, Status
-from hiddenmanifold.features import Covariance, Projected, RandomFeatures
+from hiddenmanifold.features import Covariance, Deep, Layer, Projected, RandomFeatures
 from hiddenmanifold.theory.training.largest_eigenvalue import largest_eigenvalue
 from hiddenmanifold.theory.training.ridge_sums import Labels
 from hiddenmanifold.theory.training.rules import Descent, Flow, beyond
@@ -148,6 +148,14 @@ def test_steps_that_diverge_along_the_direction_of_classes_are_refused():
 # errors
 
 
+def model_of(features):
+    return hm.Model(features=features, teacher=hm.teachers.Linear(0.3), loss="square")
+
+
+def training_of(features, **options):
+    return hm.training(model_of(features), **options)
+
+
 def training(features, times, *, n_over_p, noise=0.3, **options):
     model = hm.Model(features=features, teacher=hm.teachers.Linear(noise), loss="square")
     return hm.training(model, n_over_p=n_over_p, times=times, **options)
@@ -198,6 +206,30 @@ def test_late_flow_is_ridge_regression_and_early_flow_that_of_large_penalties(la
         value = early[quantity].values
         assert value[0] == 0.0
         np.testing.assert_allclose(value[1], first[quantity], rtol=1e-6, err_msg=quantity)
+
+
+@pytest.mark.parametrize("p_over_n", [0.3, 3.0])
+def test_layers_that_rotate_change_nothing(p_over_n):
+    """Not even at late times, where arguments are far smaller than the noise of activations."""
+    rotations = [Layer("identity", "orthogonal", width=1.0)] * 4
+    at = {"n_over_d": 1.5, "p_over_n": p_over_n, "times": [0.1, 30.0, 1e5, 1e12]}
+    plain, deep = (
+        training_of(features, **at)
+        for features in (RandomFeatures("erf", "gaussian"), Deep([*rotations, Layer("erf")]))
+    )
+    for quantity in (*SHARED, "largest_eigenvalue"):
+        np.testing.assert_allclose(deep[quantity], plain[quantity], rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p_over_n", [0.3, 3.0])
+def test_late_training_of_three_layers_is_ridge_regression(p_over_n):
+    layers = [Layer("tanh", width=1.5), Layer("erf", "orthogonal", width=0.8), Layer("tanh")]
+    at = {"n_over_d": 1.5, "p_over_n": p_over_n, "regularisation": 1e-3}
+    late = training_of(Deep(layers), **at, times=1e9)
+    ridge = hm.predict(model_of(Deep(layers)), **at)
+    for quantity in SHARED:
+        np.testing.assert_allclose(late[quantity], ridge[quantity], rtol=1e-9)
 
 
 @pytest.mark.slow
