@@ -34,6 +34,7 @@ from hiddenmanifold.features import Features, activations, kernels, projections
 from hiddenmanifold.features.choice import chosen_features
 from hiddenmanifold.losses import predictors
 from hiddenmanifold.losses.predictors import Predictor
+from hiddenmanifold.losses.schemes import check_scheme_name, check_task
 from hiddenmanifold.notebooks import table
 from hiddenmanifold.weights import EQUAL, WeightLaw, Weights, weights_of
 
@@ -96,6 +97,10 @@ class Model:
         (not normalised: twice all weights are half the λ). For labels ±1 a weight for each class,
         ``{-1: 1.0, 1: 5.0}`` or ``(1.0, 5.0)``, or "balanced", with which both count the same; else
         `hm.weights.Independent`, weights drawn for each sample. Test errors are not weighted.
+    scheme : "one-vs-rest", optional
+        For several classes, with a loss for labels ±1: K fits, of each class against all others,
+        each with the penalty (λ/2)|w_k|²; the class of the highest score is predicted. Losses are
+        sums over the K fits.
 
     Raises
     ------
@@ -125,6 +130,7 @@ class Model:
     _prediction: Predictor | None = None
     """The prediction, if it is another than the one that suits labels and loss."""
     weights: Weights | None = None
+    scheme: str | None = None
 
     @knows_penalty(LATER, (*PENALTIES, "regularisation"))
     def __init__(
@@ -139,6 +145,7 @@ class Model:
         intercept: bool = False,
         prediction: str | Predictor | Callable[[Array], Array] | None = None,
         weights: str | Mapping[int, float] | tuple[float, float] | Weights | None = None,
+        scheme: str | None = None,
     ) -> None:
         chosen = {
             "features": chosen_features(features, activation, projection, kernel),
@@ -160,6 +167,9 @@ class Model:
             object.__setattr__(self, "_prediction", given)
         if (weighting := weights_of(weights)) is not None:  # otherwise stores keep their keys
             object.__setattr__(self, "weights", weighting)
+        check_scheme_name(scheme)
+        if scheme is not None:
+            object.__setattr__(self, "scheme", scheme)
         self._check()
         if self.features.blind:
             warnings.warn(
@@ -193,11 +203,7 @@ class Model:
 
     def _check(self) -> None:
         """Raise unless the ingredients fit together."""
-        if self.task not in self.loss.tasks:
-            raise IncompatibleIngredientsError(
-                f"loss {self.loss} and teacher {self.teacher} do not fit together: the teacher "
-                f"gives labels for {self.task}, the loss is one for {' and '.join(self.loss.tasks)}"
-            )
+        check_task(self.loss, self.task, self.teacher, self.scheme)
         if self.task is Task.CLASSES and self.features.rho is not None:
             raise IncompatibleIngredientsError(
                 f"{shown(self.features)} and teacher {self.teacher} do not fit together: these "
@@ -328,10 +334,14 @@ class Model:
 
     def __repr__(self) -> str:
         parts = {**self.ingredients, "intercept": self.intercept, **self.unusual}
+        if self.scheme is not None:
+            parts["scheme"] = self.scheme
         return f"Model({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
 
     def _repr_html_(self) -> str:
         rows = {**self.ingredients, "intercept": "yes" if self.intercept else "no", **self.unusual}
+        if self.scheme is not None:
+            rows["scheme"] = self.scheme
         return table("Model", rows, f"A fit is to {self.objective}.")
 
     def with_loss(

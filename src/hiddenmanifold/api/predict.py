@@ -246,6 +246,13 @@ def _of_classes(grid: Grid, counts: Counts | None) -> Columns:
     if counts is not None and not isinstance(grid.model.teacher, Classes):
         problem = f"is known for normal classes, and not for {shown(grid.model.teacher)}"
         raise InvalidArgumentError.because("finite_size", problem, "leave it out")
+    if grid.model.scheme is not None and not isinstance(grid.model.teacher, Classes):
+        raise InvalidArgumentError.because(
+            "scheme",
+            f"= {grid.model.scheme!r} is predicted for normal classes, and not for "
+            f"{shown(grid.model.teacher)}",
+            "leave it out, with the losses square and softmax, or simulate it",
+        )
     if grid.optimal is None:
         return class_asymptotics(grid.model, points, grid.workers, counts)
     if grid.optimal.minimise not in CLASS_TARGETS:

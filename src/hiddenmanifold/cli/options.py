@@ -135,6 +135,14 @@ class ModelOptions:
         ),
     ] = None
 
+    scheme: Annotated[
+        str | None,
+        of_model(
+            metavar="one-vs-rest",
+            help="For several classes, with a loss for labels ±1: fit each against all others.",
+        ),
+    ] = None
+
     def model(self) -> Model:
         """The model that is meant."""
         from hiddenmanifold.cli.ingredient_options import class_weights, ingredient
@@ -148,7 +156,13 @@ class ModelOptions:
         given = self.prediction
         prediction = None if given is None else ingredient("prediction", given)
         weights = class_weights(self.class_weight)
-        return Model(**chosen, intercept=self.intercept, prediction=prediction, weights=weights)
+        return Model(
+            **chosen,
+            intercept=self.intercept,
+            prediction=prediction,
+            weights=weights,
+            scheme=self.scheme,
+        )
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ def model_attributes(model: Model) -> dict[str, str | int | float]:
         out |= ingredient_attributes(kind, ingredient)
     if model.task is Task.REGRESSION and teachers.real(model.teacher).moments.second == np.inf:
         out["note"] = "labels of infinite variance: generalisation_error is infinite, too"
+    if model.scheme is not None:
+        out["scheme"] = model.scheme
     return {**out, "intercept": int(model.intercept)}
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
+from hiddenmanifold.losses import of_shortfall
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.class_fits import ClassFit, fit_classes
 from hiddenmanifold.simulation.class_samples import ClassSample, ClassWorld
@@ -32,7 +33,13 @@ class ClassTrial(Trial):
         number = several(self.model.teacher).number
         intercept = self.model.intercept
         fits = fit_classes(
-            self.model.loss, train.X, train.y, number, np.array(self.lams), intercept=intercept
+            self.model.loss,
+            train.X,
+            train.y,
+            number,
+            np.array(self.lams),
+            intercept=intercept,
+            one_vs_rest=self.model.scheme is not None,
         )
         columns = [
             {
@@ -99,7 +106,11 @@ def _on_test(
             own = f[np.arange(len(f)), block.y]
             rank = (f > own[:, None]).sum(1)
             beyond[i] += (rank[:, None] > np.arange(tops)).sum(0)
-            if quadratic:
+            if trial.model.scheme is not None:
+                signs = np.where(block.y[:, None] == np.arange(K), 1.0, -1.0)
+                margin_loss = of_shortfall(trial.model.loss)
+                loss[i] += margin_loss.value(margin_loss.anchor - signs * f).sum()
+            elif quadratic:
                 loss[i] += 0.5 * ((f**2).sum() - 2.0 * own.sum() + len(f))
             else:
                 loss[i] += (np.logaddexp.reduce(f, axis=1) - own).sum()

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array, Integers
+from hiddenmanifold.checks import Task
 from hiddenmanifold.losses import ConvexLoss
+from hiddenmanifold.simulation.fit import fit_path
 from hiddenmanifold.simulation.problem import EPS, GOOD, ROUNDING
 from hiddenmanifold.simulation.softmax_fit import softmax_path
 
@@ -28,13 +30,43 @@ class ClassFit:
 
 
 def fit_classes(
-    loss: ConvexLoss, X: Array, y: Integers, K: int, lams: Array, *, intercept: bool
+    loss: ConvexLoss,
+    X: Array,
+    y: Integers,
+    K: int,
+    lams: Array,
+    *,
+    intercept: bool,
+    one_vs_rest: bool = False,
 ) -> list[ClassFit]:
     """Fit the classes y of features X (n, p) at every λ; zero means the shortest solution."""
+    if one_vs_rest:
+        return _against_others(loss, X, y, K, lams, intercept=intercept)
     A = X / np.sqrt(X.shape[1])
     if loss.quadratic:
         return ridge_classes(A, np.eye(K)[y], lams, intercept=intercept)
     return [ClassFit(*fit) for fit in softmax_path(A, y, K, lams, intercept=intercept)]
+
+
+def _against_others(
+    loss: ConvexLoss, X: Array, y: Integers, K: int, lams: Array, *, intercept: bool
+) -> list[ClassFit]:
+    """Binary fits of each class against all others."""
+    paths = [
+        fit_path(
+            loss, Task.CLASSIFICATION, X, np.where(y == k, 1.0, -1.0), lams, intercept=intercept
+        )
+        for k in range(K)
+    ]
+    return [
+        ClassFit(
+            np.array([fit.w for fit in fits]).T,
+            np.array([fit.b for fit in fits]),
+            sum(fit.objective for fit in fits),
+            max(fit.optimality for fit in fits),
+        )
+        for fits in zip(*paths, strict=True)
+    ]
 
 
 def ridge_classes(A: Array, targets: Array, lams: Array, *, intercept: bool) -> list[ClassFit]:

@@ -12,6 +12,7 @@ sums over the spectrum as the one score of two classes. To read in this order:
 - `score_law`: the law of scores, and the rates of errors that follow;
 - `score_rates`: which of K normal scores is the highest; `orthants`: its integrals beyond three
   classes, whose errors are estimated;
+- `one_vs_rest`, `learner_pairs`, `one_vs_rest_fits`: binary fits of each class against all others;
 - `field_points`, `field_rates`, `field_predictions`: classes that are the largest of K fields;
 - `class_predictions`: points to every predicted quantity; `best_class_lambda`: the best λ.
 """

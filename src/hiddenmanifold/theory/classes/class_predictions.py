@@ -19,6 +19,7 @@ from hiddenmanifold.theory.classes.field_predictions import (
     field_fit,
 )
 from hiddenmanifold.theory.classes.label_functions import LabelFunctions
+from hiddenmanifold.theory.classes.one_vs_rest_fits import one_vs_rest
 from hiddenmanifold.theory.classes.score_law import FittedScores, error_rates, misclassified
 from hiddenmanifold.theory.classes.softmax_classes import softmax_fit
 from hiddenmanifold.theory.classes.softmax_fits import softmax_of_classes
@@ -68,6 +69,8 @@ def fitted(model: Model, points: Points, counts: Counts | None) -> FittedScores:
     finite, features = _finite(points), model.features
     labels, free = LabelFunctions.of(teacher), model.free_intercept
     with np.errstate(all="ignore"):
+        if model.scheme is not None:
+            return one_vs_rest(model, labels, finite, counts, alike=teacher.alike)
         if not model.loss.quadratic and teacher.alike:
             return softmax_fit(features, labels, finite, counts)
         if not model.loss.quadratic:

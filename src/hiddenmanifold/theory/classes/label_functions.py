@@ -79,6 +79,18 @@ class LabelFunctions:
         D2, T2 = (np.reshape(part, (len(k), len(k))) for part in (sums.D2, sums.T2))
         return D2, T2[..., None, None] * self.gram
 
+    def pulled(self, features: Features, k: Array, gamma: float) -> Array:
+        r"""The diagonal of T2 of all samples at all pairs of some k (K, m, m).
+
+        With :math:`T^\Omega = T_1(1 + \Pi T_1)^{-1}` it is that of its divided differences.
+        """
+        m = len(k)
+        T1 = self.at(features.sums(k, np.full(m, gamma)), k).T1
+        kept = np.linalg.inv(np.eye(T1.shape[1]) + T1)
+        T2 = self.pair(features, k, gamma)[1]
+        inner = kept[:, None] @ (T2 + T1[:, None] @ T1) @ kept
+        return self.diagonal(inner.reshape(m * m, *T1.shape[1:])).T.reshape(-1, m, m)
+
     def of_classes(self, contrasts: Array) -> Array:
         """Numbers of each class (K, columns) from those of contrasts (K - 1, columns)."""
         found: Array = (self.basis @ contrasts) / np.sqrt(self.shares)[:, None]

@@ -65,7 +65,7 @@ def softmax_of_classes(
     }
     certificate["status"] = certificate["status"].astype(np.int8)
     law = ScoreLaw(mean["intercept"], mean["shift"], mean["each"])
-    wrong = np.array([_training_errors(labels, mean, i) for i in range(len(points))])
+    wrong = [_training_errors(labels, mean, i) for i in range(len(points))]
     return FittedScores(
         law=law,
         training_law=law,
@@ -75,8 +75,8 @@ def softmax_of_classes(
         q_w=mean["q_w"],
         certificate=certificate,
         error=np.array([_error_of_rate(labels.shares, sets, i) for i in range(len(points))]),
-        training_error=wrong.mean(1),
-        training_error_error=_error(wrong.T),
+        training_error=np.array([rates.mean() for rates in wrong]),
+        training_error_error=np.array([_error(rates) for rates in wrong]),
     )
 
 

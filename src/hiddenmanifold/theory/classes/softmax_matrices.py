@@ -89,12 +89,7 @@ class Turn:
 
         :math:`U[N_{jl}(1 + T^\Omega_{2,cc}(k_j, k_l))]U^\top` with the noise N of the weights.
         """
-        labels, features, m = equations.labels, equations.features, len(self.k)
-        T1 = labels.at(features.sums(self.k, np.full(m, equations.gamma)), self.k).T1
-        T2 = labels.pair(features, self.k, equations.gamma)[1]
-        kept = np.linalg.inv(np.eye(T1.shape[1]) + T1)
-        inner = kept[:, None] @ (T2 + T1[:, None] @ T1) @ kept
-        pulled = labels.diagonal(inner.reshape(m * m, *T1.shape[1:])).T.reshape(-1, m, m)
+        pulled = equations.labels.pulled(equations.features, self.k, equations.gamma)
         found: Array = self.basis @ (self.noise * (1.0 + pulled)) @ self.basis.T
         return found
 
