@@ -101,6 +101,15 @@ def test_ten_thousand_columns(loss):
     assert abs(ds.generalisation_error[0] - ds.generalisation_error_leave_one_out) < 0.1
 
 
+@pytest.mark.parametrize("odd", [1, 4])  # in the same half as the other odd row, and not
+def test_features_that_vary_in_one_half_only(odd):
+    X, y = np.zeros((60, 1)), np.zeros(60)
+    X[0], y[odd] = 1.0, 1.0
+    finding = hm.Data(X, y, task="regression").diagnosis["backtest"]
+    assert finding.verdict == "warn"
+    assert ("few rows are different" in finding.meaning) == np.isnan(finding.value)
+
+
 def test_a_constant_column():
     X, y = classes()
     X[:, 3] = 2.0

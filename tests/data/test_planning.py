@@ -183,6 +183,8 @@ def test_hold_outs_of_the_fewest_and_the_most_samples(noisy):
         ({"seeds": 1}, "seeds"),
         ({"regularisation": "optimal"}, "regularisation = 'optimal'"),
         ({"rows": 30}, "rows"),
+        ({"rows": 380}, "rows = 380 leave 20 of 400 rows to fit and to test: 23 or more must"),
+        ({"rows": 999}, "rows = 999 leave 0 of 400 rows"),
     ],
 )
 def test_hold_outs_that_make_no_sense(noisy, options, words):

@@ -138,10 +138,16 @@ def halvings(data: Data) -> list[int]:
 def _sizes(data: Data, asked: Any, rows: int) -> Array:
     """Numbers of samples to fit, if enough rows are left to test the fits."""
     most = data.N - rows - FEWEST_TESTS
+    if most < 3:
+        raise InvalidArgumentError.because(
+            "rows",
+            f"= {rows} leave {max(data.N - rows, 0)} of {data.N} rows to fit and to test",
+            f"{FEWEST_TESTS + 3} or more must be left",
+        )
     if asked is None:
         asked = [n for n in (rows, 2 * rows) if n <= most] or [most]
     ns = np.atleast_1d(labelled("n", asked).values)
-    if most < 3 or not ((ns >= 3) & (ns <= most) & (ns == np.round(ns))).all():
+    if not ((ns >= 3) & (ns <= most) & (ns == np.round(ns))).all():
         raise InvalidArgumentError(
             "n",
             asked,
@@ -161,6 +167,10 @@ def _cut(
     order = np.random.default_rng(key).permutation(data.N)
     own, rest = order[:rows], order[rows:]
     varies = np.ptp(data.X[own], axis=0) > 0
+    if not varies.any():
+        raise InvalidArgumentError.because(
+            "rows", f"= {rows} are too few: no feature varies among them", "give more rows"
+        )
     X, y = data.X[:, varies], data.y
     part = Analysis(X[own], y[own], data.task)
     fewest = FEWEST_OF_A_CLASS if data.task is Task.CLASSIFICATION else FEWEST_SEEN

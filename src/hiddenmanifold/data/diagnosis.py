@@ -177,6 +177,9 @@ def _duplicate_rows(data: Analysis) -> Finding:
 
 def _backtest(data: Analysis) -> Finding:
     off = _halves(data)
+    if np.isnan(off):
+        unlike = "halves of the sample have no features or labels that vary: few rows are different"
+        return Finding("backtest", off, "at most 0.15", "warn", unlike)
     word = "above" if off > 0 else "below"
     outcome = f"predictions from half of the rows are {_percent(abs(off))} {word} the error of all"
     return Finding.judged(
@@ -196,8 +199,11 @@ def _halves(data: Analysis) -> float:
     parts = [data.part(half) for order in orders for half in np.array_split(order, 2)]
     n = np.array([float(data.N)])
     # the rest of a linear map to fewer columns: λ belongs to the features of the whole sample
-    guesses = [part.predicted(n, lam).value[1, 0] for part in parts if np.ptp(part.y) > 0]
+    shown = [part for part in parts if part.p and np.ptp(part.y) > 0]
+    if not shown:
+        return np.nan
     error = data.measured(lam)[0][1, 0]
+    guesses = [part.predicted(n, lam).value[1, 0] for part in shown]
     return float(np.mean(guesses) / error - 1.0) if error else 0.0
 
 
