@@ -351,10 +351,18 @@ def test_the_command_makes_a_token_where_strangers_can_ask():
         address = urlsplit(process.stdout.readline().split()[0])
         assert re.fullmatch(r"token=[\w-]{22}", address.query)
         assert ask(address.geturl())[0] == 403
-        assert ask(address.geturl(), f"/?{address.query}")[0] == 303
+        link = f"/?{address.query}"
         other = urlsplit(process.stdout.readline().split()[0])  # that a phone can use
         assert (other.port, other.query) == (address.port, address.query)
-        assert ask(other.geturl(), f"/?{other.query}")[0] == 303
+        assert ask(address.geturl(), link, "HEAD")[0] == 403  # a preview does not use it up
+        status, headers, _ = ask(address.geturl(), link)
+        assert (status, headers["Location"]) == (303, "/")
+        cookie = {"Cookie": headers["Set-Cookie"].split(";")[0]}
+        assert ask(address.geturl(), link)[0] == 403  # it works once
+        assert ask(address.geturl(), link, **cookie)[0] == 303  # but in the browser that used it
+        following = urlsplit(process.stdout.readline().split()[0])
+        assert following.hostname == other.hostname
+        assert ask(following.geturl(), f"/?{following.query}")[0] == 303
         process.terminate()
         _, complaints = process.communicate(timeout=60)
     assert "knows the token can use the page, which is not encrypted" in complaints

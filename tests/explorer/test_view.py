@@ -24,6 +24,7 @@ from hiddenmanifold.explorer import (
     stream,
     worker_pool,
 )
+from hiddenmanifold.explorer.adapt import adapted
 from hiddenmanifold.explorer.layout import layout
 from hiddenmanifold.explorer.parse import read
 from hiddenmanifold.explorer.presets import PRESETS
@@ -375,6 +376,105 @@ def _check_commands(text, names, quantity):
         if variable in names:
             table = np.genfromtxt(file, delimiter=",", names=True, usemask=False)
             np.testing.assert_allclose(table[quantity], names[variable][quantity].values.ravel())
+
+
+SEVERAL = {
+    "quantity=members&loss=square&regularisation=0.1": {"members": 1.0},
+    "quantity=members&independent=bootstrap&loss=square&regularisation=0.1": {"members": 1.0},
+    "quantity=bias_variance&loss=square&teacher=linear&teacher.linear.noise=0.3": {},
+    "quantity=time&loss=square&time=1e5": {"time": 1e5},
+    "quantity=classes&teacher=classes&loss=square&teacher.classes.priors=0.5,0.3,0.2": {},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", SEVERAL)
+def test_answers_of_several_lines_are_those_of_program_and_commands(query, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own, names = view(f"points=3&{query}"), {}
+    exec(exports.python(own), names)
+    first, *_ = shown = plots.figure(own)["data"]
+    quantity = "generalisation_error"
+    if own.quantity == "bias_variance":
+        quantity = "irreducible_error"
+        stack = [one["y"] for one in shown if "stackgroup" in one]
+        np.testing.assert_allclose(np.sum(stack, axis=0), names["ds"].mean_square_error, rtol=1e-9)
+    expected = names["ds"][quantity].sel(
+        SEVERAL[query], method="nearest" if SEVERAL[query] else None
+    )
+    np.testing.assert_allclose(first["y"], expected, rtol=1e-9)
+    assert (tmp_path / "view.png").stat().st_size > 1000
+    for line in exports.commands(own).splitlines():
+        done = CliRunner().invoke(app, [*shlex.split(line)[1:], "--workers", "1"])
+        assert done.exit_code == 0, done.output
+    assert not plots.comparable(own, own)
+    assert sentence.sentence(own).startswith(("At ", "The peak grows"))
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "allowed"),
+    [
+        ("quantity=time", "loss", "square: only its training"),
+        ("quantity=time&loss=square&features=rbf&x=n_over_d", "quantity", "finitely many"),
+        ("quantity=members&regularisation=optimal", "regularisation", "0⁺ or a number"),
+        ("quantity=members&mode=map", "mode", "curves"),
+        ("quantity=bias_variance&teacher=classes&loss=square", "quantity", "several classes"),
+        ("quantity=classes", "teacher", "classes"),
+        ("teacher=classes&loss=square&regularisation=optimal", "regularisation", "a number"),
+        (
+            "teacher=classes&loss=square&teacher.classes.priors=1,x",
+            "teacher.classes.priors",
+            "comma",
+        ),
+        ("teacher=classes&loss=square&teacher.classes.K=1", "teacher.classes.K", "from 2 to 50"),
+        ("teacher=classes", "loss", "These fit: square, softmax"),
+        ("quantity=time&loss=square&time=0", "time", "from 0.1 to 100000"),
+    ],
+)
+def test_questions_that_cannot_be_asked_of_a_model_are_told(query, field, allowed):
+    reading = read(texts_of(query)[0])
+    assert allowed in reading.complaints[field]
+
+
+def test_a_choice_takes_along_what_does_not_suit_it():
+    def chosen(name, query, **others):
+        texts, _ = texts_of(query)
+        return adapted({**texts, name: others.pop(name)}, [name])
+
+    assert chosen("quantity", "", quantity="time")["loss"] == "square"
+    assert (
+        chosen("quantity", "regularisation=optimal", quantity="members")["regularisation"] == "1e-4"
+    )
+    classes = chosen("quantity", "", quantity="classes")
+    assert (classes["teacher"], classes["loss"]) == ("classes", "square")
+    back = chosen("quantity", "teacher=classes&loss=square", quantity="time")
+    assert read(back).view is not None
+    assert chosen("teacher", "", teacher="poisson")["loss"] == "square"
+    kernel = chosen("features", "quantity=time&loss=square", features="ntk")
+    assert (kernel["quantity"], kernel["x"]) == ("generalisation_error", "n_over_d")
+    assert chosen("x", "", x="regularisation")["low"] == "1e-6"
+    for question in controls.QUANTITIES:
+        assert read(chosen("quantity", "", quantity=question)).view is not None, question
+
+
+def test_curves_have_more_points_where_they_bend():
+    narrow = "loss=square&teacher=linear&regularisation=1e-6"
+    (curve,) = (one for one in plots.figure(view(narrow))["data"])
+    assert len(curve["x"]) > 205
+    assert curve["x"] == sorted(set(curve["x"]))
+    added = set(curve["x"]) - set(view(narrow).x.values.tolist())
+    assert all(0.5 < x < 2.0 for x in added)  # at the peak
+    (asked,) = (one for one in plots.figure(view(f"{narrow}&points=30"))["data"])
+    assert len(asked["x"]) == 30
+
+
+def test_every_field_is_explained_in_words():
+    known = controls.page_fields()
+    for name in ("regularisation", "n_over_d", "time", "teacher.sign.flip", "loss", "threshold"):
+        assert len(known[name].about) > 10
+    assert not any(
+        mark in field.about for field in known.values() for mark in ("\\", "`", ":math:")
+    )
 
 
 def told(lines):

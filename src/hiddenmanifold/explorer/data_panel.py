@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +64,10 @@ def _number(report: Any, data: hm.Data) -> dict[str, str]:
     now, twice = (error.sel(n=n, method="nearest") for n in (data.N, 2 * data.N))
     if float(twice.n) < 1.9 * data.N:
         return {"number": f"{float(now):.3g}", "words": f"{what} now; more rows are not predicted"}
-    change = f"{float(twice / now - 1.0):+.1%}".replace("-", "−")
-    return {"number": change, "words": f"{what} with twice the rows"}
+    change = f"{100.0 * float(twice / now - 1.0):+.0f} %".replace("-", "−")
+    with_bar = re.search(r"\(([^()]+ %)\)", report.headline)
+    number = with_bar.group(1) if with_bar else change
+    return {"number": number, "words": f"{what} with twice the rows"}
 
 
 def _traces(curve: xr.Dataset, measured: xr.Dataset | None, N: int) -> list[dict[str, Any]]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -40,6 +41,37 @@ HEADERS = {
 }
 
 
+class Word:
+    """A secret word that opens the page, as often as it is told."""
+
+    refusal = "Open the page with ?token=… as the server was given."
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def accepts(self, told: str) -> bool:
+        """Whether this is the word."""
+        return _same(told, self.word)
+
+
+class OneTime(Word):
+    """A random word that opens the page once; the next one is announced when it was used."""
+
+    refusal = "Open the page with the newest link that the server has printed: each works once."
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        super().__init__(secrets.token_urlsafe(16))
+        self._announce, self._lock = announce, Lock()
+
+    def accepts(self, told: str) -> bool:
+        with self._lock:
+            if not super().accepts(told):
+                return False
+            self.word = secrets.token_urlsafe(16)
+        self._announce(self.word)
+        return True
+
+
 @dataclass(frozen=True)
 class Guard:
     """Checks every request to the page.
@@ -49,14 +81,14 @@ class Guard:
     hosts : frozenset of str or None
         Names by which the page may be asked for, so that no name of another site can be made to
         point here; any if None.
-    token : str, optional
+    token : Word, optional
         A secret that every client must present.
     key : str
         The cookie that replaces the token once a browser has presented it; it ends with the server.
     """
 
     hosts: frozenset[str] | None
-    token: str | None = None
+    token: Word | None = None
     key: str = field(default_factory=secrets.token_urlsafe)
 
     def protect(self, server: Any, scripts: Sequence[str]) -> None:
@@ -85,18 +117,20 @@ class Guard:
             body(LONGEST_REQUEST)
         return None
 
-    def _asked_for_token(self, token: str) -> Response | None:
+    def _asked_for_token(self, token: Word) -> Response | None:
         """Move the token from the address into a cookie; refuse clients that have neither."""
-        told = request.args.get("token", "")
-        if request.path == "/" and _same(told, token):
+        told, known = (
+            request.args.get("token", ""),
+            _same(request.cookies.get(COOKIE, ""), self.key),
+        )
+        opened = request.path == "/" and request.method == "GET" and told != ""
+        if opened and (known or token.accepts(told)):
             others = [(k, v) for k, v in request.args.items(multi=True) if k != "token"]
             answer: Response = redirect(f"/?{urlencode(others)}", 303)
             # not Strict: that cookie would be missing on the way from a link in a mail
             answer.set_cookie(COOKIE, self.key, httponly=True, samesite="Lax")
             return answer
-        if _same(request.cookies.get(COOKIE, ""), self.key):
-            return None
-        return refused("Open the page with ?token=… as the server was given.", 403)
+        return None if known else refused(token.refusal, 403)
 
 
 def refused(reason: str, status: int) -> Response:

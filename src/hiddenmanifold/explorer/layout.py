@@ -101,7 +101,8 @@ def _header() -> Any:
             html.P("Exact learning curves in high dimensions", className="tagline"),
             html.Nav(links, **{"aria-label": "areas"}),
             html.Details(
-                [html.Summary("Presets"), html.Div(groups, className="presets")], className="menu"
+                [html.Summary("Presets"), html.Div(html.Div(groups), className="presets")],
+                className="menu",
             ),
             html.Button("Light / dark", id="toggle-theme", title="switch the colours"),
         ]

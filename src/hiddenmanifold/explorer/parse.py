@@ -60,7 +60,7 @@ LABORIOUS_SOUGHT = {"curve": Points(30, 12), "map": Points(6, 4)}
 """The same where it is a search of many such sums."""
 PEAKS, LABORIOUS_PEAKS = Points(60, 24), Points(10, 4)
 """The same where each point is a search for a peak."""
-PAIRS, LABORIOUS_PAIRS = Points(200, 96), Points(60, 24)
+PAIRS, LABORIOUS_PAIRS = Points(200, 128), Points(60, 24)
 """The same where each point is a pair of fits, or the whole of their training."""
 BY_CLASSES = {"curve": Points(60, 24), "map": Points(10, 6)}
 """The same where each point is integrated over the scores of several classes."""

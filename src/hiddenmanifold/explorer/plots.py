@@ -172,6 +172,8 @@ def _curves(view: View, number: int, name: str, *, single: bool) -> list[dict[st
             label = f"{title_of(quantity)}; {name}"
         wide = 3.2 if number == 0 else 2.2
         line = {"color": COLOURS[colour % len(COLOURS)], "width": wide, "simplify": False}
+        if view.laborious and view.quantity != "peak":  # few points, and smooth between them
+            line["shape"] = "spline"
         trace = scatter(
             x,
             ds[quantity].values,
@@ -296,7 +298,8 @@ def axis(title: str, logarithmic: bool, ends: list[float] | None) -> dict[str, A
         return made
     if logarithmic and ends[1] - ends[0] <= LEGIBLE:
         decades = range(math.floor(ends[0]), math.ceil(ends[1]) + 1)
-        marks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+        digits = (1, 2, 5) if ends[1] - ends[0] > 1 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+        marks = [digit * 10.0**decade for decade in decades for digit in digits]
         inside = [v for v in marks if ends[0] - 0.01 <= math.log10(v) <= ends[1] + 0.01]
         made |= {"tickvals": inside, "ticktext": [f"{v:g}" for v in inside]}
     elif logarithmic:
@@ -360,8 +363,8 @@ def _add_threshold(view: View, drawn: dict[str, Any]) -> None:
         if place is None:
             return
         anchor = "left" if place < np.median(view.x.values) else "right"  # in sight
-        words = "as many features as samples" if as_many else "separable"
-        text = f" {words}: {short(view.x.name)} = {place:.3g} "
+        text = f" separable: {short(view.x.name)} = {place:.3g} "
+        text = " interpolation: p = n " if as_many else text
         drawn |= vertical_line(place, text, anchor, logarithmic=view.x.logarithmic)
 
 

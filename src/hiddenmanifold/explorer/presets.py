@@ -47,7 +47,6 @@ HEAVY = {
     "loss": "huber",
     "regularisation": "1e-2",
     "log_y": "yes",
-    "points": "30",
 }
 CLASSES = {"activation": "erf", "teacher": "classes", "regularisation": "1e-2"}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import secrets
 import socket
 import warnings
 import webbrowser
@@ -28,7 +27,7 @@ from werkzeug.serving import (
 
 import hiddenmanifold as hm
 from hiddenmanifold.explorer import callbacks, plots, stream, upload
-from hiddenmanifold.explorer.guard import FILES, LOOPBACK, Guard, body, refused
+from hiddenmanifold.explorer.guard import FILES, LOOPBACK, Guard, OneTime, Word, body, refused
 from hiddenmanifold.explorer.layout import layout
 from hiddenmanifold.explorer.parse import views_of
 from hiddenmanifold.explorer.worker_pool import dismiss, prepare
@@ -42,6 +41,7 @@ PAGE = """<!DOCTYPE html>
 <body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
 </html>"""
 """The page around the components."""
+OTHERS = "for other devices in this network"
 _free = BoundedSemaphore(AT_ONCE)
 
 
@@ -106,7 +106,7 @@ def _learn() -> Response:
 
 
 def listening(
-    host: str, port: int, token: str | None = None, names: Sequence[str] = ()
+    host: str, port: int, token: str | Word | None = None, names: Sequence[str] = ()
 ) -> BaseWSGIServer:
     """A server that listens, and answers once it is started.
 
@@ -114,7 +114,7 @@ def listening(
     ----------
     host, port : str, int
         Where to listen.
-    token : str, optional
+    token : str or Word, optional
         A secret that every client must present.
     names : sequence of str
         Names by which the page may be asked for, beside those of this machine.
@@ -133,7 +133,8 @@ def listening(
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
     prepare()
-    app = application(Guard(hosts if known else None, token or None))
+    secret = Word(token) if isinstance(token, str) and token else token
+    app = application(Guard(hosts if known else None, secret or None))
     _check_free(host, port)
     try:
         return make_server(host, port, app, threaded=True, request_handler=Handler)
@@ -193,18 +194,29 @@ def serve(
 ) -> None:
     """Serve the page until Ctrl-C, and open it in the browser.
 
-    Beyond this machine a token is made if neither it nor names are given.
+    Beyond this machine links are made that work once if neither a token nor names are given.
     """
+    secret = Word(token) if token else None
     if host not in LOOPBACK and not names:
-        token = token or secrets.token_urlsafe(16)
-    server = listening(host, port, token, names)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    path = f":{server.server_port}/" + (f"?{urlencode({'token': token})}" if token else "")
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}{path}"
+        secret = secret or OneTime(
+            lambda _: print(f"{link(known)}  (the next browser)", flush=True)
+        )
+    server = listening(host, port, secret, names)
+    everywhere = host in ("0.0.0.0", "::")
+    shown = "127.0.0.1" if everywhere else host
+    # a phone in the audience cannot use an address of this machine alone
+    known = shown if not everywhere else names[0] if names else _own_address()
+
+    def link(name: str) -> str:
+        path = f"?{urlencode({'token': secret.word})}" if secret else ""
+        return f"http://{f'[{name}]' if ':' in name else name}:{server.server_port}/{path}"
+
+    address = link(shown)
     print(f"{address}  (Ctrl-C to end)", flush=True)
-    if shown != host:  # a phone in the audience cannot use the address above
-        other = names[0] if names else _own_address()
-        print(f"http://{other}{path}  (for other devices in this network)", flush=True)
+    if known != shown:
+        once = isinstance(secret, OneTime)
+        words = "for one other device; --token WORD makes a link for many" if once else OTHERS
+        print(f"{link(known)}  ({words})", flush=True)
     if browser:
         timer = Timer(0.5, webbrowser.open, [address])
         timer.daemon = True

@@ -59,6 +59,8 @@ def at_time(view: View, ds: xr.Dataset) -> Array:
 def _line(view: View, y: Array, name: str, colour: str, **others: Any) -> dict[str, Any]:
     width = others.pop("width", 2.5)
     style = {"color": colour, "width": width, "dash": others.pop("dash", "solid")}
+    if view.laborious:  # few points, and smooth between them
+        style["shape"] = "spline"
     return {
         "type": "scatter",
         "mode": "lines",
@@ -105,7 +107,9 @@ def _classes(view: View, ds: xr.Dataset) -> list[dict[str, Any]]:
 
 def _training(view: View, ds: xr.Dataset) -> list[dict[str, Any]]:
     table = ds.generalisation_error.transpose(view.x.name, "time").values
-    now = _line(view, at_time(view, ds), f"at t = {view.time:.3g}", COLOURS[0], width=3.5)
+    now = _line(
+        view, at_time(view, ds), f"at t = {float(f'{view.time:.3g}'):g}", COLOURS[0], width=3.5
+    )
     late = _line(view, table[:, -1], LATE, "#7f7f7f", width=1.5, dash="dot")
     with np.errstate(invalid="ignore"):
         least = np.fmin.reduce(table, axis=1)

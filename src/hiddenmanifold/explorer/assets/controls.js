@@ -50,6 +50,8 @@
       const own = place.previousElementSibling;
       choose(place, own.id.startsWith("{") ? texts[place.dataset.field] : own.getAttribute("value") || "");
     });
+    const tabs = find(".tabs"), chosen = find(".tabs input:checked");
+    if (chosen) tabs.scrollLeft = chosen.parentElement.offsetLeft - tabs.offsetLeft - 60;
     all(".slider").forEach((place) => {
       const range = slider(place), number = Number(texts[place.dataset.field]);
       if (document.activeElement === range) return;
