@@ -282,8 +282,8 @@ def test_few_predictors_are_simulated_unasked():
     many = hm.Population(outcome="continuous", r2=0.5, predictors=40)
     slope, how = {"calibration_slope": 0.9}, {"workers": 1}
     report = hm.sample_size(few, target=slope, **how)
-    assert report.simulated["calibration_slope"].draws == 200 and report.seconds > 0
-    assert "The means of 200 simulated studies of this size" in report.to_markdown()
+    assert report.simulated["calibration_slope"].draws == 500 and report.seconds > 0
+    assert "The means of 500 simulated studies of this size" in report.to_markdown()
     assert hm.sample_size(few, target=slope, **how, finite_size=False).simulated is None
     assert hm.sample_size(few, target={"r2": 0.47}, **how).simulated is None
     assert hm.sample_size(many, target=slope, **how).simulated is None
@@ -304,6 +304,13 @@ def test_simulated_studies_of_the_size_found_stand_beside_the_limit():
     far = {"calibration_slope": Simulated(0.945, 0.001, 0.93, 0.1, 0.0, 100)}
     told = str(replace(report, simulated=far))
     assert "from the limit: calibration slope by +5.0 ± 0.1 %" in told
+    # the limit is 1 - p/n here: a mean that is 0.045 above it meets the target with fewer
+    fewer, error = replace(report, simulated=far).on_average
+    exact = 5 / (1.0 - (0.9 - 0.045))
+    assert fewer == pytest.approx(exact, rel=0.15) and error == pytest.approx(0.01 * fewer, rel=0.2)
+    assert f"meets the target with {fewer} (± 1) samples" in told
+    apart = {"calibration_slope": Simulated(0.945, 0.001, 0.93, 0.1, 0.01, 100)}
+    assert replace(report, simulated=apart).on_average is None  # which has no mean
     best = hm.sample_size(population, **{**how, "target": {"r2": 0.47}}, regularisation="optimal")
     assert best.simulated["r2"].mean == pytest.approx(0.47, abs=0.02)
 

@@ -39,11 +39,10 @@ from hiddenmanifold.studies.targets import QUANTITIES, Target, checked_targets
 from hiddenmanifold.studies.textbook import textbook_criteria
 
 DRAWS = 500
-"""Studies that are simulated for an assurance at each of some sizes, unless a number is given."""
-FEWER_DRAWS = 200
-"""Studies of the size that is found, unless a number is given: their mean is known within 1 %."""
-UNASKED = 3.0
-"""Estimated seconds on one core above which these are simulated only if they are asked for."""
+"""Simulated studies of each size, unless a number is given: means are known within half a percent,
+and sizes for an assurance within some percent."""
+UNASKED, FEWEST_DRAWS = 3.0, 100
+"""Estimated seconds on one core that studies may take unasked, and the fewest worth a look."""
 
 
 @knows_penalty()
@@ -87,11 +86,12 @@ def sample_size(
         A number of samples whose performance is to be reported besides: those that you have.
     finite_size : bool, optional
         Whether to simulate studies of the size that is found, too: the report then has the mean and
-        the median of each quantity beside the limit, and says where the mean deviates by more than
-        one percent. By default if there are so few predictors that a target may deviate as much,
-        no assurance is asked for, and it takes a few seconds only.
+        the median of each quantity beside the limit, says where the mean deviates by more than one
+        percent, and at which n it meets the target. By default if there are so few predictors that
+        a target may deviate as much, no assurance is asked for, and it takes a few seconds only.
     draws : int, optional
-        Simulated studies: for an assurance 500 at each of some sizes, for `finite_size` 200.
+        Simulated studies of each size, by default 500, or fewer large ones that nobody asked for:
+        for an assurance of some sizes, for `finite_size` of the one that is found.
     seed : int
         Root of the randomness of these.
     workers, progress
@@ -153,11 +153,14 @@ def sample_size(
         assurance=assurance,
         curve=curve,
     )
-    seeds = draws or FEWER_DRAWS
+    seeds = draws or DRAWS
     if finite_size is None:
         finite_size = assurance is None and may_deviate(population.predictors, targets)
-        if finite_size and seeds * seconds_of(model, report.n) > UNASKED:
-            return replace(report, left_out=seeds * seconds_of(model, report.n))
+        if finite_size and draws is None:
+            each = seconds_of(model, report.n)
+            seeds = min(DRAWS, int(UNASKED / each))
+            if seeds < FEWEST_DRAWS:
+                return replace(report, left_out=DRAWS * each)
     return _with_studies(report, model, seeds=seeds, **how) if finite_size else report
 
 

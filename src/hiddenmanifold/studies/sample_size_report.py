@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.studies.assurance import Assured
 from hiddenmanifold.studies.performance import FAR, Simulated
@@ -41,6 +43,8 @@ RILEY = (
     "Riley et al., BMJ 368 (2020) m441: averages of regression without a penalty, by formulas for "
     "little overfitting."
 )
+MOST_SHIFT = 0.5
+"""Largest logarithm by which another n is inferred from the slope of the limit."""
 Cells = tuple[str, ...]
 
 
@@ -97,6 +101,30 @@ class SampleSize:
         if self.assured is None:
             return 0.0
         return next(one.stderr for one in self.assured.values() if one.n == self.n)
+
+    @property
+    def on_average(self) -> tuple[int, float] | None:
+        """The size at which the mean over studies meets the target that decides n, ± its error.
+
+        It follows from the deviation of the mean from the limit at n and the slope of the limit
+        along log n. None without simulated studies, if some were separable, so that there is no
+        mean, and for an interval.
+        """
+        name = max(self.needed, key=lambda one: self.needed[one])
+        if self.simulated is None or isinstance(self.targets[name], tuple):
+            return None
+        one, limit = self.simulated[name], self.curve[name].dropna("n")
+        at = int(np.searchsorted(limit.n.values, self.n))
+        near = limit.isel(n=slice(max(at - 1, 0), at + 2))
+        if one.separable or near.n.size < 3 or limit.n.values[at] != self.n:
+            return None
+        log_n = np.log(near.n.values / self.n)
+        _, slope, _ = np.polynomial.polynomial.polyfit(log_n, near.values, 2)
+        shift = (one.mean - float(limit[at])) / slope
+        if abs(shift) > MOST_SHIFT:
+            return None
+        n = self.n * math.exp(-shift)
+        return math.ceil(n), n * one.stderr / abs(float(slope))
 
     @property
     def events_per_predictor(self) -> float:
@@ -267,6 +295,12 @@ class SampleSize:
                 f"The means of {draws} simulated studies of this size {told}; with an assurance n "
                 "follows from simulated studies alone."
             )
+            if far and self.on_average is not None:
+                n, error = self.on_average
+                notes.append(
+                    f"The mean over studies meets the target with {n} (± {max(1, round(error))}) "
+                    "samples."
+                )
         if self.left_out:
             notes.append(
                 "With so few predictors the mean over studies may deviate from the limit by more "

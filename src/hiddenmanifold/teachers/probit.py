@@ -195,6 +195,11 @@ class Logistic(ThresholdRule):
         super().__post_init__()
         check_scale("slope", self.slope)
 
+    def probability(self, nu: Array) -> Array:
+        """By the logistic function itself: labels are drawn many times as quickly."""
+        share: Array = scipy.special.expit(self.slope * (nu + self.threshold))
+        return self.flip + (1.0 - 2.0 * self.flip) * share
+
     @cached_property
     def _terms(self) -> tuple[float, Array, Array, Array]:
         weights, deviations = logistic_as_probits()
