@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 
 import hiddenmanifold as hm
-from hiddenmanifold.data.class_heads import ClassHead, left_out_scores, stratified
+from hiddenmanifold.data.class_heads import (
+    ClassHead,
+    left_out_scores,
+    loss_of_scores,
+    stratified,
+)
+from hiddenmanifold.data.extrapolation import Fits
 from hiddenmanifold.data.misclassification import confusion_of_scores, moments
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import Softmax
@@ -38,6 +45,39 @@ def curve(data):
 def fitted(X, k, lam):
     C = hm.to_sklearn_C(lam, P)
     return LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, k)
+
+
+@pytest.mark.slow
+def test_each_class_against_the_rest_has_the_level_of_refits(data):
+    """Of scikit-learn's OneVsRestClassifier, whose scores are fitted apart."""
+    own = data.y.argmax(1)
+    fold, C = stratified(own, 10), hm.to_sklearn_C(0.3, P)
+    wrong, losses = [], []
+    for i in range(10):
+        head = OneVsRestClassifier(LogisticRegression(C=C, tol=1e-9, max_iter=10_000))
+        scores = head.fit(data.X[fold != i], own[fold != i]).decision_function(data.X[fold == i])
+        wrong.extend(scores.argmax(1) != own[fold == i])
+        signs = 2.0 * np.eye(4)[own[fold == i]] - 1.0
+        losses.extend(np.logaddexp(0.0, -signs * scores).sum(1))
+    ds = hm.learning_curve(data, n=[100, 200, 1600], regularisation=0.3, loss="logistic")
+    assert ds.attrs["scheme"] == "one-vs-rest"
+    assert float(ds.generalisation_error_leave_one_out) == pytest.approx(np.mean(wrong))
+    assert float(ds.test_loss_leave_one_out) == pytest.approx(np.mean(losses), rel=1e-5)
+    assert (np.diff(ds.generalisation_error) < 0).all() and (np.diff(ds.test_loss) < 0).all()
+
+
+def test_curvatures_are_means_of_second_derivatives():
+    X, k = trees(90, 9)
+    Y, lams, step = np.eye(4)[k], np.array([1.0]), 1e-4
+    for loss in (SOFTMAX, hm.losses.Logistic()):
+        head = ClassHead.of(loss, Ridge.of(X, Y), Y, lams)
+        shift = step * np.eye(4)[:, None]
+        up, here, down = (
+            loss_of_scores(loss, k, head.fitted + sign * shift) for sign in (1, 0, -1)
+        )
+        trace = np.sum(up - 2.0 * here + down, axis=0).mean() / step**2
+        contrasts = 3 if loss is SOFTMAX else 4  # a common score of all does not matter to softmax
+        assert head.curvature[0] == pytest.approx(trace / contrasts, rel=1e-5)
 
 
 def test_folds_share_every_class():
@@ -84,6 +124,32 @@ def test_scores_of_two_classes_are_logistic_with_half_of_the_regularisation():
     np.testing.assert_allclose(head.fitted[0, :, 1] - head.fitted[0, :, 0], theirs, atol=1e-6)
     p = expit(theirs)  # λ/c of columns is that of signs
     assert head.curvature[0] == pytest.approx(2.0 * np.mean(p * (1.0 - p)), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_twins_tell_how_scores_grow():
+    """Class means and spreads of strongly regularised softmax, from samples of 150 to 1200."""
+    test, labels = trees(4000, 98)
+    lam, own = np.array([20.0]), np.eye(4)[labels]
+    share = own.mean(0)
+
+    def of(X, k):
+        head = fitted(X, k, 20.0).decision_function(test)
+        means = np.array([head[labels == c].mean(0) for c in range(4)])
+        size = np.sum(share[:, None] * means * (np.eye(4) - share))
+        return size, np.sqrt(np.mean(np.sum((head - means[labels]) ** 2, axis=1)))
+
+    near = np.mean([of(*trees(135, 300 + seed)) for seed in range(6)], axis=0)
+    grown = np.array(of(*trees(1200, 310))) / near
+    found = []
+    for seed in range(6):
+        X, k = trees(150, 320 + seed)
+        head = ClassHead.of(SOFTMAX, Ridge.of(X, np.eye(4)[k]), np.eye(4)[k], lam)
+        strength, at = lam / head.curvature, np.array([135.0, 1200.0])
+        here, there = Fits.of(head.ridge, at, np.repeat(strength, 2), most=0.1).moments.T
+        found.append(there / here)
+    np.testing.assert_allclose(np.mean(found, axis=0), grown, rtol=0.15)
+    assert (grown > 3.0).all()
 
 
 def test_moments_are_traces_of_covariances():

@@ -15,6 +15,7 @@ from sklearn.linear_model import (
     RidgeCV,
     SGDRegressor,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -326,17 +327,36 @@ def test_pipelines_of_three_classes_fit_the_same_model(model, loss):
 
 
 @pytest.mark.parametrize(
-    "model", [LinearSVC(intercept_scaling=100, tol=0.1), SVC(kernel="linear")], ids=repr
+    ("model", "loss"),
+    [
+        (LinearSVC(C=0.3, intercept_scaling=1e3, **TIGHT), "squared_hinge"),
+        (OneVsRestClassifier(LogisticRegression(C=0.5, **TIGHT)), "logistic"),
+    ],
+    ids=repr,
 )
-def test_models_of_each_class_apart_are_told_what_is_predicted(model):
+def test_pipelines_of_each_class_against_the_rest_fit_the_same_model(model, loss):
+    pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, THREE)
+    data = hm.Data.from_pipeline(pipeline, X, THREE)
+    assert (data.loss, data.task) == (loss, "classes")
+    for k in range(3):
+        ours = estimators.GLMClassifier(loss, data.regularisation).fit(data.X, data.y[:, k])
+        expected = pipeline.decision_function(X)[:, k]
+        np.testing.assert_allclose(ours.decision_function(data.X), expected, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVC(loss="hinge", intercept_scaling=10, tol=0.1), SVC(kernel="linear")],
+    ids=repr,
+)
+def test_models_without_a_counterpart_are_told_what_is_predicted(model):
     pipeline = make_pipeline(StandardScaler(), model).fit(X, THREE)
-    with pytest.warns(UserWarning, match="fits each class apart, .* loss='softmax'") as told:
+    with pytest.warns(UserWarning, match="not predicted: curves are by default .*ridge") as told:
         data = hm.Data.from_pipeline(pipeline, X, THREE)
     assert told[0].filename == __file__
     assert (data.loss, data.regularisation) == (None, None)
     one = hm.Data.from_pipeline(pipeline, X, THREE, positive="elm")
-    assert one.loss in ("squared_hinge", "hinge")
-    assert one.regularisation > 0
+    assert one.loss == "hinge" and one.regularisation > 0
 
 
 @pytest.mark.parametrize("model", [SGDRegressor(alpha=3.0), LinearRegression()], ids=repr)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
@@ -29,7 +30,8 @@ HOSTILE = (
     '"><img src=x onerror=alert(3)> & <b',
 )
 MODELS = {
-    model.__name__: model for model in (Ridge, RidgeClassifier, LogisticRegression, SVC, LinearSVC)
+    model.__name__: model
+    for model in (Ridge, RidgeClassifier, LogisticRegression, SVC, LinearSVC, OneVsRestClassifier)
 }
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "article", "h1", "h2", "p", "section"),
@@ -146,11 +148,12 @@ def test_the_model_of_a_report_is_that_of_scikit_learn(data, made):
     [
         ("square", "regression"),
         *((loss, "classification") for loss in ("square", "logistic", "hinge", "squared_hinge")),
+        *((loss, "classes") for loss in ("square", "softmax", "logistic", "squared_hinge")),
     ],
 )
 def test_counterparts_minimise_the_same(loss, task):
     model = eval(counterpart(loss, Task(task), 0.37, 11), MODELS)
-    found = objective(model, 11)
+    found = objective(model, 11, task=Task(task))
     assert found.loss == loss
     assert found.regularisation == pytest.approx(0.37, rel=1e-3)
     assert counterpart("huber", Task.REGRESSION, 0.37, 11) == ""

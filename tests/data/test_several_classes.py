@@ -165,8 +165,8 @@ def test_one_class_against_all_others_is_as_before(data):
     np.testing.assert_array_equal(one.y > 0, y == "elm")
 
 
-def test_losses_of_the_margin_are_for_two_classes(data):
-    for loss in ("logistic", "hinge"):
+def test_losses_that_several_classes_have_not_are_refused(data):
+    for loss in ("hinge", "absolute", "quantile"):
         with pytest.raises(
             InvalidArgumentError, match=f"'{loss}' .*'square' or 'softmax' for more"
         ):

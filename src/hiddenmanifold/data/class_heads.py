@@ -1,11 +1,12 @@
-r"""Softmax heads: the level is that of the head itself, the fall that of a ridge twin.
+r"""Heads of several classes: the level is that of the head itself, the fall that of a ridge twin.
 
-The head's own scores of rows that it did not see, in ten stratified folds, give its error and its
-log-loss. Their fall with n is that of ridge regression on columns of 0 and 1 with strength
-:math:`\lambda/c`, where c is the mean curvature of the loss in the K - 1 contrasts of scores. The
-twin shows by how much class means of scores grow and how much the scores within classes spread;
-the head's left-out scores are moved likewise, and lose log-loss. The error falls by the geometric
-mean of this and of the twin's own misclassification.
+A head is trained by softmax, or by a loss of the margin on each class against all others. Its own
+scores of rows that it did not see, in ten stratified folds, give its error and its loss. Their fall
+with n is that of ridge regression on columns of 0 and 1 with strength :math:`\lambda/c`, where c is
+the mean curvature of the loss, for softmax in the K - 1 contrasts of scores. The twin shows by how
+much class means of scores grow and how much the scores within classes spread; the head's left-out
+scores are moved likewise, and lose some of their loss and errors. The error falls by the geometric
+mean of this and of the fall of the twin's own misclassification.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from scipy import special
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.checks import Task
 from hiddenmanifold.data.extrapolation import Fits
 from hiddenmanifold.data.leave_one_out import FEWER_FOLDS, FOLDS
 from hiddenmanifold.data.misclassification import (
@@ -29,9 +31,10 @@ from hiddenmanifold.data.misclassification import (
 )
 from hiddenmanifold.data.predicted_errors import Prediction, deviation, from_here, unless_none
 from hiddenmanifold.data.ridge import Ridge
-from hiddenmanifold.losses import ConvexLoss
+from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.class_fits import fit_classes
+from hiddenmanifold.simulation.fit import fit_path
 
 CANDIDATES = np.geomspace(1e3, 1e-4, 15)
 """Regularisations among which to choose, in units of the variance of a feature."""
@@ -83,16 +86,20 @@ class ClassHead:
         """Fit at some regularisations, with and without each tenth of the rows."""
         X = ridge.scores
         scores = left_out_scores(loss, X, Y, lams, FOLDS)
-        fits = fit_classes(loss, X, ridge.classes, Y.shape[1], lams, intercept=True)
-        fitted = np.array([X @ fit.W / np.sqrt(X.shape[1]) + fit.b for fit in fits])
-        return cls(loss, ridge, lams, scores, fitted, np.array([fit.objective for fit in fits]))
+        fitted, objective = fitted_scores(loss, X, Y, lams, X)
+        return cls(loss, ridge, lams, scores, fitted, objective)
 
     @cached_property
     def curvature(self) -> Array:
-        """The mean curvature of the loss along the contrasts of scores."""
-        p = special.softmax(self.fitted, axis=2)
-        mean: Array = np.sum(p * (1.0 - p), axis=2).mean(1) / (p.shape[2] - 1.0)
-        return np.maximum(mean, 1e-12)
+        """The mean curvature of the loss: along the contrasts of scores, or along each score."""
+        if isinstance(self.loss, Loss):
+            short = shortfalls(self.loss, self.ridge.classes, self.fitted)
+            mean = self.loss.second_derivative(short).mean((1, 2))
+        else:
+            p = special.softmax(self.fitted, axis=2)
+            mean = np.sum(p * (1.0 - p), axis=2).mean(1) / (p.shape[2] - 1.0)
+        found: Array = np.maximum(mean, 1e-12)
+        return found
 
     @cached_property
     def errors(self) -> Booleans:
@@ -102,17 +109,17 @@ class ClassHead:
 
     @cached_property
     def losses(self) -> Array:
-        """Their log-losses, (N, λ)."""
-        return log_loss(self.ridge.classes, self.scores).T
+        """Their losses, (N, λ)."""
+        return loss_of_scores(self.loss, self.ridge.classes, self.scores).T
 
     @cached_property
     def fitted_losses(self) -> Array:
         """Those of the fit to all."""
-        return log_loss(self.ridge.classes, self.fitted).T
+        return loss_of_scores(self.loss, self.ridge.classes, self.fitted).T
 
     @property
     def levels(self) -> Array:
-        """Error and log-loss (2, λ) of fits to nine tenths of the rows."""
+        """Error and loss (2, λ) of fits to nine tenths of the rows."""
         error = with_half_an_error(self.errors.mean(0), self.ridge.n)
         return np.array([error, self.losses.mean(0)])
 
@@ -124,19 +131,32 @@ class ClassHead:
         return np.array([_counting(level[0], N), spread])
 
     def twins(self, n: Array, index: Integers, p: Array | None = None) -> tuple[Fits, Array, Array]:
-        """Fits of the ridge twins, the falls (2, fits) of error and log-loss, and confusion."""
+        """Fits of the ridge twins, the falls (2, fits) of error and loss, and confusion."""
         lam = self.lams / self.curvature
         home = Fits.of(self.ridge, np.full(len(lam), SEEN * self.ridge.n), lam, most=RESOLVED)
         fits = Fits.of(self.ridge, n, lam[index], p, RESOLVED)
-        wrong = fits.fall_of_misclassified(home, index)
+        wrong = fits.fall_without_intercepts(home, index)
         moved = self.moved(index, fits.moments / home.moments[:, index])
+        confusion = confusion_of_scores(self.ridge.classes, moved)
+        lost = self._rate(confusion) / self._rate(self.confusion)[index]
         now = self.losses.mean(0)[index]
-        loss = log_loss(self.ridge.classes, moved).mean(1) / np.maximum(now, 1e-300)
-        falls = np.array([np.sqrt(wrong * loss), np.where(np.isnan(wrong), np.nan, loss)])
+        loss = loss_of_scores(self.loss, self.ridge.classes, moved).mean(1)
+        loss = loss / np.maximum(now, 1e-300)
+        falls = np.array([np.sqrt(wrong * lost), np.where(np.isnan(wrong), np.nan, loss)])
         if p is None:  # more samples never make a fit worse
             more = n >= home.n[index]
             falls = np.where(more, np.minimum(falls, 1.0), np.maximum(falls, 1.0))
-        return fits, falls, confusion_of_scores(self.ridge.classes, moved)
+        return fits, falls, confusion
+
+    @cached_property
+    def confusion(self) -> Array:
+        """The part of each class that is predicted as each, of left-out scores (K, K, λ)."""
+        return confusion_of_scores(self.ridge.classes, self.scores)
+
+    def _rate(self, confusion: Array) -> Array:
+        share = np.bincount(self.ridge.classes, minlength=len(confusion)) / self.ridge.n
+        wrong = 1.0 - share @ np.einsum("ccf->cf", confusion)
+        return with_half_an_error(wrong, self.ridge.n)
 
     def predicted(self, n: Array, index: Integers, p: Array | None = None) -> Prediction:
         """Errors of fits to n samples, with their bars."""
@@ -193,7 +213,10 @@ def left_out_scores(loss: ConvexLoss, X: Array, Y: Array, lams: Array, folds: in
     scores = np.empty((len(lams), *Y.shape))
     for test in (fold == i for i in range(fold.max() + 1)):
         found = class_scores(loss, X[~test], Y[~test], lams, X[test])
-        if (absent := ~Y[~test].any(0)).any():  # as improbable as one row among all
+        absent = ~Y[~test].any(0)
+        if absent.any() and isinstance(loss, Loss):  # as if only the intercept were fitted
+            found[:, :, absent] = -1.0 - loss.anchor
+        elif absent.any():  # as improbable as one row among all
             known = special.logsumexp(found[:, :, ~absent], axis=2, keepdims=True)
             found[:, :, absent] = known - np.log(len(own))
         scores[:, test] = found
@@ -219,10 +242,28 @@ def class_scores(loss: ConvexLoss, X: Array, Y: Array, lams: Array, others: Arra
     if len(seen) == 1:
         scores[:, :, seen] = 0.0
         return scores
-    fits = fit_classes(loss, X, Y[:, seen].argmax(1), len(seen), lams, intercept=True)
-    size = np.sqrt(X.shape[1])
-    scores[:, :, seen] = [others @ fit.W / size + fit.b for fit in fits]
+    scores[:, :, seen] = fitted_scores(loss, X, Y[:, seen], lams, others)[0]
     return scores
+
+
+def fitted_scores(
+    loss: ConvexLoss, X: Array, Y: Array, lams: Array, others: Array
+) -> tuple[Array, Array]:
+    """Scores (λ, rows, K) of other rows, and the minimum of what is fitted (λ,).
+
+    With a loss of the margin each class is fitted against all others.
+    """
+    size = np.sqrt(X.shape[1])
+    if loss.quadratic or not isinstance(loss, Loss):
+        fits = fit_classes(loss, X, Y.argmax(1), Y.shape[1], lams, intercept=True)
+        scores = np.array([others @ fit.W / size + fit.b for fit in fits])
+        return scores, np.array([fit.objective for fit in fits])
+    signs = 2.0 * Y.T - 1.0
+    apart = [fit_path(loss, Task.CLASSIFICATION, X, y, lams, intercept=True) for y in signs]
+    scores = np.array([[others @ fit.w / size + fit.b for fit in path] for path in apart])
+    return scores.transpose(1, 2, 0), np.array([[f.objective for f in path] for path in apart]).sum(
+        0
+    )
 
 
 @one_thread
@@ -233,15 +274,28 @@ def best_of_classes(loss: ConvexLoss, ridge: Ridge, Y: Array) -> float:
     while len(found) < len(lams) and (not found.size or found.argmin() >= len(found) - AT_ONCE):
         some = lams[len(found) : len(found) + AT_ONCE]
         scores = left_out_scores(loss, ridge.scores, Y, some, FEWER_FOLDS)
-        found = np.append(found, log_loss(ridge.classes, scores).mean(1))
+        found = np.append(found, loss_of_scores(loss, ridge.classes, scores).mean(1))
     return float(lams[found.argmin()])
 
 
-def log_loss(own: Integers, scores: Array) -> Array:
-    """Minus the logarithms of the probabilities of the rows' own classes, of scores (…, N, K)."""
+def loss_of_scores(loss: ConvexLoss, own: Integers, scores: Array) -> Array:
+    """Losses of rows, of scores (…, N, K).
+
+    Of softmax minus the logarithms of the probabilities of their classes, and of a loss of the
+    margin the sum over one class after the other against the rest.
+    """
+    if isinstance(loss, Loss):
+        apart: Array = loss.value(shortfalls(loss, own, scores)).sum(-1)
+        return apart
     mine = scores[..., np.arange(len(own)), own]
-    loss: Array = special.logsumexp(scores, axis=-1) - mine
-    return loss
+    together: Array = special.logsumexp(scores, axis=-1) - mine
+    return together
+
+
+def shortfalls(loss: Loss, own: Integers, scores: Array) -> Array:
+    """Shortfalls of each class against the rest, of scores (…, N, K)."""
+    found: Array = loss.anchor - (2.0 * np.eye(scores.shape[-1])[own] - 1.0) * scores
+    return found
 
 
 def _counting(rate: Array, rows: Integers | int) -> Array:

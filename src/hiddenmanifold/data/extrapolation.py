@@ -142,7 +142,7 @@ class Fits:
     @cached_property
     def moments(self) -> Array:
         """Covariance of scores with their columns, and their spread within classes, (2, fits)."""
-        return moments(self.ridge.classes, *self._left_out)
+        return moments(self.ridge.classes, *self._without_intercepts)
 
     @property
     def _left_out(self) -> tuple[Array, Array]:
@@ -155,10 +155,27 @@ class Fits:
         # intercepts differ from sample to sample, which left-out rows of one do not show
         return left_out, self.change + self.error / (self.n + 1.0)
 
+    @property
+    def _without_intercepts(self) -> tuple[Array, Array]:
+        """The same as if intercepts had no noise; they make a left-out row's class seem rarer."""
+        left_out = by_columns(self.path.left_out)
+        half = 1.0 if left_out.shape == self.path.left_out.shape else 0.5
+        own = np.eye(left_out.shape[2])[self.ridge.classes]
+        rarer = (own - own.mean(0))[:, None] / (self.ridge.n - 1.0)
+        return left_out - rarer, half * self.change
+
     @cached_property
     def misclassified(self) -> Array:
         """Misclassification rate, for labels of classes."""
-        correct = np.einsum("ccf->cf", self.confusion)
+        return self._rate(self.confusion)
+
+    @cached_property
+    def misclassified_without_intercepts(self) -> Array:
+        """The same as if intercepts had no noise."""
+        return self._rate(confusion(self.ridge.classes, *self._without_intercepts))
+
+    def _rate(self, parts: Array) -> Array:
+        correct = np.einsum("ccf->cf", parts)
         share = np.bincount(self.ridge.classes, minlength=len(correct)) / self.ridge.n
         rate = with_half_an_error(1.0 - share @ correct, self.ridge.n)
         return np.minimum(rate, worst_rate(self.ridge.classes))
@@ -170,6 +187,13 @@ class Fits:
     def fall_of_misclassified(self, home: Fits, index: Integers) -> Array:
         """The same of the misclassification rate, which only noise makes grow."""
         return self._ordered(self.misclassified, home.misclassified[index], home, index, 1.0)
+
+    def fall_without_intercepts(self, home: Fits, index: Integers) -> Array:
+        """The same as if intercepts had no noise."""
+        rate, now = self.misclassified_without_intercepts, home.misclassified_without_intercepts
+        return self._ordered(
+            np.where(np.isnan(self.error), np.nan, rate), now[index], home, index, 1.0
+        )
 
     def _ordered(
         self, error: Array, now: Array, home: Fits, index: Integers, least: float = np.nan

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 MULTIPLES = (0.5, 1, 2, 4, 8)
 """Numbers of samples, in units of those at hand, of a curve that asks for none."""
 ENDS = ("", "_low", "_high")
-TOGETHER = (
-    "'square' or 'softmax' for more than two classes, which are fitted together; a margin, each "
-    "class against all others, is fitted to two: Data(..., positive=one)"
+OF_CLASSES = (
+    "'square' or 'softmax' for more than two classes, or 'logistic' or 'squared_hinge' for each "
+    "against all others; a slope that jumps is for two classes, as of Data(..., positive=one)"
 )
-"""What is predicted instead of fits of one class against the rest."""
+"""Losses of more than two classes: those whose mean curvature tells what ridge they resemble."""
 
 
 class Support(IntEnum):
@@ -80,7 +80,8 @@ def learning_curve(
         The square loss, which is ridge regression with an intercept, for any labels, of more than
         two classes on columns of 0 and 1, as `RidgeClassifier`. For numbers and two classes any
         other that `hm.estimators` can fit to them, as "logistic" and "hinge"; for more classes
-        "softmax", which is multinomial logistic regression.
+        "softmax", which is multinomial logistic regression, or a loss of the margin whose slope
+        does not jump, as "squared_hinge", for each class against all others.
     p : array_like or DataArray, optional
         Another number of features, if the sample's are random features.
     on_refusal : {"raise", "keep"}
@@ -184,14 +185,19 @@ def accepted(data: Data, loss: str | ConvexLoss) -> ConvexLoss:
             )
     elif not isinstance(chosen, Loss):
         raise InvalidArgumentError("loss", loss, "a loss of the margin or the residual")
-    if data.task not in chosen.tasks:
-        allowed = f"a loss for {data.task}"
-        if data.task is Task.CLASSES:
-            allowed = TOGETHER
-        raise InvalidArgumentError("loss", loss, allowed)
+    apart = against_rest(data, chosen)
+    if chosen.has_jumps if apart else data.task not in chosen.tasks:
+        several = data.task is Task.CLASSES
+        raise InvalidArgumentError("loss", loss, OF_CLASSES if several else f"one for {data.task}")
     if isinstance(chosen, Loss):
         check_loss(chosen)
     return chosen
+
+
+def against_rest(data: Data, loss: ConvexLoss) -> bool:
+    """Whether each of several classes is fitted against all others."""
+    margin = Task.CLASSIFICATION in loss.tasks and Task.CLASSES not in loss.tasks
+    return data.task is Task.CLASSES and margin
 
 
 def _coordinates(
@@ -246,7 +252,7 @@ def _columns(data: Data, ns: Array, lams: Array, ps: Array, loss: ConvexLoss) ->
 
 
 def _few_errors(data: Data, lams: Array, loss: ConvexLoss) -> Any:
-    """Whether too few rows are predicted wrongly by softmax to know how many of others would be."""
+    """Whether too few rows are predicted wrongly by a head to know how many of others would be."""
     if data.task is not Task.CLASSES or loss.quadratic:
         return False
     return data.measured(lams, loss)[0][0] * data.N < FEW_ERRORS
@@ -280,6 +286,7 @@ def provenance(data: Data, loss: ConvexLoss) -> dict[str, Any]:
     return {
         "data": data.description,
         **ingredient_attributes("loss", loss),
+        **({"scheme": "one-vs-rest"} if against_rest(data, loss) else {}),
         "task": str(data.task),
         "hiddenmanifold_version": version("hiddenmanifold"),
     }

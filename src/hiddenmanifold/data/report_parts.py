@@ -197,6 +197,7 @@ def model_table(data: Data, curve: xr.Dataset, lam: float, chosen: str) -> Table
     named = f"{loss} ({', '.join(options)})" if options else loss
     ridge = ", which is ridge regression," if loss == "square" else ""
     scores = ", a score for each class" if data.task is Task.CLASSES else ""
+    scores += " against all others" if "scheme" in curve.attrs else ""
     rows = [
         ("data", data.description),
         ("model", f"linear, of {named} loss{ridge} with an intercept{scores}"),

@@ -129,9 +129,9 @@ class Data(Analysis):
 
         All steps but the last are applied to X as they were fitted. `loss` and `regularisation` of
         the result are those that fit the same model as the last step, if that is one of
-        `hm.estimators`, or scikit-learn's Ridge, RidgeClassifier, LogisticRegression, LinearSVC and
-        linear SVC, with an intercept; and None otherwise, as for models that fit each of more than
-        two classes apart (LinearSVC, SVC), of which `positive` takes one.
+        `hm.estimators`, or scikit-learn's Ridge, RidgeClassifier, LogisticRegression, LinearSVC,
+        linear SVC, and `OneVsRestClassifier` of these, with an intercept; and None otherwise, as
+        for an SVC of more than two classes, which compares pairs of them.
 
         Parameters
         ----------
@@ -151,8 +151,8 @@ class Data(Analysis):
         Warns
         -----
         UserWarning
-            If the model penalises its intercept, as LinearSVC with its default options, or fits
-            each of more than two classes apart.
+            If the model penalises its intercept, as LinearSVC with its default options, or is of
+            more than two classes and not predicted.
 
         Examples
         --------

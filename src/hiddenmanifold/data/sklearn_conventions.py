@@ -38,12 +38,12 @@ AVERAGED_LOSSES = {"PoissonRegressor": "poisson", "GammaRegressor": "gamma"}
 """Models of scikit-learn that minimise the mean loss, not the sum, and their losses here."""
 RECOGNISED = ("Ridge", "RidgeClassifier", "LogisticRegression", "LinearSVC", *AVERAGED_LOSSES)
 """Models of scikit-learn whose objective is one of ours, beside the linear SVC."""
-NOT_TOGETHER = (
-    "{} fits each class apart, while curves of more than two classes are of scores that are fitted "
-    "together: by default of ridge regression, or of LogisticRegression with loss='softmax'; they "
-    "may differ from those of the pipeline. A single class of it is predicted with positive=one"
+NOT_PREDICTED = (
+    "{} of more than two classes compares pairs of them or has a loss with a kink, which is not "
+    "predicted: curves are by default those of ridge regression, and with loss='squared_hinge' "
+    "those of LinearSVC; positive=one predicts a single class of it"
 )
-"""Said of models that fit one class against others."""
+"""Said of models of several classes that have no counterpart."""
 
 
 def to_sklearn_C(
@@ -264,6 +264,8 @@ def objective(
     name = type(model).__name__.removesuffix("CV")
     if hasattr(model, "regularisation_"):
         return Objective(model.loss, float(model.regularisation_))
+    if name == "OneVsRestClassifier":
+        return objective(getattr(model, "estimators_", [model.estimator])[0], p, n)
     linear = name == "SVC" and model.kernel == "linear"
     if name not in RECOGNISED and not linear:
         return Objective(None, None)
@@ -286,13 +288,13 @@ def _of_classifier(model: Any, name: str, lam: float, *, several: bool) -> Objec
     apart = (
         getattr(model, "solver", "") == "liblinear" or getattr(model, "multi_class", "") == "ovr"
     )
-    if several and (name != "LogisticRegression" or apart):
-        warnings.warn(NOT_TOGETHER.format(type(model).__name__), stacklevel=4)
+    if several and (name == "SVC" or getattr(model, "loss", "") == "hinge"):
+        warnings.warn(NOT_PREDICTED.format(type(model).__name__), stacklevel=4)
         return Objective(None, None)
     if name == "LogisticRegression":
         if model.solver == "liblinear":
             _warn_of_intercept(model)
-        return Objective("softmax" if several else "logistic", lam)
+        return Objective("softmax" if several and not apart else "logistic", lam)
     if name == "SVC":
         return Objective("hinge", lam)
     _warn_of_intercept(model)
@@ -305,6 +307,8 @@ def counterpart(loss: str, task: Task, lam: float, p: int) -> str:
     if loss == "square":
         name = "Ridge" if task is Task.REGRESSION else "RidgeClassifier"
         return f"{name}(alpha={to_ridge_alpha(lam, p):.4g})"
+    if task is Task.CLASSES and loss == "logistic":
+        return f"OneVsRestClassifier(LogisticRegression(C={to_sklearn_C(lam, p):.4g}))"
     if loss == "squared_hinge":  # which lacks our ½ there, and penalises the intercept
         return f"LinearSVC(C={0.5 * to_sklearn_C(lam, p):.4g}, intercept_scaling=1000)"
     models = {
