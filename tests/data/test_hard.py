@@ -195,3 +195,5 @@ def test_losses_of_label_and_score_and_missing_labels_are_refused():
         hm.learning_curve(hm.Data(X, X[:, 0]), loss="poisson")
     with pytest.raises(hm.InvalidArgumentError, match="30 missing"):
         hm.Data(X, pd.Series(["a", None] * 30, dtype="string"))
+    with pytest.raises(hm.InvalidArgumentError, match="45 missing"):
+        hm.Data(X, pd.Series(["a", None, "", " "] * 15, dtype=object))

@@ -286,8 +286,10 @@ def _missing(array: Any) -> int:
         return int((~np.isfinite(array)).sum())
     import pandas as pd
 
-    empty = array == "" if array.dtype.kind in "OU" else False
-    return int((pd.isna(array) | empty).sum())
+    missing = pd.isna(array)
+    if array.dtype.kind in "OU":
+        missing |= [isinstance(label, str) and not label.strip() for label in array]
+    return int(missing.sum())
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:
