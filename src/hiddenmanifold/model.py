@@ -32,6 +32,7 @@ from hiddenmanifold.errors import (
 )
 from hiddenmanifold.features import Features, activations, kernels, projections
 from hiddenmanifold.features.choice import chosen_features
+from hiddenmanifold.features.covariance import check_means
 from hiddenmanifold.losses import predictors
 from hiddenmanifold.losses.predictors import Predictor
 from hiddenmanifold.losses.schemes import check_scheme_name, check_task
@@ -171,7 +172,7 @@ class Model:
         if scheme is not None:
             object.__setattr__(self, "scheme", scheme)
         self._check()
-        if self.features.blind:
+        if self.features.blind and getattr(self.teacher, "means", None) is None:
             warnings.warn(
                 f"{self.features} see nothing of the teacher's field (κ1 = E[zσ(z)] = 0 of an "
                 "activation, h'(0) = 0 of a kernel, or features that are not correlated with the "
@@ -204,12 +205,15 @@ class Model:
     def _check(self) -> None:
         """Raise unless the ingredients fit together."""
         check_task(self.loss, self.task, self.teacher, self.scheme)
-        if self.task is Task.CLASSES and self.features.rho is not None:
+        means = getattr(self.teacher, "means", None)
+        if means is not None:
+            check_means(self.features, means)
+        elif self.task is Task.CLASSES and self.features.rho is not None:
             raise IncompatibleIngredientsError(
                 f"{shown(self.features)} and teacher {self.teacher} do not fit together: these "
                 "features know the weights of one field alone; give features of white data"
             )
-        if self.features.rho not in (None, self.teacher.rho):
+        if means is None and self.features.rho not in (None, self.teacher.rho):
             raise IncompatibleIngredientsError(
                 f"features of a field of variance rho = {self.features.rho} and teacher "
                 f"{self.teacher} do not fit together: give the teacher the same rho"

@@ -64,6 +64,97 @@ def test_all_features_of_white_data_agree_with_a_mixture(kind):
     np.testing.assert_allclose(ds.generalisation_error, expected.generalisation_error, rtol=1e-9)
 
 
+P = 30
+W = np.arange(1, P + 1) ** -0.6 / P
+CENTRE = 0.15 * np.random.default_rng(0).standard_normal(P)
+
+
+@pytest.mark.parametrize(
+    ("loss", "binary", "penalty", "options"),
+    [
+        ("square", "square", 1.0, {}),
+        ("softmax", "logistic", 0.5, {}),
+        ("hinge", "hinge", 1.0, {"scheme": "one-vs-rest"}),
+    ],
+)
+def test_means_of_two_classes_are_weights_of_a_mixture(loss, binary, penalty, options):
+    weights = CENTRE**2 / P
+    rho = float((weights / W).sum())
+    means = np.array([1.0 + 1.4 * CENTRE, 1.0 - 0.6 * CENTRE])
+    found = hm.Model(
+        features=hm.features.Covariance(W),
+        teacher=Classes(means=means, priors=(0.3, 0.7)),
+        loss=loss,
+        intercept=True,
+        **options,
+    )
+    same = hm.Model(
+        features=hm.features.Covariance(W, weights, rho),
+        teacher=Mixture(prior=0.3, rho=rho),
+        loss=binary,
+        intercept=True,
+    )
+    ds = hm.predict(found, n_over_p=1.7, regularisation=0.4)
+    expected = hm.predict(same, n_over_p=1.7, regularisation=0.4 * penalty)
+    for name in ("generalisation_error", "training_error"):
+        np.testing.assert_allclose(ds[name], expected[name], rtol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("loss", ["square", "softmax"])
+def test_means_in_white_features_are_their_gram_matrix(loss):
+    means = 0.4 * np.random.default_rng(1).standard_normal((3, P))
+    models = (
+        hm.Model(
+            features=hm.features.Covariance(np.ones(P) / P),
+            teacher=Classes(means=means, priors=(0.2, 0.3, 0.5)),
+            loss=loss,
+            intercept=True,
+        ),
+        hm.Model(
+            activation="identity",
+            projection="orthogonal",
+            teacher=Classes(gram=means @ means.T, priors=(0.2, 0.3, 0.5)),
+            loss=loss,
+            intercept=True,
+        ),
+    )
+    one, other = (
+        hm.predict(m, n_over_p=1.7, regularisation=0.4, **ratio)
+        for m, ratio in zip(models, ({}, {"d_over_p": 1.0}), strict=True)
+    )
+    for name in ("generalisation_error", "training_loss", "q_w", "score_covariance"):
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.slow
+def test_means_of_a_covariance_agree_with_fits():
+    p = 120
+    w = np.arange(1, p + 1) ** -0.6 / p
+    means = np.random.default_rng(2).standard_normal((3, p)) * np.sqrt(4.0 * w)
+    teacher = Classes(means=means, priors=(0.2, 0.3, 0.5))
+    model = hm.Model(
+        features=hm.features.Covariance(w), teacher=teacher, loss="softmax", intercept=True
+    )
+    sizes = {"n": 240, "p": p, "regularisation": 0.05}
+    ds = hm.compare(model, **sizes, seeds=12, n_test=2000, workers=1, finite_size=True)
+    for name in ("generalisation_error", "test_loss", "training_loss", "q_w", "M", "Q"):
+        assert np.abs(ds[f"{name}_z"]).max() < 4.5, name
+
+
+def test_means_that_fit_no_features_are_refused():
+    three = Classes(means=np.arange(6.0).reshape(3, 2))
+    with pytest.raises(IncompatibleIngredientsError, match="means= is for features.Covariance"):
+        plain_model(teacher=three, loss="square")
+    with pytest.raises(IncompatibleIngredientsError, match="covariance of 3"):
+        hm.Model(features=hm.features.Covariance([0.1] * 3), teacher=three, loss="square")
+    with pytest.raises(IncompatibleIngredientsError, match="eigenvalue zero"):
+        hm.Model(features=hm.features.Covariance([0.1, 0.0]), teacher=three, loss="square")
+    with pytest.raises(InvalidArgumentError, match="at least two that differ"):
+        Classes(means=np.ones((3, 2)))
+    with pytest.raises(InvalidArgumentError, match="gram and means are both given"):
+        Classes(gram=np.eye(3), means=np.eye(3))
+
+
 def test_a_kernel_has_several_classes_too():
     point = {"n_over_d": 2.0, "regularisation": 0.1}
     ds, expected = (

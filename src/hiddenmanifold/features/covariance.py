@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array, Numbers
 from hiddenmanifold.checks import check_number, check_scale, finite_vector
-from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError
+from hiddenmanifold.errors import IncompatibleIngredientsError, InvalidArgumentError, shown
 from hiddenmanifold.features.base import Drawn, Features, Inputs
 from hiddenmanifold.features.pair_sums import PairSums, discrete_pair
 from hiddenmanifold.features.posterior import DiscretePosterior
@@ -32,8 +33,9 @@ class Covariance(Features):
     ----------
     eigenvalues : sequence of float
         The p eigenvalues :math:`w_i` of :math:`\Omega/p`.
-    teacher_weights : sequence of float
-        For each, :math:`t_i = (v_i \cdot E[\nu x])^2/p` with its eigenvector :math:`v_i`.
+    teacher_weights : sequence of float, optional
+        For each, :math:`t_i = (v_i \cdot E[\nu x])^2/p` with its eigenvector :math:`v_i`. Left out
+        with the means of several classes, ``teachers.Classes(means=…)``, which take their place.
     rho : float
         Variance of the teacher's field :math:`\nu`, at least the visible :math:`\sum_i t_i/w_i`.
         A hidden part below about 1e-15 of it is attributed to rounding of the weights.
@@ -49,12 +51,15 @@ class Covariance(Features):
 
     fixed_ratio = 1.0
     eigenvalues: tuple[float, ...]
-    teacher_weights: tuple[float, ...]
+    teacher_weights: tuple[float, ...] | None = None
     rho: float = 1.0
     drawn_teacher: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         check_scale("rho", self.rho)
+        if self.teacher_weights is None:
+            blank = np.zeros(len(finite_vector("eigenvalues", self.eigenvalues)))
+            object.__setattr__(self, "teacher_weights", tuple(blank.tolist()))
         if not isinstance(self.drawn_teacher, bool | np.bool_):
             raise InvalidArgumentError("drawn_teacher", self.drawn_teacher, "True or False")
         columns = {
@@ -113,7 +118,7 @@ class Covariance(Features):
         """
         check_number("prior", prior, 0.0, 1.0, open_low=True)
         total, u = cls(eigenvalues, teacher_weights, ANY), 4.0 * prior * (1.0 - prior)
-        w, s = np.array(total.eigenvalues), np.sqrt(total.teacher_weights)
+        w, s = np.array(total.eigenvalues), np.sqrt(np.array(total.teacher_weights))
         if not (seen := float((s[w > 0] ** 2 / w[w > 0]).sum())) < u * (1 - 1e-9):
             raise InvalidArgumentError.because(
                 "teacher_weights",
@@ -155,7 +160,7 @@ class Covariance(Features):
 
     @property
     def blind(self) -> bool:
-        return not any(self.teacher_weights)
+        return not any(self.teacher_weights or ())
 
     def sums(self, k: Array, gamma: Array, boost: Array | float = 1.0) -> Sums:
         return discrete(k / boost, *self._atoms)
@@ -200,6 +205,27 @@ class Covariance(Features):
             theta *= rng.standard_normal(p)
             theta *= np.sqrt(seen / (w @ theta**2))
         return Drawn(Covariates(p * w, theta, rho))
+
+
+def check_means(features: Features, means: Sequence[Sequence[float]]) -> None:
+    """Raise unless means of classes are those of features of a covariance within classes."""
+    if not isinstance(features, Covariance):
+        raise IncompatibleIngredientsError(
+            f"{shown(features)} and means of classes along eigenvectors do not fit together: "
+            "means= is for features.Covariance; describe the means of others in their latent "
+            "space, by separation= or gram="
+        )
+    p, rows = len(features.eigenvalues), np.array(means)
+    if rows.shape[1] != p:
+        raise IncompatibleIngredientsError(
+            f"means of {rows.shape[1]} features and a covariance of {p} do not fit together: give "
+            "one mean for each class and eigenvalue"
+        )
+    if np.ptp(rows[:, np.array(features.eigenvalues) == 0.0], axis=0).any():
+        raise IncompatibleIngredientsError(
+            "means differ along an eigenvector of eigenvalue zero, where classes have no overlap: "
+            "give equal means there, or a positive eigenvalue"
+        )
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class ClassWorld:
         assert isinstance(teacher, Classes | FieldClasses)
         drawn = model.features.draw(sizes.d, sizes.p, 1.0, rng)
         coordinates = teacher.coordinates
+        if isinstance(teacher, Classes) and teacher.means is not None:  # along the axes
+            return cls(model, sizes, drawn, coordinates, np.empty((0, 0)), equivalent)
         normal = rng.standard_normal((sizes.d, coordinates.shape[1]))
         directions = np.linalg.qr(normal)[0].T
         return cls(model, sizes, drawn, coordinates, directions, equivalent)
@@ -70,6 +72,8 @@ class ClassWorld:
             return c, self.model.teacher.classes_of(nu, rng), nu.argmax(1)
         y = several(self.model.teacher).sample_classes(rows, rng)
         c, _ = self.features.inputs.sample(rows, rng)
+        if not self.directions.size:
+            return c + self.coordinates[y], y, y
         return c + self.coordinates[y] @ self.directions, y, y
 
     def blocks(self, rows: int, rng: np.random.Generator) -> Iterator[ClassSample]:
@@ -95,6 +99,9 @@ class ClassWorld:
 
     def shift(self, W: Array) -> Array:
         """Means (class, score) of the scores of weights W, without their intercepts."""
+        if not self.directions.size:
+            direct: Array = self.coordinates @ W / np.sqrt(len(W))
+            return direct
         size = np.sqrt(self.sizes.d)
         along = [
             replace(self.features, inputs=White(size * direction, 1.0))

@@ -68,6 +68,9 @@ class Classes(ClassTeacher):
         corners of a simplex. At most 20.
     gram : matrix (K, K)
         Instead, the scalar products of any means, in units of the variance within classes.
+    means : matrix (K, p), optional
+        Instead, for features of a `Covariance`, that within classes: the mean of the features in
+        each class along its p eigenvectors. Only differences of means matter.
     priors : sequence of float, optional
         Probability of each class, positive and of sum 1; by default all are equal.
 
@@ -86,15 +89,21 @@ class Classes(ClassTeacher):
     separation: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = field(default=None, kw_only=True)
     priors: tuple[float, ...] | None = field(default=None, kw_only=True)
+    means: tuple[tuple[float, ...], ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if (self.separation is None) == (self.gram is None):
+        given = [n for n in ("separation", "gram", "means") if getattr(self, n) is not None]
+        if not given:
             raise InvalidArgumentError.because(
-                "separation",
-                "and gram are both missing" if self.gram is None else "and gram are both given",
-                "give exactly one of them",
+                "separation", "and gram are both missing", "give exactly one of them"
             )
-        if self.gram is not None:
+        if len(given) > 1:
+            told = " and ".join(given)
+            raise InvalidArgumentError.because(told, "are both given", "give exactly one of them")
+        if self.means is not None:
+            means = finite_matrix("means", self.means)
+            object.__setattr__(self, "means", tuple(map(tuple, means.tolist())))
+        elif self.gram is not None:
             gram = finite_matrix("gram", self.gram)
             object.__setattr__(self, "gram", tuple(map(tuple, gram.tolist())))
         else:
@@ -109,7 +118,9 @@ class Classes(ClassTeacher):
     def _check_number(self) -> None:
         """Raise unless all arguments agree on a number of classes."""
         given = {"K": self.K}
-        given |= {name: len(v) for name in ("gram", "priors") if (v := getattr(self, name))}
+        given |= {
+            name: len(v) for name in ("gram", "means", "priors") if (v := getattr(self, name))
+        }
         numbers = {name: number for name, number in given.items() if number is not None}
         if not numbers:
             raise InvalidArgumentError.because(
@@ -137,6 +148,9 @@ class Classes(ClassTeacher):
 
     def _check_means(self) -> None:
         """Raise unless the Gram matrix is one of vectors, of which at least two differ."""
+        if self.means is not None and np.ptp(np.array(self.means), axis=0).max() == 0.0:
+            problem = "are the same in all classes"
+            raise InvalidArgumentError.because("means", problem, "give at least two that differ")
         if self.gram is None:
             return
         gram = np.array(self.gram)
@@ -161,7 +175,8 @@ class Classes(ClassTeacher):
     @cached_property
     def shares(self) -> Array:
         if self.priors is None:
-            number = self.K if self.gram is None else len(self.gram)
+            given = self.gram if self.means is None else self.means
+            number = self.K if given is None else len(given)
             assert number is not None
             return np.full(number, 1.0 / number)
         priors: Array = np.array(self.priors) / sum(self.priors)
@@ -169,12 +184,14 @@ class Classes(ClassTeacher):
 
     @property
     def alike(self) -> bool:
-        return self.gram is None and self.priors is None
+        return self.gram is None and self.priors is None and self.means is None
 
     @cached_property
     def centred_gram(self) -> Array:
         """Scalar products of the means (K, K), with their mean at the origin."""
         K = self.number
+        if self.means is not None:
+            return self.coordinates @ self.coordinates.T
         if self.gram is None:
             assert self.separation is not None
             gram = 0.5 * self.separation**2 * np.eye(K)
@@ -186,7 +203,14 @@ class Classes(ClassTeacher):
 
     @cached_property
     def coordinates(self) -> Array:
-        """Coordinates (K, rank) of the means in orthonormal directions of the latent space."""
+        """Coordinates (K, rank) of the means in orthonormal directions of the latent space.
+
+        If means along eigenvectors are given it is these, with their mean at the origin.
+        """
+        if self.means is not None:
+            means = np.array(self.means)
+            centred: Array = means - self.shares @ means
+            return centred
         values, vectors = np.linalg.eigh(self.centred_gram)
         kept = values > ROUNDING * values[-1]
         found: Array = vectors[:, kept] * np.sqrt(values[kept])

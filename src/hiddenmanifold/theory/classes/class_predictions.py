@@ -67,7 +67,7 @@ def fitted(model: Model, points: Points, counts: Counts | None) -> FittedScores:
     teacher = model.teacher
     assert isinstance(teacher, Classes)
     finite, features = _finite(points), model.features
-    labels, free = LabelFunctions.of(teacher), model.free_intercept
+    labels, free = LabelFunctions.of(teacher, features), model.free_intercept
     with np.errstate(all="ignore"):
         if model.scheme is not None:
             return one_vs_rest(model, labels, finite, counts, alike=teacher.alike)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.features import Features
+from hiddenmanifold.features import Covariance, Features
 from hiddenmanifold.features.spectral_sums import Sums
 from hiddenmanifold.teachers import Classes
 
@@ -46,21 +46,31 @@ class LabelFunctions:
         What the Gram matrix of the means is in contrasts.
     basis : array (K, K - 1)
         W, orthonormal and orthogonal to the roots of the shares.
+    variances, along : arrays (p,), (K - 1, p), optional
+        Of features of a covariance within classes, its eigenvalues, and the means along each
+        eigenvector in contrasts. Where they are not given, features are those of white data.
     """
 
     shares: Array
     gram: Array
     basis: Array
+    variances: Array | None = None
+    along: Array | None = None
 
     @classmethod
-    def of(cls, teacher: Classes) -> LabelFunctions:
-        """Those of normal classes."""
+    def of(cls, teacher: Classes, features: Features | None = None) -> LabelFunctions:
+        """Those of normal classes; features of a covariance have means of their own."""
         shares = teacher.shares
         roots = np.sqrt(shares)
         full = np.linalg.svd(roots[:, None])[0]
         basis = full[:, 1:]
         gram = basis.T @ (roots[:, None] * teacher.centred_gram * roots) @ basis
-        return cls(shares, 0.5 * (gram + gram.T), basis)
+        if teacher.means is None or not isinstance(features, Covariance):
+            return cls(shares, 0.5 * (gram + gram.T), basis)
+        w = len(features.eigenvalues) * np.array(features.eigenvalues)
+        seen = w > 0.0
+        along = basis.T @ (roots[:, None] * teacher.coordinates[:, seen])
+        return cls(shares, 0.5 * (gram + gram.T), basis, w[seen], along)
 
     @property
     def number(self) -> int:
@@ -69,14 +79,36 @@ class LabelFunctions:
 
     def at(self, sums: Sums, k: Array) -> LabelSums:
         """The label functions where the scalar sums are given, at k."""
+        if self.variances is not None:
+            return self._weighted(k)
         scalars = (sums.T1, sums.T20, sums.T11, sums.T21)
         return LabelSums(*(scalar[:, None, None] * self.gram for scalar in scalars))
+
+    def _weighted(self, k: Array) -> LabelSums:
+        """The label functions at k of a covariance within classes."""
+        w, k = self.variances, k[:, None]
+        assert w is not None
+        over = 1.0 / (w + k)
+        with np.errstate(under="ignore"):
+            weights = (over, w * over**2, k * over**2, w * over * (k * over) * over)
+        return LabelSums(*(self._summed(part) for part in weights))
+
+    def _summed(self, weights: Array) -> Array:
+        """Sums over eigenvectors with weights (..., p) of products of the means along these."""
+        assert self.along is not None
+        products = self.along[:, None] * self.along
+        found: Array = np.einsum("...p,abp->...ab", weights, products, optimize=True)
+        return found
 
     def pair(self, features: Features, k: Array, gamma: float) -> tuple[Array, Array]:
         """D2 (m, m) and T2 in contrasts (m, m, K - 1, K - 1) at all pairs of some k (m,)."""
         first, second = (values.ravel() for values in np.meshgrid(k, k, indexing="ij"))
         sums = features.pair_sums(first, second, np.full_like(first, gamma))
         D2, T2 = (np.reshape(part, (len(k), len(k))) for part in (sums.D2, sums.T2))
+        if self.variances is not None:
+            w = self.variances
+            over = 1.0 / (w + k[:, None])
+            return D2, self._summed(w * over[:, None] * over)
         return D2, T2[..., None, None] * self.gram
 
     def pulled(self, features: Features, k: Array, gamma: float) -> Array:
