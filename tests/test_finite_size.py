@@ -47,9 +47,15 @@ def test_large_sizes_have_the_deviations_of_smaller_ones_by_their_ratio():
 
 @pytest.mark.slow
 def test_predictions_take_the_argument():
-    ds = hm.predict(MODEL, n=8, p=6, d=4, **HOW, finite_size=True)
-    assert np.isfinite(ds.generalisation_error_finite_size)
+    sizes, more = {"n": [8, 12], "p": 6, "d": 4}, {"decision_thresholds": [0.3, 0.5, 0.9]}
+    ds = hm.predict(MODEL, **sizes, **HOW, **more, finite_size=True)
+    assert np.isfinite(ds.generalisation_error_finite_size).all()
     assert ds.attrs["finite_size_seeds"] == finite_size.SEEDS
+    both = hm.compare(MODEL, **sizes, **HOW, **more, seeds=finite_size.SEEDS)
+    assert ds.net_benefit_finite_size.dims == ("n", "decision_threshold")
+    np.testing.assert_allclose(
+        ds.net_benefit_finite_size, both.net_benefit - both.net_benefit_theory
+    )
 
 
 @pytest.mark.parametrize(("noise", "widened"), [(0.0, False), (1.0, True)])
@@ -65,6 +71,14 @@ def test_deviations_that_do_not_fall_like_1_over_d_widen_the_error(noise, widene
         assert float(found.stderr.q) == pytest.approx(0.01 * 0.25 / np.sqrt(5))
     else:
         assert float(found.stderr.q) > 0.1
+
+
+def test_what_does_not_scatter_has_no_error():
+    large, small = (
+        Deviations(xr.Dataset({"q": value}), xr.Dataset({"q": 0.0})) for value in (0.4, 0.8)
+    )
+    found = finite_size._extrapolated(large, small, 0.25)
+    assert float(found.mean.q) == pytest.approx(0.1) and float(found.stderr.q) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,35 @@ def test_nonsense_is_refused_by_name(arguments, named):
     assert caught.value.argument == named
 
 
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: hm.Optimal("auc"), "more of it is better, and no λ is sought for it"),
+        (lambda: hm.Optimal("r2"), "minimise 'brier_score' for labels ±1"),
+        (lambda: hm.Optimal("calibration_slope"), "best at 1"),
+        (lambda: hm.Optimal("net_benefit"), "depends on a threshold"),
+    ],
+)
+def test_what_no_regularisation_makes_least_is_told(ask, words):
+    with pytest.raises(hm.InvalidArgumentError, match=words):
+        ask()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("sensitivity", r"give decision_thresholds=\[…\] and read 'true_positive_rate'"),
+        ("net_benefit", "and read 'net_benefit'"),
+        ("C_statistic", "did you mean 'auc'"),
+        ("deviance", "needs labels that are numbers"),
+    ],
+)
+def test_observables_of_other_names_are_pointed_to(name, words):
+    model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
+    with pytest.raises(hm.InvalidArgumentError, match=words):
+        hm.predict(model, n_over_d=3.0, p_over_n=1.0, regularisation=1.0, observables=name)
+
+
 def test_optimal_is_the_short_form_of_its_options():
     model = hm.Model(activation="sign", projection="gaussian", teacher="sign", loss="square")
     ratios = {"n_over_d": 3.0, "p_over_n": [0.5, 2.0]}

@@ -17,7 +17,7 @@ from hiddenmanifold.features import Features
 from hiddenmanifold.model import Model
 from hiddenmanifold.resampling import ONCE, REGISTRY, Resampling, Whole
 from hiddenmanifold.results.datasets import variable
-from hiddenmanifold.results.observables import OBSERVABLES
+from hiddenmanifold.results.observables import BEST_BY, OBSERVABLES
 from hiddenmanifold.results.schema import is_result
 from hiddenmanifold.theory.pairs.shared_overlaps import Shared
 from hiddenmanifold.theory.points import RATIOS, exponents, given_ratios
@@ -187,6 +187,9 @@ class Optimal:
 
     def __post_init__(self) -> None:
         observables = [o.name for o in OBSERVABLES if o.less_is_better]
+        if self.minimise in BEST_BY:
+            problem = f"= {self.minimise!r} is no error"
+            raise InvalidArgumentError.because("minimise", problem, BEST_BY[self.minimise])
         if self.minimise not in ("generalisation_error", "clean_error", *observables):
             errors = "'generalisation_error' or 'clean_error', or an observable of which less is "
             raise InvalidArgumentError(

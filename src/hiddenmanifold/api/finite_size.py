@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import sizes_of
 from hiddenmanifold.api.compare import compare
@@ -15,6 +16,7 @@ from hiddenmanifold.api.standard_scores import COMPARED
 from hiddenmanifold.errors import InvalidArgumentError, Status
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.datasets import with_schema
+from hiddenmanifold.results.observables import DECISIONS
 from hiddenmanifold.results.schema import Kind
 from hiddenmanifold.simulation.fit import ONLY_SQUARE
 
@@ -44,10 +46,11 @@ def with_deviations(
     observables: tuple[str, ...],
     execution: dict[str, Any],
     *,
+    thresholds: ArrayLike | None = None,
     seeds: int = SEEDS,
     budget: float = BUDGET,
 ) -> xr.Dataset:
-    """A prediction with the mean deviation of each error and observable at its sizes.
+    """A prediction with the mean deviation of each error, observable and decision at its sizes.
 
     Fits of these sizes are simulated if all of them take less than the budget; otherwise smaller
     ones of the same ratios, from whose deviations those asked for follow by their proportionality
@@ -58,7 +61,12 @@ def with_deviations(
     _check(model, ds, names, lam)
     lam = lam.where(ds.status == Status.CONVERGED, 1.0) if "status" in ds else lam
     sizes = {name: _bare(ds[name]) for name in names}
-    drawing = {"observables": observables, "seeds": seeds, **execution}
+    drawing = {
+        "observables": observables,
+        "decision_thresholds": thresholds,
+        "seeds": seeds,
+        **execution,
+    }
     began = time.perf_counter()
     scale = _affordable(model, sizes, lam, drawing, budget=budget)
     if scale == 1.0:
@@ -69,11 +77,11 @@ def with_deviations(
         )
         found = _extrapolated(large, small, scale)
         method = f"simulated fits of {scale:g} and {0.5 * scale:g} times these sizes, and 1/d"
-    good = ds.status == Status.CONVERGED
+    good = _bare(ds.status == Status.CONVERGED)
     for name in found.mean.data_vars:
         if name in ds:
-            ds[f"{name}_finite_size"] = found.mean[name].where(good.values)
-            ds[f"{name}_finite_size_stderr"] = found.stderr[name].where(good.values)
+            ds[f"{name}_finite_size"] = found.mean[name].where(good)
+            ds[f"{name}_finite_size_stderr"] = found.stderr[name].where(good)
     ds.attrs |= {
         "finite_size_method": method,
         "finite_size_seeds": seeds,
@@ -156,7 +164,8 @@ def _measured(
 
     options: Any = {**sizes, **drawing}
     both = compare(model, regularisation=_bare(lam), **options)
-    names = [n for n in (*COMPARED, *drawing["observables"]) if f"{n}_theory" in both]
+    names = (*COMPARED, *drawing["observables"], *DECISIONS)
+    names = tuple(name for name in names if f"{name}_theory" in both)
     mean = {n: _bare(both[n]) - _bare(both[f"{n}_theory"]) for n in names}
     return Deviations(xr.Dataset(mean), xr.Dataset({n: _bare(both[f"{n}_stderr"]) for n in names}))
 
@@ -170,10 +179,10 @@ def _extrapolated(large: Deviations, small: Deviations, scale: float) -> Deviati
     (a, da), (b, db) = (
         (found.mean * s, found.stderr * s) for found, s in ((large, scale), (small, 0.5 * scale))
     )
-    weight_a, weight_b = 1.0 / da**2, 1.0 / db**2
-    mean = (weight_a * a + weight_b * b) / (weight_a + weight_b)
     noise = (da**2 + db**2) ** 0.5
-    stderr = (weight_a + weight_b) ** -0.5
+    share = (db / noise).where(noise > 0.0, 0.5**0.5) ** 2  # of a; alike if neither scatters
+    mean = share * a + (1.0 - share) * b
+    stderr = da * db / noise.where(noise > 0.0, 1.0)
     apart = abs(a - b)
     stderr = stderr.where(apart <= DOUBT * noise, (stderr**2 + (0.5 * apart) ** 2) ** 0.5)
     return Deviations(mean, stderr)

@@ -167,7 +167,9 @@ def predict(
         asked = _asked(model, observables, decision_thresholds)
         classes = model.task is Task.CLASSES
         ds = predicted(grid, asked, grid.counts() if finite_size and classes else None)
-        return _with_deviations(model, ds, asked, options) if finite_size and not classes else ds
+        if not finite_size or classes:
+            return ds
+        return _with_deviations(model, ds, asked, options, decision_thresholds)
     if finite_size:
         raise InvalidArgumentError.because(
             "chunks",
@@ -264,14 +266,18 @@ def _of_classes(grid: Grid, counts: Counts | None) -> Columns:
 
 
 def _with_deviations(
-    model: Model, ds: xr.Dataset, asked: Sequence[Observable], options: Theory
+    model: Model,
+    ds: xr.Dataset,
+    asked: Sequence[Observable],
+    options: Theory,
+    thresholds: ArrayLike | None,
 ) -> xr.Dataset:
     """The prediction with its deviations at the sizes given."""
     from hiddenmanifold.api.finite_size import with_deviations  # which compares with predictions
 
     execution = {name: options[name] for name in Execution.__annotations__ if name in options}  # type: ignore[literal-required]
     names = tuple(observable.name for observable in asked if observable.name in REGISTRY)
-    return with_deviations(model, ds, names, execution)
+    return with_deviations(model, ds, names, execution, thresholds=thresholds)
 
 
 def _announce(grid: Grid, times: int) -> None:

@@ -170,6 +170,29 @@ OBSERVABLES = (
 )
 REGISTRY = {observable.name: observable for observable in OBSERVABLES}
 """The observables that can be requested by name alone."""
+OTHER_NAMES = {
+    "c_statistic": "auc",
+    "c_index": "auc",
+    "brier": "brier_score",
+    "log_loss": "test_loss",
+}
+"""What some observables are called elsewhere."""
+ALONG = "predict it along numbers λ, and choose"
+BEST_BY = {
+    "auc": f"more of it is better, and no λ is sought for it; {ALONG}, or minimise 'test_loss'",
+    "r2": "more of it is better; minimise 'brier_score' for labels ±1, and 'generalisation_error' "
+    "for numbers, which are best at the same λ",
+    "nagelkerke_r2": "more of it is better; minimise 'test_loss', which is best at the same λ if "
+    "the loss is logistic",
+    "calibration_slope": "it is best at 1, wherever that is; minimise 'calibration_error'",
+    "calibration_intercept": "it is best at 0, wherever that is; minimise 'calibration_error'",
+    "best_temperature": "it is best at 1, wherever that is; minimise 'calibration_error'",
+    "coverage": f"it is best at the quantile that is wanted; {ALONG}",
+    "sensitivity": f"it depends on a threshold; {ALONG}",
+    "specificity": f"it depends on a threshold; {ALONG}",
+    "net_benefit": f"it depends on a threshold; {ALONG}",
+}
+"""Why no λ is sought for some quantities, and what to do instead."""
 
 
 def true_positive_rate(missed: Any, alarms: Any, plus: Any, t: float) -> Any:
@@ -220,6 +243,13 @@ DECISIONS = {
     ),
 }
 """What is known of decisions at thresholds of the probability 1/(1 + exp(-f))."""
+OF_DECISIONS = {
+    "sensitivity": "true_positive_rate",
+    "recall": "true_positive_rate",
+    "specificity": "true_negative_rate",
+    **{name: name for name in DECISIONS},
+}
+"""Their names, and those that they have elsewhere."""
 
 
 def decisions(model: Model, argument: str, at: ArrayLike) -> tuple[Observable, ...]:
@@ -248,6 +278,19 @@ def decisions(model: Model, argument: str, at: ArrayLike) -> tuple[Observable, .
         )
         for name, quantity in DECISIONS.items()
     )
+
+
+def _unknown(name: object) -> InvalidArgumentError:
+    """The error for a name that is no observable."""
+    if name in OF_DECISIONS:
+        return InvalidArgumentError.because(
+            "observables",
+            f"= {name!r} depends on a threshold",
+            f"give decision_thresholds=[…] and read {OF_DECISIONS[str(name)]!r}",
+        )
+    known, given = ", ".join(map(repr, REGISTRY)), str(name).lower()
+    near = did_you_mean(OTHER_NAMES.get(given, given), REGISTRY)
+    return InvalidArgumentError("observables", name, f"one of {known}{near}")
 
 
 def margin_laws(model: Model, argument: str, at: ArrayLike) -> tuple[Observable, ...]:
@@ -291,9 +334,7 @@ def chosen(model: Model, names: str | Iterable[str]) -> tuple[Observable, ...]:
         found.pop("test_loss", None)  # it is always predicted
     for name in found:
         if name not in REGISTRY:
-            known = ", ".join(map(repr, REGISTRY))
-            allowed = f"one of {known}{did_you_mean(name, REGISTRY)}"
-            raise InvalidArgumentError("observables", name, allowed)
+            raise _unknown(name)
         if model.task not in REGISTRY[name].tasks:
             numbers_asked = REGISTRY[name].tasks == NUMBERS
             raise InvalidArgumentError.because(
