@@ -203,6 +203,19 @@ def test_a_few_rows_that_decide_are_noticed():
 
 
 @pytest.mark.slow
+def test_rows_of_high_leverage_refuse_if_their_errors_are_large_and_warn_if_they_are_small():
+    size = np.where(np.arange(120) % 6 == 0, 6.0, 1.0)
+    noise = np.random.default_rng(3).standard_normal(120)
+    table = X * size[:, None]
+    for power, verdict in ((1, "refuse"), (0, "pass"), (-8, "warn")):
+        data = hm.Data(table, table.sum(1) + 3.0 * noise * size**power)
+        finding = data.diagnosis["leverage"]
+        assert finding.verdict == verdict
+        path = data.best_fit
+        ratio = float(path.generalised[0] / path.error[0])
+        assert (ratio < 0.88, ratio > 1.12) == (power == 1, power == -8)
+
+
 def test_copies_are_noticed():
     assert refusals(np.vstack([X, X[:60]]), np.append(Y, Y[:60])) >= {"duplicate rows"}
     assert "duplicate rows" not in refusals(np.vstack([X, X[:2]]), np.append(Y, Y[:2]))

@@ -134,9 +134,9 @@ def _leverage(data: Analysis) -> Finding:
         "leverage",
         value,
         0.12,
-        verdict="refuse",
+        verdict="refuse" if value > 0 else "warn",
         good="leave-one-out and generalised cross-validation agree",
-        bad=f"leave-one-out and generalised cross-validation differ by {_percent(value)}: rows of "
+        bad=f"leave-one-out and generalised cross-validation differ by {_percent(abs(value))}: rows of "
         "high leverage have errors unlike the others', as outliers or rows of a rare kind do",
     )
 
