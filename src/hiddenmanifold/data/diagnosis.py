@@ -136,8 +136,9 @@ def _leverage(data: Analysis) -> Finding:
         0.12,
         verdict="refuse" if value > 0 else "warn",
         good="leave-one-out and generalised cross-validation agree",
-        bad=f"leave-one-out and generalised cross-validation differ by {_percent(abs(value))}: rows of "
-        "high leverage have errors unlike the others', as outliers or rows of a rare kind do",
+        bad=f"leave-one-out and generalised cross-validation differ by {_percent(abs(value))}: "
+        "rows of high leverage have errors unlike the others', as outliers or rows of a rare kind "
+        "do",
     )
 
 
