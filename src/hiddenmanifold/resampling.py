@@ -16,8 +16,8 @@ from hiddenmanifold.arrays import Integers
 from hiddenmanifold.checks import check_count, check_number
 from hiddenmanifold.errors import InvalidArgumentError
 
-MOST = 25
-"""Copies of a sample that a bootstrap has, at most: more have a probability of 1e-26."""
+MOST = 19
+"""Copies of a sample that a bootstrap has, at most: more have a probability of 2e-19."""
 
 
 class Copies(NamedTuple):

@@ -38,6 +38,10 @@ RULES = ((8, 0), (12, 0), (20, 0), (20, 1), (20, 2), (20, 3), (20, 4))
 """Gauss–Legendre order and halvings of panels of the shared part, on each level of fineness."""
 AROUND = (-9.0, -4.5, -1.5, 1.5, 4.5, 9.0)
 """Cuts around a kink of the loss, in deviations of the private part that smooths it."""
+APART = 1.5
+"""Least distance of two cuts, in the same deviations: what lies between is smooth.
+
+Panels are up to three times as long anyway; twice as many take twice the time."""
 USUAL = 0.01
 """Probability of a part from which on panels are cut at its kinks."""
 TOGETHER = 2**18
@@ -126,7 +130,9 @@ class Shortfalls:
             marks = ((self.mean + shift)[:, None] - edges) / shared
             around = marks[:, kinks, None] + (private * np.array(AROUND))[:, None, :]
             found += [marks, around.reshape(len(rows), -1)]
-        return np.concatenate(found, axis=1)
+        step = APART * np.sqrt(self.private)[:, None] / np.abs(shared)
+        together: Array = step * np.rint(np.concatenate(found, axis=1) / step)
+        return together
 
     def means(self, row: Integers, nodes: Array, level: int) -> tuple[Array, Array]:
         """Means of h, and derivatives by the mean shortfall, at nodes of the shared part.
