@@ -382,7 +382,6 @@ def test_the_model_of_a_pipeline_says_the_task():
     [
         (Ridge(fit_intercept=False), "fit_intercept"),
         (Ridge(positive=True), "positive"),
-        (LogisticRegression(class_weight="balanced"), "class_weight"),
         (LogisticRegression(l1_ratio=0.5, solver="saga", max_iter=10_000), "l1_ratio"),
         (LinearSVC(penalty="l1", dual=False), "penalty"),
     ],

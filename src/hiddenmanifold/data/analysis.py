@@ -34,6 +34,7 @@ from hiddenmanifold.data.predicted_errors import (
     unless_none,
 )
 from hiddenmanifold.data.ridge import Path, Ridge
+from hiddenmanifold.data.row_weights import RowWeights
 from hiddenmanifold.losses import ConvexLoss, Square, of_shortfall
 
 SQUARE = Square()
@@ -73,11 +74,14 @@ class Analysis:
         Labels; ±1 for two classes, and columns of 0 and 1 for K > 2.
     task : Task
         Whether they are numbers, two classes or more.
+    weights : RowWeights, optional
+        How many times each row counts in a fit.
     """
 
     X: Array
     y: Array
     task: Task
+    weights: RowWeights | None = None
 
     @property
     def N(self) -> int:
@@ -108,7 +112,8 @@ class Analysis:
     def part(self, rows: Any) -> Analysis:
         """That of some of the rows, by features that have the same kernel and are not more."""
         X = self.ridge.scores[rows]
-        return Analysis(X[:, np.ptp(X, axis=0) > 0], self.y[rows], self.task)
+        weights = None if self.weights is None else self.weights.part(rows)
+        return Analysis(X[:, np.ptp(X, axis=0) > 0], self.y[rows], self.task, weights)
 
     @property
     def best_regularisation(self) -> float:
@@ -136,7 +141,7 @@ class Analysis:
     def _sought(self, loss: ConvexLoss) -> float:
         if self.task is Task.CLASSES and not loss.quadratic:
             return best_of_classes(loss, self.ridge, self.y)
-        return best(loss, self.task, self.ridge, self.y)
+        return best(loss, self.task, self.ridge, self.y, self.weights)
 
     def head(self, loss: ConvexLoss, lams: Array) -> Head | ClassHead:
         """Fits with some loss, kept for the last regularisations that were asked for."""
@@ -148,8 +153,13 @@ class Analysis:
     def _fitted(self, loss: ConvexLoss, lams: Array) -> Head | ClassHead:
         if self.task is Task.CLASSES:
             return ClassHead.of(loss, self.ridge, self.y, lams)
-        found = left_out(loss, self.task, self.ridge, lams, labels=self.y)
-        return Head(self.task, of_shortfall(loss), self.ridge, lams, found)
+        found = left_out(loss, self.task, self.ridge, lams, labels=self.y, weights=self.weights)
+        weights = None if self.weights is None else self.weights.of(self.y)
+        return Head(self.task, of_shortfall(loss), self.ridge, lams, found, weights)
+
+    def of_ridge(self, loss: ConvexLoss) -> bool:
+        """Whether fits with a loss are ridge regressions, in which every row counts once."""
+        return loss.quadratic and self.weights is None
 
     def predicted(
         self, n: Array | float, lam: Array, p: float | None = None, *, loss: ConvexLoss = SQUARE
@@ -164,7 +174,7 @@ class Analysis:
         for start in range(0, len(lam), at_once):
             some = slice(start, start + at_once)
             which = (ns[some], index[some], None if ps is None else ps[some])
-            if loss.quadratic:
+            if self.of_ridge(loss):
                 parts.append(self._of_ridge(lams, *which))
             elif isinstance(head := self.head(loss, lams), ClassHead):
                 parts.append(head.predicted(*which))
@@ -277,7 +287,7 @@ class Analysis:
 
         The training loss is that of the fit itself.
         """
-        if loss.quadratic:
+        if self.of_ridge(loss):
             path = self.ridge.path(lam)
             shown = path.square
             if self.classified:

@@ -91,7 +91,7 @@ def backtest(
     loss = accepted(data, loss)
     loo = isinstance(regularisation, str) and regularisation == "loo"
     lam = data.best_for(loss) if loo else regularisation
-    given = labelled("regularisation", lam, zero=loss.quadratic)
+    given = labelled("regularisation", lam, zero=data.of_ridge(loss))
     lams = np.atleast_1d(given.values).astype(float)
     ns = _sizes(data, n, rows)
     cuts: list[tuple[Array, Array, Array, Array]] = []
@@ -172,7 +172,8 @@ def _cut(
             "rows", f"= {rows} are too few: no feature varies among them", "give more rows"
         )
     X, y = data.X[:, varies], data.y
-    part = Analysis(X[own], y[own], data.task)
+    weights = data.weights
+    part = Analysis(X[own], y[own], data.task, None if weights is None else weights.part(own))
     fewest = FEWEST_OF_A_CLASS if data.task is Task.CLASSIFICATION else FEWEST_SEEN
     if data.classes and (few := part.rows_of_classes.min()) < fewest:
         raise InvalidArgumentError.because(
@@ -180,7 +181,8 @@ def _cut(
             f"= {rows} are too few: the prediction sees {few} of a class",
             f"it must see {fewest} of each",
         )
-    tested = [_measured(X, y, (rest[:n], rest[n:]), lams, loss=loss, task=data.task) for n in ns]
+    whole = Analysis(X, y, data.task, weights)
+    tested = [_measured(whole, (rest[:n], rest[n:]), lams, loss) for n in ns]
     measured, noise = (np.array(a) for a in zip(*tested, strict=True))
     found = part.predicted(np.repeat(ns, len(lams)), np.tile(lams, len(ns)), loss=loss)
     predicted, deviation = (a[0].reshape(len(ns), -1) for a in (found.value, found.deviation))
@@ -188,16 +190,18 @@ def _cut(
 
 
 def _measured(
-    X: Array, y: Array, cut: tuple[Any, Any], lams: Array, *, loss: ConvexLoss, task: Task
+    data: Analysis, cut: tuple[Any, Any], lams: Array, loss: ConvexLoss
 ) -> tuple[Array, Array]:
     """Errors, on some rows, of fits to others, and the deviations of their logarithms."""
+    X, y = data.X, data.y
     own, test = cut
-    if task is Task.CLASSES:
+    if data.task is Task.CLASSES:
         lost = class_scores(loss, X[own], y[own], lams, X[test]).argmax(2) != y[test].argmax(1)
         return _rate(lost)
-    fits = fit_path(loss, task, X[own], y[own], lams, intercept=True)
+    weights = None if data.weights is None else data.weights.part(own).of(y[own])
+    fits = fit_path(loss, data.task, X[own], y[own], lams, intercept=True, weights=weights)
     scores = np.array([X[test] @ fit.w / np.sqrt(X.shape[1]) + fit.b for fit in fits])
-    if task is Task.CLASSIFICATION:
+    if data.task is Task.CLASSIFICATION:
         return _rate(y[test] * scores <= 0)
     squares = (y[test] - scores) ** 2
     error = squares.mean(1)

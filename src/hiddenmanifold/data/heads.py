@@ -8,7 +8,7 @@ sample's directions show is used, and more samples never make a fit worse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,8 @@ class Head:
         What is fitted to what.
     found : LeftOut
         Fits at some regularisations `lams`, with and without samples.
+    weights : array (N,), optional
+        How many times each sample counts.
     """
 
     task: Task
@@ -44,17 +46,22 @@ class Head:
     ridge: Ridge
     lams: Array
     found: LeftOut
+    weights: Array | None = None
 
     @cached_property
     def curvature(self) -> Array:
-        """The mean curvature of the loss; with kinks, its slope's over the scores' spread."""
+        """The mean curvature of the loss; with kinks, its slope's over the scores' spread.
+
+        A sample that counts several times has as many times the curvature.
+        """
         short = self.found.shortfall
+        a = np.ones((self.ridge.n, 1)) if self.weights is None else self.weights[:, None]
         if not self.loss.has_jumps:
-            mean = self.loss.second_derivative(self.found.fitted).mean(0)
+            mean = (a * self.loss.second_derivative(self.found.fitted)).mean(0)
         else:
             away = short - short.mean(0)
             spread = np.maximum((away**2).mean(0), 1e-300)
-            mean = (self.loss.derivative(short) * away).mean(0) / spread
+            mean = (a * self.loss.derivative(short) * away).mean(0) / spread
         found: Array = np.maximum(mean, 1e-12)
         return found
 
@@ -66,7 +73,8 @@ class Head:
         """
         short = self.found.shortfall
         bend = self.loss.second_derivative(short).mean(0)
-        curvature = self.curvature if self.loss.has_jumps else np.maximum(bend, 1e-12)
+        own = replace(self, weights=None).curvature if self.loss.has_jumps else bend
+        curvature = np.maximum(own, 1e-12)
         squares = (self.loss.derivative(short) ** 2).mean(0)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = squares / (2.0 * curvature * self.losses.mean(0))

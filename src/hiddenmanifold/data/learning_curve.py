@@ -211,7 +211,7 @@ def _coordinates(
         regularisation = data.best_for(loss)
     out = {
         "n": labelled("n", n),
-        "regularisation": labelled("regularisation", regularisation, zero=loss.quadratic),
+        "regularisation": labelled("regularisation", regularisation, zero=data.of_ridge(loss)),
     }
     if float(out["n"].min()) < 3:
         raise InvalidArgumentError("n", float(out["n"].min()), "at least 3")
@@ -288,5 +288,6 @@ def provenance(data: Data, loss: ConvexLoss) -> dict[str, Any]:
         **ingredient_attributes("loss", loss),
         **({"scheme": "one-vs-rest"} if against_rest(data, loss) else {}),
         "task": str(data.task),
+        **({} if data.weights is None else {"weights": data.weights.told}),
         "hiddenmanifold_version": version("hiddenmanifold"),
     }

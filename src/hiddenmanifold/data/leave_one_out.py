@@ -9,9 +9,11 @@ import numpy as np
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data.ridge import Ridge
+from hiddenmanifold.data.row_weights import RowWeights
 from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.fit import fit_path
+from hiddenmanifold.simulation.problem import Weighted
 
 FOLDS = 10
 """Number of folds, where no Newton step leads to the fit without a sample."""
@@ -50,34 +52,39 @@ def left_out(
     folds: int = FOLDS,
     *,
     labels: Array,
+    weights: RowWeights | None = None,
 ) -> LeftOut:
     """Fit at some regularisations, with and without each sample."""
     y, features = labels, ridge.scores
+    a = None if weights is None else weights.of(y)
     C = features / np.sqrt(features.shape[1])
-    fits = fit_path(loss, task, features, y, lams, intercept=True)
+    fits = fit_path(loss, task, features, y, lams, intercept=True, weights=a)
     fitted = np.array([loss.shortfall(task, y, C @ fit.w + fit.b) for fit in fits]).T
     objective = np.array([fit.objective for fit in fits])
     if not loss.has_jumps:
-        own_loss = loss.of_labels(y)
-        steps = [_one_by_one(own_loss, C, s, lam) for s, lam in zip(fitted.T, lams, strict=True)]
+        each = loss.of_labels(y) if a is None else Weighted(loss.of_labels(y), a)
+        steps = [_one_by_one(each, C, s, lam) for s, lam in zip(fitted.T, lams, strict=True)]
         return LeftOut(np.array(steps).T, fitted, objective)
     shortfall = fitted.copy()
     fold = np.random.default_rng(0).permutation(len(y)) % min(folds, len(y))
     for own, test in ((fold != i, fold == i) for i in range(fold.max() + 1)):
         if task is Task.CLASSIFICATION and np.ptp(y[own]) == 0:
             continue
-        others = fit_path(loss, task, features[own], y[own], lams, intercept=True)
+        part = None if weights is None else weights.part(own).of(y[own])
+        others = fit_path(loss, task, features[own], y[own], lams, intercept=True, weights=part)
         scores = [C[test] @ fit.w + fit.b for fit in others]
         shortfall[test] = np.array([loss.shortfall(task, y[test], f) for f in scores]).T
     return LeftOut(shortfall, fitted, objective)
 
 
-def best(loss: ConvexLoss, task: Task, ridge: Ridge, labels: Array) -> float:
+def best(
+    loss: ConvexLoss, task: Task, ridge: Ridge, labels: Array, weights: RowWeights | None = None
+) -> float:
     """The regularisation of least leave-one-out loss."""
-    if loss.quadratic:
+    if loss.quadratic and weights is None:
         return ridge.best
     lams = float(ridge.k.sum()) / ridge.n * CANDIDATES
-    found = left_out(loss, task, ridge, lams, FEWER_FOLDS, labels=labels).shortfall
+    found = left_out(loss, task, ridge, lams, FEWER_FOLDS, labels=labels, weights=weights).shortfall
     own_loss = loss.of_labels(labels)
     losses = [own_loss.value(s).mean() for s in found.T]
     return float(lams[np.argmin(losses)])

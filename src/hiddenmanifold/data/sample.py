@@ -16,6 +16,7 @@ from hiddenmanifold.data import validation
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.diagnosis import Diagnosis, diagnose
 from hiddenmanifold.data.preparation import prepared, scaling_hint
+from hiddenmanifold.data.row_weights import row_weights
 from hiddenmanifold.data.sklearn_conventions import objective, task_of
 from hiddenmanifold.data.validation import (
     FEWEST_OF_A_CLASS,
@@ -77,6 +78,8 @@ class Data(Analysis):
         and a linear model is what is predicted.
     loss, regularisation : str or Loss, float; or None
         Those of a pipeline's model, see `from_pipeline`.
+    weights : RowWeights or None
+        How many times each row counts in the pipeline's fit, and so in all that is predicted.
     cost : Cost
         Estimated memory, and time on one core, of diagnosis, learning curve and plan by the square
         loss. They are done when first asked for; losses with a kink take ten times as long or more.
@@ -124,7 +127,9 @@ class Data(Analysis):
             warnings.warn(f"the analysis of this sample needs {self.cost}", stacklevel=2)
 
     @classmethod
-    def from_pipeline(cls, pipeline: Any, X: Any, y: Any, **options: Any) -> Data:
+    def from_pipeline(
+        cls, pipeline: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any
+    ) -> Data:
         """The data that the last step of a fitted scikit-learn pipeline sees.
 
         All steps but the last are applied to X as they were fitted. `loss` and `regularisation` of
@@ -139,6 +144,10 @@ class Data(Analysis):
             Fitted; its last step is the model.
         X, y : table, sequence
             The input of the pipeline.
+        sample_weight : sequence of float, optional
+            The weights of rows with which the pipeline was fitted. A `class_weight` of the model
+            is known: learning curves, plans and backtests are those of weighted fits, and their
+            test errors count every row once.
         **options
             Those of `Data`; the `task` is by default that of the model, but two different labels
             are classes for a regressor, too.
@@ -146,7 +155,8 @@ class Data(Analysis):
         Raises
         ------
         InvalidArgumentError
-            If the model has options that change what it minimises, as `class_weight`.
+            If the model has options that change what it minimises, as `l1_ratio`, or weights are
+            given for more than two classes.
 
         Warns
         -----
@@ -176,6 +186,8 @@ class Data(Analysis):
         data = cls(seen, y, **{"task": task_of(pipeline[-1], y), **options})
         model = pipeline[-1]
         data.loss, data.regularisation = objective(model, data.p, data.N, task=data.task)
+        given = getattr(model, "class_weight", None)
+        data.weights = row_weights(given, sample_weight, data.classes, data.task, data.N)
         return data
 
     @property
@@ -184,7 +196,8 @@ class Data(Analysis):
         guessed = " (guessed from y)" if self.guessed else ""
         kind = "random features" if self.random_features else "features"
         task = Task.CLASSIFICATION if self.classes else self.task
-        return f"{self.N} samples of {self.p} {kind}, {task}{guessed}{self._of_classes}"
+        weighted = "" if self.weights is None else f", weighted by {self.weights.told}"
+        return f"{self.N} samples of {self.p} {kind}, {task}{guessed}{self._of_classes}{weighted}"
 
     @property
     def _of_classes(self) -> str:

@@ -24,11 +24,6 @@ FREE_INTERCEPT_SCALING = 10.0
 """Least `intercept_scaling` at which the penalty of an intercept is neglected."""
 SUPPORTED_OPTIONS = {
     "fit_intercept": ((True,), "curves are those of models with an intercept"),
-    "class_weight": (
-        (None,),
-        "curves are those of samples that count once; what weights change is predicted by "
-        "Model(weights=...) for a teacher with your share of positives",
-    ),
     "positive": ((False,), "weights are free"),
     "penalty": (("l2", "deprecated"), "weights are penalised by their squares"),
     "l1_ratio": ((None, 0, 0.0), "weights are penalised by their squares"),

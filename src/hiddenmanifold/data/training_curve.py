@@ -103,6 +103,13 @@ def training_curve(
         raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
     if on_refusal not in ("raise", "keep"):
         raise InvalidArgumentError("on_refusal", on_refusal, "'raise' or 'keep'")
+    if data.weights is not None:
+        raise InvalidArgumentError.because(
+            "data",
+            f"has rows weighted by {data.weights.told}, and curves of training are those of rows "
+            "that count once",
+            "make it by Data(X, y)",
+        )
     coordinates = {
         "n": labelled("n", data.N if n is None else n),
         "regularisation": labelled("regularisation", regularisation, zero=True),
