@@ -67,6 +67,8 @@ def test_the_site_builds_and_documents_all_that_is_public(tmp_path):
     for page in pages:  # nothing is fetched from elsewhere
         text = page.read_text()
         assert not re.findall(r'<(?:script|img)[^>]+src="(?:https?:)?//[^"]+"', text), page
+        pictures = re.findall(r'<img[^>]+src="([^":]+)"', text)
+        assert [src for src in pictures if not (page.parent / src).exists()] == [], page
         assert not re.findall(r'<link[^>]+rel="stylesheet"[^>]+href="(?:https?:)?//', text), page
     assert "interpol" in (site / "searchindex.js").read_text()
 
