@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 
 import hiddenmanifold as hm
 from hiddenmanifold.results.observables import REGISTRY
-from hiddenmanifold.studies.assurance import assured_size
+from hiddenmanifold.studies.assurance import Assured, assured_size
 from hiddenmanifold.studies.least_size import FEWEST, least_size
 from hiddenmanifold.studies.performance import Simulated, drawn, expected, ideal
 from hiddenmanifold.studies.single_fits import binary_performance
@@ -246,14 +246,41 @@ def test_the_size_of_an_assurance_is_where_the_target_is_met_as_often(assurance)
         values = 1 - 20 / n + rng.standard_normal((len(sizes), draws)) / np.sqrt(n)
         return {"auc": values}, np.zeros(values.shape, bool)
 
-    found = assured_size(fits, {"auc": 0.9}, 200, assurance, 4000)["auc"]
+    found = assured_size(fits, {"auc": 0.9}, {"auc": 200}, assurance, 4000)["auc"]
 
     def excess(n):
         return norm.cdf((0.1 - 20 / n) * np.sqrt(n)) - assurance
 
     exact = optimize.brentq(excess, 150, 2000)
     assert abs(found.n - exact) < 4 * found.stderr
-    assert found.stderr < 0.05 * exact
+    assert found.stderr < 0.05 * exact and found.enclosed
+    assert found.mean == pytest.approx(1 - 20 / found.n, abs=0.003)
+    assert found.deviation == pytest.approx(found.n**-0.5, rel=0.05)
+
+
+def test_each_target_is_sought_around_its_own_size():
+    """Of which one needs thirty times as many as the other."""
+    rng = np.random.default_rng(0)
+
+    def fits(sizes, draws):
+        n = np.array(sizes, dtype=float)[:, None]
+        noise = rng.standard_normal((2, len(sizes), draws)) / np.sqrt(n)
+        return {"auc": 1 - 20 / n + noise[0], "r2": 1 - 600 / n + noise[1]}, np.zeros(
+            noise[0].shape, bool
+        )
+
+    found = assured_size(fits, {"auc": 0.9, "r2": 0.9}, {"auc": 200, "r2": 6000}, 0.8, 2000)
+    for name, c in (("auc", 20), ("r2", 600)):
+        exact = optimize.brentq(lambda n, c=c: (0.1 - c / n) * np.sqrt(n) - norm.ppf(0.8), 50, 1e5)
+        assert found[name].enclosed and found[name].n == pytest.approx(exact, rel=0.05)
+
+
+def test_sizes_beyond_those_simulated_are_told():
+    report = hm.sample_size(LINEAR, target={"r2": 0.46}, finite_size=False)
+    one = Assured(300, 50.0, (100, 120, 140), (0.5, 0.6, 0.7), 0.46, 0.02, 0.0, 50, enclosed=False)
+    one = replace(one, n=report.n)
+    told = str(replace(report, assured={"r2": one}, assurance=0.8))
+    assert "n of an R² of at least 0.46 is extrapolated from 100 to 140 samples" in told
 
 
 def test_shares_never_met_are_said():
@@ -261,7 +288,7 @@ def test_shares_never_met_are_said():
         return {"auc": np.zeros((len(sizes), draws))}, np.zeros((len(sizes), draws), bool)
 
     with pytest.raises(hm.InvalidArgumentError, match="not reached with"):
-        assured_size(fits, {"auc": 0.9}, 20, 0.8, 20)
+        assured_size(fits, {"auc": 0.9}, {"auc": 20}, 0.8, 20)
 
 
 @pytest.mark.slow

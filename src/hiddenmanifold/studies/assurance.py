@@ -10,6 +10,7 @@ import scipy
 
 from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.errors import InvalidArgumentError
+from hiddenmanifold.studies.performance import Simulated
 from hiddenmanifold.studies.targets import Target, met
 
 Fits = Callable[[list[int], int], tuple[dict[str, Array], Booleans]]
@@ -39,11 +40,13 @@ class Assured:
     met : tuple of float
         The share of studies that met the target at each of them.
     mean, deviation : float
-        Of the quantity over studies of the middle one of these sizes.
+        Of the quantity over studies of n samples, between those of these sizes.
     separable : float
         Share of the studies there whose labels were separable: they miss every target.
     draws : int
         Number of studies of each size.
+    enclosed : bool
+        Whether n lies among these sizes. If not, it is extrapolated from them.
     """
 
     n: int
@@ -54,22 +57,25 @@ class Assured:
     deviation: float
     separable: float
     draws: int
+    enclosed: bool = True
 
 
 def assured_size(
-    fits: Fits, targets: Mapping[str, Target], typical: int, assurance: float, draws: int
+    fits: Fits,
+    targets: Mapping[str, Target],
+    typical: Mapping[str, int],
+    assurance: float,
+    draws: int,
 ) -> dict[str, Assured]:
-    """The size for each target: a coarse look at some sizes, then many draws around the size.
+    """The size for each target: a coarse look around a typical one, then many draws around it.
 
     Raises
     ------
     InvalidArgumentError
         If many times the size of a typical study is not enough.
     """
-    first = np.round(typical * FIRST).astype(int)
-    found, _ = fits(first.tolist(), max(50, draws // 5))
     return {
-        name: _Search(fits, name, goal, assurance, draws).run(first, met(name, goal, found[name]))
+        name: _Search(fits, name, goal, assurance, draws).run(typical[name])
         for name, goal in targets.items()
     }
 
@@ -84,9 +90,38 @@ class _Search:
     assurance: float
     draws: int
 
-    def run(self, sizes: Integers, good: Booleans) -> Assured:
-        """The size, given which of a few draws at some sizes met the target."""
-        largest = LARGEST * sizes[0]
+    def run(self, typical: int) -> Assured:
+        """The size, given that of a typical study."""
+        centre = self.first_look(typical)
+        for _ in range(LOOKS):
+            sizes = np.unique(np.maximum(np.round(centre * AROUND).astype(int), 2))
+            found, separable = self.fits(sizes.tolist(), self.draws)
+            good = met(self.name, self.goal, found[self.name])
+            centre, stderr = _crossing(sizes, good, self.assurance)
+            if enclosed := bool(sizes[0] <= centre <= sizes[-1]):
+                break
+        some = [Simulated.of(*row) for row in zip(found[self.name], separable, strict=True)]
+        mean, deviation, share = (
+            float(np.interp(np.log(centre), np.log(sizes), [getattr(one, name) for one in some]))
+            for name in ("mean", "deviation", "separable")
+        )
+        return Assured(
+            n=int(np.ceil(centre)),
+            stderr=stderr,
+            sizes=tuple(sizes.tolist()),
+            met=tuple(good.mean(1).tolist()),
+            mean=mean,
+            deviation=deviation,
+            separable=share,
+            draws=self.draws,
+            enclosed=enclosed,
+        )
+
+    def first_look(self, typical: int) -> float:
+        """Roughly the size, from few draws at some sizes, which are doubled until they suffice."""
+        sizes = np.unique(np.maximum(np.round(typical * FIRST).astype(int), 2))
+        few, largest = max(50, self.draws // 5), LARGEST * sizes[0]
+        good = self.met(sizes, few)
         while (good.mean(1) < self.assurance).all():
             if sizes[-1] > largest:
                 raise InvalidArgumentError.because(
@@ -96,28 +131,13 @@ class _Search:
                     "choose a smaller assurance or a wider target",
                 )
             sizes = np.round(2.0 * sizes).astype(int)
-            good = met(self.name, self.goal, self.fits(sizes.tolist(), good.shape[1])[0][self.name])
-        centre, _ = _crossing(sizes, good, self.assurance)
-        for _ in range(LOOKS):
-            sizes = np.unique(np.maximum(np.round(centre * AROUND).astype(int), 2))
-            found, separable = self.fits(sizes.tolist(), self.draws)
-            good = met(self.name, self.goal, found[self.name])
-            centre, stderr = _crossing(sizes, good, self.assurance)
-            if sizes[0] <= centre <= sizes[-1]:
-                break
-        middle = len(sizes) // 2
-        values = found[self.name][middle]
-        values = values[np.isfinite(values)]
-        return Assured(
-            n=int(np.ceil(centre)),
-            stderr=stderr,
-            sizes=tuple(sizes.tolist()),
-            met=tuple(good.mean(1).tolist()),
-            mean=float(values.mean()),
-            deviation=float(values.std(ddof=1)),
-            separable=float(separable[middle].mean()),
-            draws=self.draws,
-        )
+            good = self.met(sizes, few)
+        return _crossing(sizes, good, self.assurance)[0]
+
+    def met(self, sizes: Integers, draws: int) -> Booleans:
+        """Which of some draws at each size meet the target."""
+        found, _ = self.fits(sizes.tolist(), draws)
+        return met(self.name, self.goal, found[self.name])
 
 
 def _crossing(sizes: Integers, good: Booleans, assurance: float) -> tuple[float, float]:

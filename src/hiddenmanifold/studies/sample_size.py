@@ -140,7 +140,7 @@ def sample_size(
         def fits(sizes: list[int], seeds: int) -> tuple[dict[str, Array], Booleans]:
             return drawn(population, model, sizes, penalty, tuple(targets), seeds=seeds, **how)
 
-        assured = assured_size(fits, targets, max(needed.values()), assurance, draws or DRAWS)
+        assured = assured_size(fits, targets, needed, assurance, draws or DRAWS)
         needed = {name: one.n for name, one in assured.items()}
     report = _report(
         population,

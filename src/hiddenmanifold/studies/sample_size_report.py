@@ -287,6 +287,12 @@ class SampleSize:
         notes = [LIMIT]
         if self.assured is not None:
             notes.append(self._basis)
+            notes += [
+                f"The n of {with_article(goal_in_words(name, self.targets[name]))} is extrapolated "
+                f"from {one.sizes[0]} to {one.sizes[-1]} samples: choose more draws."
+                for name, one in self.assured.items()
+                if not one.enclosed
+            ]
         if self.simulated is not None:
             draws = next(iter(self.simulated.values())).draws
             far = ", ".join(self._far)
