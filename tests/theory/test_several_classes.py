@@ -348,6 +348,40 @@ def test_softmax_says_what_it_does_not_know():
         plain_model(teacher="sign", loss="softmax")
 
 
+@pytest.mark.parametrize(
+    ("K", "threshold"), [(2, 2.0), (3, 12 / 5), (5, 3.0887), (10, 4.518)], ids=str
+)
+def test_without_a_signal_samples_are_separable_by_chance(K, threshold):
+    """The squared distance from the cone in which one number is the largest, for any loss."""
+    model = plain_model(
+        teacher=Classes(K, 1e-9), loss="softmax", activation="identity", projection="orthogonal"
+    )
+    ds = hm.separability_threshold(model, p_over_d=1.0)
+    np.testing.assert_allclose(1.0 / ds.p_over_n, threshold, rtol=6e-4)
+
+
+@pytest.mark.slow
+def test_two_classes_are_separable_from_the_threshold_of_a_mixture_on():
+    two, one = plain_model(teacher=Classes(2, 1.5), loss="softmax"), Mixture(rho=1.5**2 / 4)
+    same = plain_model(teacher=one, loss="logistic")
+    ds, expected = (hm.separability_threshold(m, p_over_d=0.7) for m in (two, same))
+    np.testing.assert_allclose(ds.p_over_n, expected.p_over_n, rtol=6e-4)
+
+
+@pytest.mark.slow
+def test_softmax_without_a_penalty_exists_up_to_the_threshold():
+    model = plain_model(teacher=Classes(2, 1.5), loss="softmax")
+    end = float(hm.separability_threshold(model, p_over_d=1.0).p_over_n)
+    grid = {"d_over_p": 1.0, "p_over_n": [0.9 * end, 1.1 * end], "regularisation": 0.0}
+    ds = hm.predict(model, **grid, on_failure="keep")
+    np.testing.assert_array_equal(ds.status, [Status.CONVERGED, Status.NO_LIMIT])
+
+
+def test_other_thresholds_of_classes_are_refused():
+    with pytest.raises(IncompatibleIngredientsError, match="all alike"):
+        hm.separability_threshold(plain_model(teacher=UNEQUAL, loss="softmax"), n_over_d=2.0)
+
+
 # finite size
 
 

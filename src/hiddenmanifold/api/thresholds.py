@@ -11,10 +11,12 @@ from hiddenmanifold.api.grid import Grid
 from hiddenmanifold.api.predict import source
 from hiddenmanifold.api.signatures import Theory, with_options
 from hiddenmanifold.checks import Task
-from hiddenmanifold.errors import IncompatibleIngredientsError, Status
+from hiddenmanifold.errors import IncompatibleIngredientsError, Status, shown
 from hiddenmanifold.losses import LabelLoss, of_shortfall
 from hiddenmanifold.model import Model
 from hiddenmanifold.results.schema import Kind
+from hiddenmanifold.teachers import Classes
+from hiddenmanifold.theory.classes.class_separability import ClassLine
 from hiddenmanifold.theory.curves.error_curve import ErrorCurve
 from hiddenmanifold.theory.curves.peak import peaks
 from hiddenmanifold.theory.points import RATIOS
@@ -40,7 +42,9 @@ def separability_threshold(model: Model, **options: Unpack[Theory]) -> xr.Datase
     Parameters
     ----------
     model : Model
-        Its features and its label rule; labels must be ±1.
+        Its features and its label rule; labels must be ±1, or normal classes that are all alike,
+        `teachers.Classes(K, separation)`, where separable means that K linear scores give every
+        training sample its class.
     on_failure : {"raise", "keep"}
         Whether a threshold that is not found raises, or is kept as NaN with its `status`.
     workers, executor, progress
@@ -79,14 +83,30 @@ def separability_threshold(model: Model, **options: Unpack[Theory]) -> xr.Datase
     >>> hm.separability_threshold(model, n_over_d=[0.01, 3.0]).p_over_n.values.round(4)
     array([0.4994, 0.3677])
     """
-    grid = Grid.of(model, options, one_of=tuple(RATIOS))
-    if model.task is not Task.CLASSIFICATION:
+    grid = Grid.of(model, options, one_of=tuple(RATIOS), classes=True)
+    if model.task is Task.REGRESSION:
         raise IncompatibleIngredientsError(
             f"teacher {model.teacher} gives real labels: only labels ±1 can be separable"
         )
+    line = _line_of_classes(model) if model.task is Task.CLASSES else Line.of(model)
     name, ratio = grid.ratio
-    columns = thresholds(Line.of(model), name, ratio, grid.workers)
+    columns = thresholds(line, name, ratio, grid.workers)
     return grid.answer(Kind.THRESHOLD, columns, SEPARABILITY)
+
+
+def _line_of_classes(model: Model) -> ClassLine:
+    """The line of several classes; raise unless it is known."""
+    if not (isinstance(model.teacher, Classes) and model.teacher.alike):
+        raise IncompatibleIngredientsError(
+            f"the threshold of separability of {shown(model.teacher)} is not known: it is for "
+            "labels ±1, and for normal classes that are all alike, teachers.Classes(K, separation)"
+        )
+    if model.scheme is not None:
+        raise IncompatibleIngredientsError(
+            f"the threshold of separability with scheme {model.scheme!r} is not known: ask for "
+            "that of softmax, whose K scores are fitted together"
+        )
+    return ClassLine.of_classes(model)
 
 
 @with_options(Theory)
