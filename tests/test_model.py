@@ -424,3 +424,10 @@ def test_units_of_the_labels_do_not_matter(loss, scale):
         for rho, strength in ((1.0, 0.3), (scale, lam))
     ]
     assert errors[1] == pytest.approx(errors[0], rel=1e-9)
+
+
+def test_half_of_random_features_is_told_the_other_half():
+    with pytest.raises(InvalidArgumentError, match="projection is missing: .* give projection='ga"):
+        Model(activation="erf", teacher="sign", loss="logistic")
+    with pytest.raises(InvalidArgumentError, match="activation is missing: .* give activation='er"):
+        Model(projection="dct", teacher="sign", loss="logistic")

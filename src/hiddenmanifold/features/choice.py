@@ -35,6 +35,12 @@ def chosen_features(
     if kernel is not None:
         features = Kernel(kernel)
     elif features is None:
+        pair = {"activation": (activation, "erf"), "projection": (projection, "gaussian")}
+        for name, (value, usual) in pair.items():
+            if value is None:
+                raise InvalidArgumentError.because(
+                    name, "is missing", f"random features need both: give {name}={usual!r}, say"
+                )
         features = RandomFeatures(activation, projection)  # type: ignore[arg-type]
     if not isinstance(features, Features):
         raise InvalidArgumentError(
