@@ -158,7 +158,8 @@ def scored(loss, one, own, test, lams):
     Y = np.eye(y.max() + 1)[y]
     scores = class_scores(loss, X[own], Y[own], lams, X[test])
     wrong = (scores.argmax(2) != y[test]).mean(1)
-    if loss.quadratic:  # half the square error
+    if loss.quadratic:  # half the square error; a class that no row shows has scores of 0
+        scores = np.where(np.isneginf(scores), 0.0, scores)
         return np.array([wrong, 0.5 * np.sum((Y[test] - scores) ** 2, axis=2).mean(1)])
     scores = np.maximum(scores, -50.0)  # of a class that no row shows
     mine = scores[:, np.arange(len(test)), y[test]]
