@@ -57,7 +57,7 @@ FEW_ERRORS = 20
 
 @dataclass(frozen=True)
 class ClassHead:
-    """Scores of several classes, trained together, as the sample at hand shows them.
+    """Scores of several classes, trained by some loss, as the sample at hand shows them.
 
     Attributes
     ----------
