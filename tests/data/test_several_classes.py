@@ -205,6 +205,21 @@ def test_whole_numbers_of_any_type_are_classes():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("loss", ["square", "softmax", "logistic"])
+def test_more_random_features_than_the_sample_tells_have_no_prediction(loss):
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 3
+    X = rng.standard_normal((150, 20)) + 1.2 * np.eye(3, 20)[y]
+    features = np.maximum(X @ rng.standard_normal((20, 40)) / 4, 0.0)
+    data = hm.Data(features, y, "classification", random_features=True)
+    at = {"n": [150, 100_000], "p": [40, 100_000], "regularisation": 1e-6}
+    ds = hm.learning_curve(data, **at, loss=loss, on_refusal="keep")
+    assert (ds["status"].values == 3).tolist() == [[False, True], [False, True]]
+    for name in ("generalisation_error", "test_loss", "training_loss"):
+        assert np.isnan(ds[name].values).tolist() == (ds["status"].values == 3).tolist()
+
+
+@pytest.mark.slow
 def test_a_hundred_classes_of_ten_rows_are_predicted_with_a_warning():
     rng = np.random.default_rng(0)
     y = np.arange(1000) % 100

@@ -139,7 +139,7 @@ def _map(residual: Array, away: Array, change: Array, freedom: int) -> Array:
     second = residual.transpose(0, 2, 1) @ residual / residual.shape[1]
     total = np.trace(second, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        relative = np.where(total > 0, change / total, 0.0)
+        relative = np.nan_to_num(np.where(total > 0, change / total, 0.0))  # NaN: no such fit
     root, inverse = _roots(S0)
     ratio, turn = np.linalg.eigh(relative[:, None, None] * (inverse @ second @ inverse))
     grown = np.maximum(1.0 + np.nan_to_num(ratio), LEAST)
