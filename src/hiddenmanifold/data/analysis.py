@@ -209,8 +209,9 @@ class Analysis:
         objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
             trained = rows.std(0, ddof=1) / np.sqrt(self.N) / objective.mean(0)
+        fitted = np.where(np.isnan(here.error), np.nan, here.training_loss)
         return Prediction(
-            np.array([errors[0], 0.5 * errors[1], here.training_loss]),
+            np.array([errors[0], 0.5 * errors[1], fitted]),
             np.array([*bars, np.nan_to_num(trained)]),
             *from_here(n == self.N if p is None else None, np.array(falls), np.array(fall_bars)),
             here.path.kappa,
