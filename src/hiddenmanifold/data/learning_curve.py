@@ -188,7 +188,9 @@ def accepted(data: Data, loss: str | ConvexLoss) -> ConvexLoss:
     apart = against_rest(data, chosen)
     if chosen.has_jumps if apart else data.task not in chosen.tasks:
         several = data.task is Task.CLASSES
-        raise InvalidArgumentError("loss", loss, OF_CLASSES if several else f"one for {data.task}")
+        raise InvalidArgumentError(
+            "loss", loss, OF_CLASSES if several else f"a loss for {data.task}"
+        )
     if isinstance(chosen, Loss):
         check_loss(chosen)
     return chosen
