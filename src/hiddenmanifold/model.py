@@ -346,7 +346,7 @@ class Model:
         rows = {**self.ingredients, "intercept": "yes" if self.intercept else "no", **self.unusual}
         if self.scheme is not None:
             rows["scheme"] = self.scheme
-        return table("Model", rows, f"A fit is to {self.objective}.")
+        return table("Model", rows, f"Objective: {self.objective}.")
 
     def with_loss(
         self, loss: str | losses.ConvexLoss, prediction: Predictor | None = None
