@@ -77,7 +77,7 @@ def test_the_best_time_is_that_of_a_fine_scan():
 @pytest.mark.slow
 def test_more_rows_have_the_predicted_error():
     """Of ten samples of a known population, within the bars."""
-    rng, times, z = np.random.default_rng(5), np.array([0.03, 0.3, 3.0, 30.0]), []
+    rng, times, z = np.random.default_rng(5), np.array([0.004, 0.03, 0.3, 3.0, 30.0]), []
     X, y = sample(6000, 40, rng)
     signs = np.where(y > 0.2, "yes", "no")
     for labels in (y, signs):
@@ -86,7 +86,7 @@ def test_more_rows_have_the_predicted_error():
             own = np.arange(150 * i, 150 * i + 150)
             data = hm.Data(X[own], labels[own])
             found = hm.training_curve(data, times=times, n=[75, 450], on_refusal="keep")
-            assert (found.status[:, :3] == Support.SAMPLE).all()
+            assert (found.status[:, :4] == Support.SAMPLE).all()
             for rows, predicted in zip((75, 450), found.generalisation_error, strict=True):
                 more = np.arange(1000, 1000 + rows) + 500 * i
                 fit = trained(X[more], number[more], times)
@@ -95,10 +95,24 @@ def test_more_rows_have_the_predicted_error():
                 error = (left**2).mean(0) if labels is y else wrong
                 at = found.sel(n=rows)
                 bar = np.log(at.generalisation_error_high / at.generalisation_error)
-                z.append((np.log(predicted / error) / bar).values[:3])
+                z.append((np.log(predicted / error) / bar).values[:4])
     z = np.array(z)
     assert np.abs(z).max() < 3.5
     assert 0.4 < np.sqrt((z**2).mean()) < 1.5
+
+
+def test_early_training_of_twice_the_rows_is_that_of_twice_the_time():
+    """Gradients are sums, so that classes are told apart in half the time."""
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((200, 20)) * np.append(3.0, np.full(19, 0.3))
+    y = X[:, 0] + rng.standard_normal(200) > 2.5
+    times = np.array([0.008, 0.01, 0.013])
+    data = hm.Data(X, y)
+    more = hm.training_curve(data, times=times, n=400).generalisation_error
+    longer = hm.training_curve(data, times=2.0 * times).generalisation_error
+    now = hm.training_curve(data, times=times).generalisation_error
+    np.testing.assert_allclose(more, longer, rtol=0.15)  # of 20 errors that are counted
+    assert (more < 0.8 * now).all()
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ The residuals of two fits to n samples have at a new input the covariance
     S = \frac{y^\top \lambda_0 (K + \lambda_0)^{-1} y}{N' - D_1},
 
 with κ and λ₀ of ``extrapolation``, which are complex, too. The ratio of their sums at n and at N is
-the fall of the mean square error. A sample shows complex arguments less far than positive ones:
-where it resolves ridge regression at λ + 1/t well.
+the fall of the mean square error. The mean scores of classes depend on κ alone: those of n rows are
+those of fits to the rows at hand at λ₀. A sample shows complex arguments less far than positive
+ones: where it resolves ridge regression at λ + 1/t well.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Booleans, Numbers, chunks
+from hiddenmanifold.arrays import Array, Booleans, Integers, Numbers, chunks
 from hiddenmanifold.data.extrapolation import equivalent
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.theory.training.rules import NODES, contour
@@ -111,9 +112,34 @@ class FlowOfRows:
         other = np.flatnonzero(self.resolved & ~self.own)
         for some in chunks(other, max(1, int(ENTRIES / (NODES * len(self.ridge.k))))):
             n, lam, time = self.n[some], self.lam[some], self._finite[some]
-            here = np.full_like(n, self.ridge.n)
-            found[some] = _error(self.ridge, n, lam, time) / _error(self.ridge, here, lam, time)
+            z = _nodes(lam, time)
+            found[some] = _error(self.ridge, n, z) / _error(self.ridge, self._here(n), z)
         return found
+
+    def equivalent(self, some: Integers) -> tuple[Array, Array]:
+        """Residuals of rows left out of all N by fits of equal mean scores, at some points.
+
+        The mean prediction of a fit depends on κ alone, which n rows have at another λ than N of
+        them. The second result is the mean square error of n rows over that of these fits.
+        """
+        ridge, (v, c) = self.ridge, contour()
+        rest, mean = 1.0 + 2.0 * (c / v).sum().real, ridge.Y * ridge.n / (ridge.n - 1.0)
+        left_out, ratio = np.empty((ridge.n, len(some), ridge.Y.shape[1])), np.empty(len(some))
+        size = NODES * max(mean.size, len(ridge.k))
+        for part in chunks(np.arange(len(some)), max(1, int(ENTRIES / size))):
+            at = some[part]
+            n, z = self.n[at], _nodes(self.lam[at], self._finite[at])
+            spare = np.broadcast_to(n[:, None] - 1.0, z.shape)
+            own = _equivalent(ridge, spare.ravel(), z.ravel()).reshape(z.shape)
+            fits = ridge.path(own.ravel()).left_out.reshape(ridge.n, *z.shape, -1)
+            added = 2.0 * np.einsum("j,ntjc->ntc", c / v, fits).real
+            left_out[:, part] = rest * mean[:, None] - added
+            ratio[part] = _error(ridge, n, z) / _error(ridge, self._here(n), own)
+        return left_out, ratio
+
+    def _here(self, n: Array) -> Array:
+        """The number of rows at hand, for as many points."""
+        return np.full_like(n, self.ridge.n)
 
     @property
     def _finite(self) -> Array:
@@ -122,10 +148,16 @@ class FlowOfRows:
         return np.clip(self.time, ENDS[0] / k.max(), ENDS[1] / k.min())
 
 
-def _error(ridge: Ridge, n: Array, lam: Array, time: Array) -> Array:
-    """The expected mean square error of training on n samples."""
+def _nodes(lam: Array, time: Array) -> Numbers:
+    """The λ of ridge fits that add up to the flow."""
+    nodes: Numbers = lam[:, None] + contour()[0] / time[:, None]
+    return nodes
+
+
+def _error(ridge: Ridge, n: Array, z: Numbers) -> Array:
+    """The expected mean square error of training on n samples, by ridge fits at z."""
     v, c = contour()
-    z, b = lam[:, None] + v / time[:, None], -c / v
+    b = -c / v
     rest = 1.0 - 2.0 * b.sum().real
     kappa, S, same = _of_fits(ridge, n, z)
     error = 4.0 * rest * (S @ b).real + rest**2 * ridge.variance

@@ -201,13 +201,14 @@ def _misclassified(data: Data, flow: FlowOfRows) -> tuple[Array, Array]:
     rate = wrong(classes, flow.left_out).mean(0)
     fall, other = np.where(flow.resolved, 1.0, np.nan), np.flatnonzero(flow.resolved & ~flow.own)
     if other.size:
-        left_out = flow.left_out[:, other]
-        halved = 0.5 if left_out.shape[2] == 1 else 1.0  # of labels ±1, whose columns are 0 and 1
-        change = halved * flow.square[:, other].mean(0) * (flow.fall[other] - 1.0)
+        left_out, ratio = flow.equivalent(other)
+        own = flow.left_out[:, other]
+        halved = 0.5 if own.shape[2] == 1 else 1.0  # of labels ±1, whose columns are 0 and 1
+        change = halved * np.sum(left_out**2, axis=2).mean(0) * (ratio - 1.0)
         share = np.bincount(classes) / data.N
         moved, here = (
-            1.0 - share @ np.einsum("ccf->cf", confusion(classes, by_columns(left_out), by))
-            for by in (change, np.zeros_like(change))
+            1.0 - share @ np.einsum("ccf->cf", confusion(classes, by_columns(residuals), by))
+            for residuals, by in ((left_out, change), (own, np.zeros_like(change)))
         )
         fall[other] = with_half_an_error(moved, data.N) / with_half_an_error(here, data.N)
     return np.where(flow.own, rate, with_half_an_error(rate, data.N) * fall), fall
