@@ -268,6 +268,15 @@ def test_no_error_is_not_none():
     assert report.outlook == ()
 
 
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_few_errors_are_pointed_out(loss):
+    y = X[:, 0] + 0.05 * np.sin(np.arange(N)) > 0
+    report = hm.report(hm.Data(X[:, :2], y), loss=loss, regularisation=0.1)
+    counted = round(float(report.curve.generalisation_error_leave_one_out) * N)
+    assert 0 < counted < 20
+    assert sum("known to some 40 %" in sentence for sentence in report.warnings) == 1
+
+
 @pytest.mark.slow
 def test_the_error_of_the_sample_itself_is_that_of_leave_one_out_at_any_regularisation():
     rng = np.random.default_rng(1)

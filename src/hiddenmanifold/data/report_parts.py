@@ -109,7 +109,7 @@ def warnings(data: Data, errors: xr.Dataset) -> tuple[str, ...]:
             f"From {n[faint & (n > data.N)][0]:g} rows on the prediction is the end of what this "
             "sample resolves: the error may fall further."
         )
-    if (errors["status"].values == Support.FEW_ERRORS).any():
+    if data.classes and 0 < round(float(errors[f"{ERROR}_leave_one_out"]) * data.N) < FEW_ERRORS:
         found.append(
             f"Fewer than {FEW_ERRORS} rows are predicted wrongly: how many of others would be is "
             "known to some 40 %."
