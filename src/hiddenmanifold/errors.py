@@ -95,7 +95,7 @@ class MissingExtraError(HiddenManifoldError, ImportError):
         self.arguments = purpose, library, extra
         super().__init__(
             f"{purpose} needs {library}, which is not installed: "
-            f"pip install 'hiddenmanifold[{extra}]'"
+            f"pip install 'hiddenmanifold[{extra}]' (in a folder of its sources: '.[{extra}]')"
         )
 
     def __reduce__(self) -> tuple[object, ...]:

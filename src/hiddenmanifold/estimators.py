@@ -32,7 +32,8 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:  # pragma: no cover (the tests have it)
     raise ImportError(
-        "hm.estimators needs scikit-learn 1.6 or newer: pip install 'hiddenmanifold[data]'"
+        "hm.estimators needs scikit-learn 1.6 or newer: pip install 'hiddenmanifold[data]' (in a "
+        "folder of its sources: '.[data]')"
     ) from error
 
 
