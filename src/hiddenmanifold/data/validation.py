@@ -288,7 +288,8 @@ def _missing(array: Any) -> int:
 
     missing = pd.isna(array)
     if array.dtype.kind in "OU":
-        missing |= [isinstance(label, str) and not label.strip() for label in array]
+        empty = [isinstance(label, str) and not label.strip() for label in array]
+        missing = missing | np.array(empty, dtype=bool)
     return int(missing.sum())
 
 
