@@ -743,6 +743,7 @@ def test_help_names_every_command_option_and_exit_code():
             "simulate",
             "compare",
             "data",
+            "data-training",
             "sample-size",
             "explore",
             "figure",

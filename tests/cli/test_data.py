@@ -21,8 +21,8 @@ Y = X[:, 0] + RNG.standard_normal(N)
 NAMES = [*"abcdef", "price"]
 
 
-def run(path, *args, label="price", code=Code.COMPLETE):
-    given = [str(arg) for arg in ("data", path, "--label", label, *args)]
+def run(path, *args, label="price", code=Code.COMPLETE, command="data"):
+    given = [str(arg) for arg in (command, path, "--label", label, *args)]
     result = CliRunner().invoke(app, given, prog_name="hiddenmanifold")
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
@@ -392,3 +392,24 @@ def test_labels_that_are_missing_or_do_not_fit_are_told(path, tmp_path):
     for name, words in cases.items():
         result = run(tmp_path / "X.npy", label=str(tmp_path / name), code=Code.BAD_INPUT)
         assert words in told(result)
+
+
+@pytest.mark.slow
+def test_training_is_followed_and_its_best_time_told(exact, tmp_path):
+    given = ("--times", "0.01,0.1,1,10", "--n", "60,120")
+    out = run(exact, *given, "--csv", tmp_path / "a.csv", label="6", command="data-training").stdout
+    ds = hm.training_curve(hm.Data(X, Y), times=[0.01, 0.1, 1.0, 10.0], n=[60, 120])
+    for n in (60, 120):
+        assert f"time {float(ds.optimal_time.sel(n=n)):.3g} (n = {n}, reg" in out
+    written = pd.read_csv(tmp_path / "a.csv", comment="#").generalisation_error
+    np.testing.assert_allclose(written, ds.generalisation_error.values.ravel(), rtol=1e-12)
+
+
+def test_training_too_late_for_more_rows_is_refused(tmp_path):
+    rng = np.random.default_rng(1)
+    np.save(tmp_path / "wide.npy", rng.standard_normal((50, 80)))
+    late = ("--times", "0.01,1e5", "--n", "200", "--scale", "standard")
+    result = run(
+        tmp_path / "wide.npy", *late, label="0", code=Code.BAD_INPUT, command="data-training"
+    )
+    assert "does not show the error of more samples at times as late as 1e+05" in told(result)

@@ -1,9 +1,9 @@
 """The command line: parse, call, print. It contains no formulas.
 
 A command is a function in one of `theory_commands` (curves and questions about them),
-`pair_commands` (several fits), `simulation_commands`, `data_command` (real data), `study_command`
-(planning without data), `paper` (figures and claims), `stores` and `explore`. Each follows the same
-steps, which the other modules are named after:
+`pair_commands` (several fits), `simulation_commands`, `data_command` and `data_training_command`
+(real data), `study_command` (planning without data), `paper` (figures and claims), `stores` and
+`explore`. Each follows the same steps, which the other modules are named after:
 
 1. `app` is the program that commands join; `options` declares the options that several commands
    share, in dataclasses that `option_groups` spreads over a command's signature.
@@ -25,7 +25,7 @@ from hiddenmanifold.cli.ascii_symbols import SPELT
 from hiddenmanifold.cli import theory_commands  # noqa: F401 # isort: skip
 from hiddenmanifold.cli import pair_commands  # noqa: F401 # isort: skip
 from hiddenmanifold.cli import simulation_commands  # noqa: F401 # isort: skip
-from hiddenmanifold.cli import data_command, study_command  # noqa: F401 # isort: skip
+from hiddenmanifold.cli import data_command, data_training_command, study_command  # noqa: F401 # isort: skip
 from hiddenmanifold.cli import explore, paper, stores  # noqa: F401 # isort: skip
 
 __all__ = ["app", "main"]

@@ -11,7 +11,7 @@ import numpy as np
 from hiddenmanifold.api.arguments import COUNTS
 from hiddenmanifold.plotting.style import equation
 from hiddenmanifold.results.ingredients import NAMED, ingredient_attributes
-from hiddenmanifold.results.schema import REAL_DATA, UNFITTED, Kind
+from hiddenmanifold.results.schema import REAL_DATA, UNFITTED
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def fixed_parts(dataset: xr.Dataset) -> list[str]:
         for name, values in unique.items()
         if len(values) == 1
     ]
-    if dataset.attrs.get("kind") == Kind.TRAINING:  # whose λ is zero, and no limit
+    if "training" in dataset.attrs:  # whose λ is zero, and no limit
         found = [text.replace(r"\lambda \to 0^+", r"\lambda = 0") for text in found]
     return found
 
