@@ -4,6 +4,7 @@ Run alone, `python benchmarks/explore.py --minutes 5`, or by `make bench`.
 """
 
 import argparse
+import io
 import os
 import random
 import shutil
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 
+import numpy as np
 from page import heading
 
 MOVES = 25
@@ -56,6 +58,7 @@ def main(minutes: float = 2.0) -> None:
     with server() as (address, pid):
         latency(address)
         load(address, pid, minutes)
+        hostile(address, pid)
 
 
 @contextmanager
@@ -87,7 +90,7 @@ def latency(address: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**options)
         page = browser.new_page(viewport={"width": 1280, "height": 860})
-        page.goto(address)
+        page.goto(f"{address}?quantity=generalisation_error")
         page.wait_for_selector("#sentence:not(:empty)")
         times = []
         for move in range(MOVES + 1):
@@ -140,6 +143,37 @@ def client(address: str, seed: int, end: float, times: list[float], errors: list
             errors.append(repr(error))
         if not resting:
             times.append(time.monotonic() - begun)
+
+
+def hostile(address: str, pid: int) -> None:
+    """Twenty files at once, each as large as is allowed or larger than it says."""
+    heading("Page: twenty hostile uploads at once")
+    rng = np.random.default_rng(0)
+    table, bomb = io.BytesIO(), io.BytesIO()
+    np.save(table, rng.standard_normal((20_000, 124)))
+    np.savez_compressed(bomb, X=np.zeros((20_000, 1_000)), y=np.zeros(20_000))
+    wide = b"a," * 999 + b"y\n" + (b"1," * 999 + b"2\n") * 9_900
+    files = {"table.npy": table.getvalue(), "bomb.npz": bomb.getvalue(), "wide.csv": wide}
+    before, answers = megabytes(pid), []
+
+    def send(name: str) -> None:
+        query = f"{address}learn?gain=10&name={name}"
+        try:
+            with urllib.request.urlopen(query, files[name], 300) as answer:
+                answers.append(answer.read()[-200:])
+        except OSError as error:
+            answers.append(repr(error).encode())
+
+    senders = [Thread(target=send, args=(name,)) for name in [*files] * 6 + [*files][:2]]
+    for one in senders:
+        one.start()
+    most = before
+    while any(one.is_alive() for one in senders):
+        time.sleep(0.2)
+        most = max(most, megabytes(pid))
+    traces = sum(b"Traceback" in one for one in answers)
+    print(f"{len(answers)} answers, {traces} with a trace; ", end="")
+    print(f"memory {before:.0f} MB before, at most {most:.0f}, {megabytes(pid):.0f} MB after")
 
 
 def megabytes(pid: int) -> float:

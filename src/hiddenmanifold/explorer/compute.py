@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ Arguments = tuple[tuple[str, Any], ...]
 HERE: dict[str, Any] = {"on_failure": "keep", "workers": 1, "progress": False}
 COARSE = 60
 """Most points of a line that is drawn beside the curves."""
+LATE = 80
+"""Points of a curve along training before there are more where its end bends."""
 ROUNDS, MOST_MORE = 3, 40
 """How often points are added where a curve bends, and how many at a time."""
 TURN, SHORT = 0.12, 0.004
@@ -55,19 +58,33 @@ def result(view: View) -> xr.Dataset:
     """The dataset that a view shows; slow results are computed elsewhere."""
     name, others = view.question
     given = getattr(hm, name), view.model, (*view.arguments(), *others)
-    if view.slow and parent_process() is None:
-        return _computed_elsewhere(*given)
-    return computed(*given)
+    return _elsewhere_or_here(*given) if view.slow else computed(*given)
+
+
+def _elsewhere_or_here(*given: Any) -> xr.Dataset:
+    """What takes long, computed by a process of its own unless this is one."""
+    return _computed_elsewhere(*given) if parent_process() is None else computed(*given)
+
+
+def several(view: View) -> tuple[Array, xr.Dataset]:
+    """Places and dataset of a question whose answer is several lines."""
+    parts = view.quantity == "bias_variance"
+    return drawn(view, "mean_square_error" if parts else "generalisation_error")
 
 
 def drawn(view: View, quantity: str) -> tuple[Array, xr.Dataset]:
     """Places and dataset of curves, with more points where the first of a quantity bends."""
     import xarray as xr
 
+    name, others = view.question
+    if view.quantity == "time" and "points" not in dict(view.texts):  # as fine as at its end
+        late = replace(view, quantity="generalisation_error", x=view.x.of(LATE))
+        x, _ = drawn(late, "generalisation_error")
+        given = (*view.arguments(**{view.x.name: tuple(x.tolist())}), *others)
+        return x, _elsewhere_or_here(getattr(hm, name), view.model, given)
     x, ds = view.x.values, result(view)
     if not view.adaptive:
         return x, ds
-    name, others = view.question
     for _ in range(ROUNDS):
         values = ds[quantity].transpose(view.x.name, ...).values.reshape(len(x), -1)
         more = _between(x, values[:, 0], logarithmic=view.x.logarithmic)

@@ -59,8 +59,7 @@ def figure(view: View, pins: Sequence[View] = ()) -> dict[str, Any]:
     if view.y is not None:
         data = [_heat_map(view)]
     elif view.quantity in MANY:
-        whole = "mean_square_error" if view.quantity == "bias_variance" else "generalisation_error"
-        x, ds = compute.drawn(view, whole)
+        x, ds = compute.several(view)
         data = [*several_lines.traces(view, x, ds), *_gaps(x, ds, GREY)]
         if view.quantity == "time":
             others["frames"] = several_lines.frames(view, ds)

@@ -24,7 +24,7 @@ ALIKE = 0.02
 
 def of_several_lines(view: View) -> str:
     """Describe ensembles, the parts of an error, the errors of classes, or training."""
-    ds = compute.result(view)
+    x, ds = compute.several(view)
     if not np.isfinite(ds.generalisation_error).any():
         return "No point of this view could be computed: hover over the crosses for the reason."
     described = {
@@ -33,7 +33,7 @@ def of_several_lines(view: View) -> str:
         "classes": _of_classes,
         "time": _of_training,
     }
-    return described[view.quantity](view, ds)
+    return described[view.quantity](view, x, ds)
 
 
 def peak(values: Array) -> int | None:
@@ -56,26 +56,26 @@ def _place(values: Array) -> tuple[int, bool]:
     return (int(np.flatnonzero(np.isfinite(values))[-1]), False) if top is None else (top, True)
 
 
-def _at(view: View, index: int, peaked: bool) -> str:
-    return f"At {'the peak, ' * peaked}{short(view.x.name)} = {digits(view.x.values[index])}"
+def _at(view: View, x: float, peaked: bool) -> str:
+    return f"At {'the peak, ' * peaked}{short(view.x.name)} = {digits(x)}"
 
 
-def _of_members(view: View, ds: xr.Dataset) -> str:
+def _of_members(view: View, x: Array, ds: xr.Dataset) -> str:
     one, many = (ds.generalisation_error.sel(members=K).values for K in (1.0, np.inf))
     index, peaked = _place(one)
     own = INDEPENDENT[view.independent]
     said = (
-        f"{_at(view, index, peaked)}, one fit has the error {digits(one[index])}, the mean of many "
-        f"that differ by their {own} {digits(many[index])}"
+        f"{_at(view, x[index], peaked)}, one fit has the error {digits(one[index])}, the mean of "
+        f"many that differ by their {own} {digits(many[index])}"
     )
     if view.lam is None:
         return f"{said}."
-    there = (*view.held, (view.x.name, float(view.x.values[index])), ("regularisation", "optimal"))
+    there = (*view.held, (view.x.name, float(x[index])), ("regularisation", "optimal"))
     best = float(compute.predicted(view.model, there).generalisation_error)
     return f"{said}, and one fit at its optimal λ {digits(best)}."
 
 
-def _of_parts(view: View, ds: xr.Dataset) -> str:
+def _of_parts(view: View, x: Array, ds: xr.Dataset) -> str:
     total = ds.mean_square_error.values
     index, peaked = _place(total)
     parts = {name: float(ds[name].values[index]) for name in PARTS}
@@ -83,7 +83,7 @@ def _of_parts(view: View, ds: xr.Dataset) -> str:
     share = parts[largest] / total[index]
     words = PARTS[largest][0].replace("variance:", "variance due to")
     said = (
-        f"{_at(view, index, peaked)}, {share:.0%} of the mean square error of "
+        f"{_at(view, x[index], peaked)}, {share:.0%} of the mean square error of "
         f"{digits(total[index])} is {words}"
     )
     if largest != "bias":
@@ -93,11 +93,11 @@ def _of_parts(view: View, ds: xr.Dataset) -> str:
     return f"{said}."
 
 
-def _of_classes(view: View, ds: xr.Dataset) -> str:
+def _of_classes(view: View, x: Array, ds: xr.Dataset) -> str:
     errors = ds.generalisation_error.values
     index, peaked = _place(errors)
     shares = view.model.teacher.shares  # type: ignore[attr-defined]
-    said = f"{_at(view, index, peaked)}, the error is {digits(errors[index])}"
+    said = f"{_at(view, x[index], peaked)}, the error is {digits(errors[index])}"
     each = ds.class_error.values[index]
     worst, best = int(each.argmax()), int(each.argmin())
     if each[worst] > (1.0 + ALIKE) * each[best]:
@@ -109,13 +109,13 @@ def _of_classes(view: View, ds: xr.Dataset) -> str:
     return f"{said} in every one of the {len(shares)} classes; guessing has {digits(chance)}."
 
 
-def _of_training(view: View, ds: xr.Dataset) -> str:
+def _of_training(view: View, x: Array, ds: xr.Dataset) -> str:
     table = ds.generalisation_error.transpose(view.x.name, "time").values
     late, least = table[:, -1], np.fmin.reduce(table, axis=1)
     index, peaked = _place(late)
     when = float(ds.time.values[int(np.nanargmin(table[index]))])
     said = (
-        f"{_at(view, index, peaked)}, the error is smallest, {digits(least[index])}, at t = "
+        f"{_at(view, x[index], peaked)}, the error is smallest, {digits(least[index])}, at t = "
         f"{digits(when)}, and {digits(late[index])} at the end"
     )
     if not peaked:
