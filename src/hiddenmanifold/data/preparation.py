@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -25,6 +26,8 @@ MOST_LEVELS = 12
 """Levels of a column of text up to which each becomes a column of 0 and 1."""
 APART = 100.0
 """Ratio of the deviations of two columns from which on scaling is suggested."""
+MOST_NAMES = 40
+"""Names of columns in a note."""
 MISSING = "missing"
 """The level of entries that are missing in a column of text."""
 REASONS = {
@@ -135,21 +138,21 @@ class Preparation:
     @property
     def notes(self) -> list[str]:
         """What was done, in sentences; none if the table was taken as it is."""
-        said = []
+        said, named = [], partial(listed, most=MOST_NAMES)
         for reason, names in self.left_out.items():
             words = REASONS[reason].format(
                 plural(len(names), "column"), VERBS.get(reason, ("", ""))[len(names) > 1]
             )
-            said.append(f"left out {words}: {listed(names)}")
+            said.append(f"left out {words}: {named(names)}")
         if self.levels:
             encoded = plural(sum(len(self._shown(name)) for name in self.levels), "column")
             count = plural(len(self.levels), "column")
-            said.append(f"encoded {count} of text as {encoded} of 0 and 1: {listed(self.levels)}")
+            said.append(f"encoded {count} of text as {encoded} of 0 and 1: {named(self.levels)}")
         if self.medians:
             said.append(
                 f"filled {plural(self.filled, 'missing value')} in "
                 f"{plural(len(self.medians), 'column')} with medians, and flagged them in "
-                f"{plural(len(self.medians), 'further column')}: {listed(self.medians)}"
+                f"{plural(len(self.medians), 'further column')}: {named(self.medians)}"
             )
         return said
 
