@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import Task
@@ -269,6 +269,8 @@ def deviations_of_two(count, seed):
         models, at = (model, second), at | more
         ds = hm.pair(*models, **at, on_failure="keep", workers=1, progress=False)
         status = int(ds.status)
+        if status == 0 and float(ds.Q.min()) < 1e-90:  # one of the fits is a constant
+            continue
         value = np.nan if status else deviation_of_two(ds, models, label, noise)
         found.append((value, models, at, status))
     return found
@@ -313,24 +315,123 @@ def z_scores(count, seed):
             resampling=scheme,
             progress=False,
         )
-        for name, values in found.items():
-            if f"{name}_z" in ds:
-                values.extend(np.ravel(ds[f"{name}_z"].values).tolist())
+        add(found, ds)
     return found
 
 
-MEASURED = ("overlap", "generalisation_error", "vote_error", "disagreement", "Q", "M")
+def add(found, ds):
+    """Put the z-scores of a comparison among others, as if there were infinitely many seeds."""
+    for name, values in found.items():
+        if f"{name}_z" in ds:
+            p = stats.t.cdf(np.ravel(ds[f"{name}_z"].values), SEEDS - 1)
+            values.extend(stats.norm.ppf(p).tolist())
+
+
+def z_scores_of_two(count, seed):
+    """The same for pairs of random models, on features of their own or on the same."""
+    rng, found = np.random.default_rng([seed, 3]), {name: [] for name in MEASURED}
+    for k in range(count):
+        model, at, *_ = random_configuration(rng)
+        second, more = second_model(model, rng)
+        while model.features.mean != 0.0 or second.features.mean != 0.0:
+            model, at, *_ = random_configuration(rng)
+            second, more = second_model(model, rng)
+        at |= {"n_over_d": min(at["n_over_d"], 3.0), "p_over_n": min(at["p_over_n"], 2.0)}
+        at["regularisation"] = max(at["regularisation"], 0.03)
+        more["regularisation_2"] = max(more["regularisation_2"], 0.03)
+        independent = str(rng.choice(["features", "both"]))
+        if k % 3 == 0:  # the same features
+            parts = {**second.ingredients, "activation": model.activation}
+            second = hm.Model(**{**parts, "projection": model.projection})
+            del more["p_2_over_d"]
+            independent = str(rng.choice(["none", "samples"]))
+        drawn = {"d": SIZE, "seeds": SEEDS, "n_test": 800, "workers": 1, "progress": False}
+        add(found, hm.compare(model, second=second, **at, **more, **drawn, independent=independent))
+    return found
+
+
+MEASURED = (
+    *("overlap", "generalisation_error", "vote_error", "disagreement"),
+    *("probability_difference", "score_difference", "Q", "M"),
+)
 SIZE, SEEDS = 100, 10
+
+
+def extreme(rng):
+    """A model with a point anywhere, its loss, rule and kind of labels included."""
+    wide = rng.random() < 0.4
+    rho = float(10.0 ** rng.uniform(-5, 5))
+    noise = float(rng.choice([0.0, 10.0 ** rng.uniform(-9, 5)]))
+    rule = rng.choice(["sign", "logistic", "linear", "laplace", "mixture"])
+    teacher = {
+        "sign": lambda: hm.teachers.Sign(noise=noise, rho=rho, threshold=float(rng.normal())),
+        "logistic": lambda: hm.teachers.Logistic(slope=float(10.0 ** rng.uniform(-2, 3))),
+        "linear": lambda: hm.teachers.Linear(noise=noise, rho=rho),
+        "laplace": lambda: hm.teachers.Linear(noise=hm.noises.Laplace(10.0 ** rng.uniform(-2, 2))),
+        "mixture": lambda: hm.teachers.Mixture(prior=float(rng.uniform(0.05, 0.95))),
+    }[rule]()
+    both = ["square", "huber", "absolute"]
+    losses = (
+        both if rule in ("linear", "laplace") else ["hinge", "squared_hinge", "logistic", *both]
+    )
+    model = hm.Model(
+        activation=str(rng.choice(["erf", "sign", "relu", "identity"])),
+        projection=str(rng.choice(["gaussian", "orthogonal"])),
+        teacher=teacher,
+        loss=str(rng.choice(losses)),
+        intercept=bool(rng.random() < 0.3),
+    )
+    low, high = (-4.0, 4.0) if wide else (-0.5, 1.0)
+    at = {
+        "n_over_d": float(10.0 ** rng.uniform(low, high)),
+        "p_over_n": float(10.0 ** rng.uniform(low, high)),
+        "regularisation": float(rng.choice([0.0, 10.0 ** rng.uniform(-12, 8)])),
+    }
+    return model, at
+
+
+def broken(count, seed):
+    """Of pairs of fits of extreme models: how many are lost though the fit is known, or wrong.
+
+    Wrong is what is not a number, an overlap outside of what two fits can have, and a negative
+    variance.
+    """
+    rng, lost, wrong = np.random.default_rng([seed, 4]), [], []
+    for _ in range(count):
+        model, at = extreme(rng)
+        shared = str(rng.choice(["features", "samples", "both"]))
+        given = {**at, "on_failure": "keep", "workers": 1, "progress": False}
+        single = hm.predict(model, **given)
+        ds = hm.instability(model, independent=shared, **given)
+        if int(single.status) == 0 and int(ds.status) != 0:
+            lost.append((model, at, shared, int(ds.status)))
+        if int(ds.status) != 0:
+            continue
+        Q, M, Q12 = (float(ds[name]) for name in ("Q", "M", "overlap"))
+        rest = [float(ds[name]) for name in ds if name.endswith(("difference", "disagreement"))]
+        fine = (not np.isfinite(Q)) or np.isfinite(rest).all()
+        if np.isfinite(Q):
+            fine &= M**2 / model.teacher.rho * (1 - 1e-9) <= Q12 <= Q * (1 + 1e-9)
+        if not fine or min(rest) < 0.0:
+            wrong.append((model, at, shared))
+    return lost, wrong
 
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    for name, values in z_scores(max(4, count // 6), 0).items():
-        z = np.array(values)
-        z = z[np.isfinite(z)]
-        told = f"rms {np.sqrt(np.mean(z**2)):.2f}, largest {np.abs(z).max():.1f}"
-        print(f"simulated {name}: {z.size} z-scores, {told}", flush=True)
-    wrong = 0
+    few = max(4, count // 6)
+    for what, scores in (("", z_scores(few, 0)), (" of two models", z_scores_of_two(few, 0))):
+        for name, values in scores.items():
+            z = np.array(values)
+            z = z[np.isfinite(z)]
+            if z.size:
+                told = f"rms {np.sqrt(np.mean(z**2)):.2f}, largest {np.abs(z).max():.1f}"
+                print(f"simulated {name}{what}: {z.size} z-scores, {told}", flush=True)
+    lost, bad = broken(2 * count, 0)
+    print(f"{2 * count} extreme pairs: {len(lost)} lost beside known fits, {len(bad)} wrong")
+    for case in (*lost, *bad):
+        print("  ", *case)
+    wrong = len(bad)
     for what, function in (("pairs", deviations), ("pairs of two models", deviations_of_two)):
         found = function(count, 0)
         values = np.array([value for value, *_ in found])

@@ -7,7 +7,6 @@ to the random features and to the noise of the labels have their peak; the bias 
 to the samples have none.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import hiddenmanifold as hm
@@ -18,13 +17,8 @@ ratios = {"n_over_d": 1.0, "p_over_n": np.geomspace(0.1, 10, 161)}
 ds = hm.bias_variance(model, **ratios, regularisation=1e-3)
 
 # %%
-# From bottom to top: noise of new labels, bias, and the three variances.
-names = ["irreducible_error", "bias", "samples_variance", "features_variance", "noise_variance"]
-figure, axis = plt.subplots()
-axis.stackplot(ds.p_over_n, *(ds[name] for name in names), labels=names)
-axis.set(xscale="log", ylim=(0, 6), xlabel="features per sample, p/n", ylabel="mean square error")
-axis.legend()
-figure
+# `hm.plot` stacks the parts.
+hm.plot(ds)
 
 # %%
 # The mean of several fits on independent features has no peak.

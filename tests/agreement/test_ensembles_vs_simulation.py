@@ -110,6 +110,20 @@ def test_ensembles_along_a_grid_are_compared():
     assert np.isfinite(ds.score_difference_z).all()
 
 
+def test_an_ensemble_is_compared_at_its_own_best_regularisation():
+    teacher = hm.teachers.Linear(noise=0.5)
+    model = hm.Model(activation="erf", projection="gaussian", teacher=teacher, loss="square")
+    at = {"n_over_d": 2.0, "p_over_n": 0.5, "regularisation": "optimal"}
+    given = {**at, "d": 20, "seeds": 3, "n_test": 50, "workers": 1}
+    ds = hm.compare(model, members=8, **given)
+    best = hm.ensemble(model, members=8, **at)
+    single = hm.predict(model, **at)
+    assert float(ds.optimal_regularisation) == float(best.optimal_regularisation[0])
+    assert float(ds.optimal_regularisation) < 0.5 * float(single.optimal_regularisation)
+    with pytest.raises(hm.InvalidArgumentError, match="different best λ"):
+        hm.compare(model, members=[1, 8], **given)
+
+
 def test_an_ensemble_does_not_depend_on_others_and_is_kept_apart_from_single_fits(tmp_path):
     model = hm.Model(activation="erf", projection="gaussian", teacher="sign", loss="square")
     at = {"n_over_d": 2.0, "p_over_n": 0.5, "regularisation": 0.1, "d": 12, "seeds": 2}

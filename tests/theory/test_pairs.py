@@ -157,6 +157,40 @@ def test_features_that_differ_by_a_rotation_alone_make_equal_fits():
     assert float(ds.overlap) == pytest.approx(float(ds.Q), rel=1e-10)
 
 
+@pytest.mark.parametrize("lam", [0.0, 1e-12])
+def test_features_that_span_the_data_make_equal_fits_without_regularisation(lam):
+    """Linear features of any matrix, as many as latent dimensions, leave nothing to differ."""
+    model = plain_model("identity", "gaussian", hm.teachers.Logistic(slope=0.35), "hinge")
+    at = {"n_over_d": 8.0, "p_over_n": [2.0, 0.1], "regularisation": lam}
+    ds = hm.instability(model, independent="features", **at, **HERE)
+    assert float(ds.overlap[0]) == float(ds.Q[0])
+    assert float(ds.disagreement[0]) == float(ds.probability_difference[0]) == 0.0
+    assert float(ds.disagreement[1]) > 0.01
+
+
+def test_the_kernel_limit_of_random_features_is_one_fit():
+    ds = hm.instability(
+        plain_model(loss="hinge"),
+        independent="features",
+        n_over_d=2.0,
+        p_over_n=np.inf,
+        regularisation=0.1,
+        **HERE,
+    )
+    assert float(ds.disagreement) == 0.0
+
+
+def test_scores_that_do_not_vary_have_no_correlation():
+    """With weak labels of unequal frequency the best hinge fit is a constant."""
+    teacher = hm.teachers.Logistic(slope=2.0, threshold=0.4)
+    model = plain_model("relu", "orthogonal", teacher, "hinge")
+    at = {"n_over_d": 5.9, "p_over_d": 0.18, "regularisation": 0.027}
+    ds = ensemble(model, **at)
+    assert float(ds.status) == 0
+    assert np.isnan(float(ds.score_correlation))
+    assert float(ds.disagreement) == 0.0
+
+
 @pytest.mark.parametrize("independent", ["features", "samples", "both"])
 def test_white_inputs_are_a_covariance_of_equal_eigenvalues(independent):
     d = 20

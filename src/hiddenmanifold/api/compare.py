@@ -75,7 +75,7 @@ def compare(
     simulation = Simulation.of(model, regularisation, options, search=True)
     asked, finite = simulation.grid, check_finite_size(model, finite_size)
     if asked.optimal is not None:
-        simulation = replace(simulation, grid=_at_best_regularisation(asked))
+        simulation = replace(simulation, grid=_at_best_regularisation(simulation))
     out = summary(simulation.run())
     used = free_ratios({name: out[name] for name in sizes_of(model.features)}, model.features)
     lam = simulation.grid.coordinates["regularisation"]
@@ -100,12 +100,26 @@ def compare(
     return out
 
 
-def _at_best_regularisation(grid: Grid) -> Grid:
-    """The grid at the regularisation of least predicted error, if a fit can have it."""
+def _at_best_regularisation(simulation: Simulation) -> Grid:
+    """The grid at the regularisation of least predicted error, if a fit can have it.
+
+    An ensemble has a best regularisation of its own.
+    """
     import xarray as xr
 
+    grid, ensemble = simulation.grid, simulation.ensemble
     assert grid.optimal is not None
-    found = predicted(grid).optimal_regularisation
+    if ensemble is None:
+        found = predicted(grid).optimal_regularisation
+    elif len(ensemble.members) > 1:
+        raise InvalidArgumentError.because(
+            "members",
+            f"= {', '.join(f'{k:g}' for k in ensemble.members)} have different best λ",
+            "give one number of members, or numbers as regularisation",
+        )
+    else:
+        answer = ensembled(grid, ensemble, simulation.resampling)
+        found = answer.optimal_regularisation.isel(members=0)
     lam = found.values
     limits = lam[np.isinf(lam) | ((lam == 0) & (not grid.model.least_squares))]
     if limits.size:

@@ -159,6 +159,7 @@ def quantities(solved: Solved, request: Request) -> Columns:
     if request.derived is not None:
         found |= (derived := request.derived(solved, request))
         observed = {**observed, **derived}
+        observed.pop("score_correlation", None)  # of predictions that do not vary it is unknown
     integrals = (found["generalisation_error"], *observed.values())
     unsettled = np.isnan(np.column_stack(integrals)).any(1) & (solved.status == Status.CONVERGED)
     low, high = getattr(channel.loss, "minimisers", (0.0, 0.0))

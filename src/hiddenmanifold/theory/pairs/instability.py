@@ -25,12 +25,15 @@ from hiddenmanifold.theory.labels_side.channel import Channel
 from hiddenmanifold.theory.pairs.shared_overlaps import Shared, SharedOverlaps, shared_overlaps
 from hiddenmanifold.theory.points import HUGE
 from hiddenmanifold.theory.predictions import Request
+from hiddenmanifold.theory.scores.errors_of_labels import CONSTANT
 from hiddenmanifold.theory.solver.certificate import Solved
 
 SCALES = np.array([-32.0, -16.0, -8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 """Scores at which panels are cut, because the logistic function bends there."""
 STEPS = np.array([-6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0])
 """Cuts around the score at which the other is larger as often as smaller, in its deviations."""
+ROUNDED = 4e-15
+"""Relative difference of the variance of a score and the covariance of two that is rounding."""
 NOWHERE = 1e-150
 """Mean of a score, in its deviations, that stands for zero."""
 
@@ -92,7 +95,7 @@ Laws = list[tuple[float, TwoScores]]
 def score_laws(channel: Channel, pair: SharedOverlaps) -> Laws:
     """The laws of the scores of two fits of one model."""
     Q, b, M = pair.own.Q, channel.intercept(pair.x), pair.own.M
-    apart = np.where(pair.law.Q < Q, pair.private, 0.0)
+    apart = np.where(Q - pair.law.Q > ROUNDED * Q, pair.private, 0.0)
     law = TwoScores(np.array([b, b]), np.array([Q, Q]), pair.law.Q, np.array([apart, apart]))
     return in_classes(channel, law, np.array([M, M]))
 
@@ -107,9 +110,14 @@ def in_classes(channel: Channel, law: TwoScores, M: Array) -> Laws:
 
 
 def differences(channel: Channel, laws: Laws) -> Columns:
-    """Correlation of the scores of two fits, and the probability that labels ±1 differ."""
+    """Correlation of the scores of two fits, and the probability that labels ±1 differ.
+
+    A score that does not vary has no correlation.
+    """
     _, law = laws[0]
-    found = {"score_correlation": np.minimum(law.shared / np.sqrt(law.Q.prod(0)), 1.0)}
+    varying = (law.Q >= CONSTANT**2).all(0)
+    correlation = np.minimum(law.shared / np.sqrt(law.Q.prod(0)), 1.0)
+    found = {"score_correlation": np.where(varying, correlation, np.nan)}
     if channel.teacher.task is Task.CLASSIFICATION:
         found["disagreement"] = np.sum([p * opposed(law) for p, law in laws], axis=0)
     return found

@@ -32,6 +32,8 @@ CLOSE = 1e-5
 """Relative step at which Newton's method leaves the roughest quadrature: it squares its error."""
 TURNS = 20
 """Newton steps on one level, at most: three to five are usual."""
+ALIKE = 1e-13
+"""Relative difference of sums that is rounding; the true one matters by its root, 3e-7."""
 LEAST = 1e-15
 """Private variance, relative to the shared one, that is left where rounding leaves none."""
 
@@ -101,7 +103,8 @@ class PairEquation:
     """The equation of one kind of pair of fits at some points, for C.
 
     ``own`` are the overlaps of a single fit at its unknowns ``x``; ``unit`` is 1/(α e₁²), ``noise``
-    is e₂ times it, ``a`` is e₃/e₁. ``shared`` is what the fits have in common.
+    is e₂ times it, ``a`` is e₃/e₁. ``shared`` is what the fits have in common. Features that are
+    drawn independently may still respond as the same ones do, to rounding: those ``alike``.
     """
 
     channel: Channel
@@ -111,6 +114,7 @@ class PairEquation:
     unit: Array
     noise: Array
     a: Array
+    alike: Booleans
     shared: Shared
 
     @classmethod
@@ -120,14 +124,14 @@ class PairEquation:
         points, features, channel = problem.points, problem.features, problem.channel
         at = spectral_arguments(points, solved.e, channel.rho)
         same = shared.features or not features.random
-        if same:
-            cross = CrossSums.of_equal(features.sums(at.k, at.gamma))
-        else:
+        cross = own_sums = CrossSums.of_equal(features.sums(at.k, at.gamma))
+        if not same:
             response = features.response(at.k, at.gamma)
             cross = CrossSums.of_independent(response, response, at.gamma)
+        alike = _close(cross.D2, own_sums.D2) & _close(cross.T2, own_sums.T2)
         own, unit = overlaps(features, at), 1.0 / (at.alpha * at.e1**2)
         shared = replace(shared, features=same, noise=shared.noise or channel.label_noise == 0.0)
-        return cls(channel, solved.x, own, cross, unit, at.noise, at.a, shared)
+        return cls(channel, solved.x, own, cross, unit, at.noise, at.a, alike, shared)
 
     def __getitem__(self, some: Integers) -> Self:
         own, cross = vars(self.own).items(), vars(self.cross).items()
@@ -139,12 +143,14 @@ class PairEquation:
             unit=self.unit[some],
             noise=self.noise[some],
             a=self.a[some],
+            alike=self.alike[some],
         )
 
     @property
-    def equal(self) -> bool:
-        """Whether the fits have everything in common."""
-        return self.shared == Shared() and self.channel.copies == ONCE
+    def equal(self) -> Booleans:
+        """Where the fits have everything in common."""
+        common = self.shared.samples and self.shared.noise and self.channel.copies == ONCE
+        return self.alike if common else np.zeros_like(self.alike)
 
     @property
     def gain(self) -> Array:
@@ -202,11 +208,29 @@ def shared_overlaps(solved: Solved, shared: Shared) -> SharedOverlaps:
     """The law of what the predictions of two fits of a solved model share."""
     equation = PairEquation.of(solved, shared)
     if not shared.samples:
-        return _found(equation, np.zeros_like(equation.unit))
-    if equation.equal:
-        return _found(equation, equation.noise / equation.unit)
-    C, certificate = solution(equation, len(solved.x), solved.problem.tolerances)
-    return _found(equation, C, certificate)
+        return _found(equation, np.zeros_like(equation.unit), _exact(len(equation.unit)))
+    C = equation.noise / equation.unit
+    different = np.flatnonzero(~equation.equal)
+    exact = _exact(len(C))
+    if different.size:
+        tolerances = solved.problem.tolerances
+        C[different], found = solution(equation[different], len(different), tolerances)
+        for name, values in vars(exact).items():
+            values[different] = getattr(found, name)
+    return _found(equation, C, exact)
+
+
+def _close(values: Array, others: Array) -> Booleans:
+    """Where two sums are the same, to rounding."""
+    close: Booleans = np.abs(values - others) <= ALIKE * np.abs(others)
+    return close
+
+
+def _exact(points: int) -> Certificate:
+    """The certificate of numbers that need no search."""
+    residual, quadrature, conditioning = np.zeros((3, points))
+    status, iterations = np.zeros((2, points), np.intp)
+    return Certificate(status, residual, quadrature, conditioning, iterations)
 
 
 def solution(equation: Equation, points: int, tolerances: Tolerances) -> tuple[Array, Certificate]:
@@ -242,14 +266,12 @@ def solution(equation: Equation, points: int, tolerances: Tolerances) -> tuple[A
     return C, certificate
 
 
-def _found(
-    equation: PairEquation, C: Array, certificate: Certificate | None = None
-) -> SharedOverlaps:
-    """The law at the solution; without a certificate it is exact."""
-    law, zero = equation.own if equation.equal else equation.law(C), np.zeros_like(C)
-    if certificate is None:
-        whole = np.zeros(len(C), np.intp)
-        certificate = Certificate(whole, zero, zero.copy(), zero.copy(), whole.copy())
+def _found(equation: PairEquation, C: Array, certificate: Certificate) -> SharedOverlaps:
+    """The law at the solution."""
+    law, own = equation.law(C), equation.own
+    names = ("Q", "deficit", "excess")
+    same = {n: np.where(equation.equal, getattr(own, n), getattr(law, n)) for n in names}
+    law = replace(law, **same)
     x = unknowns_of(equation.channel, equation.x, law)
-    own, private = equation.own, equation.private(law)
+    private = equation.private(law)
     return SharedOverlaps(**vars(certificate), own=own, law=law, x=x, private=private)
