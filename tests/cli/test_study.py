@@ -16,9 +16,11 @@ def run(*more):
 @pytest.mark.slow
 def test_the_report_is_that_of_the_function():
     population = hm.Population(outcome="continuous", r2=0.5, predictors=15)
-    goals = {"calibration_slope": 0.8, "r2": (0.4, 0.6)}
-    expected = hm.sample_size(population, target=goals, n=40)
-    result = run("--slope", "0.8", "--target", "r2=0.4:0.6", "--n", "40")
+    goals = {"calibration_slope": (0.8, 1.2), "r2": 0.4}
+    expected = hm.sample_size(population, target=goals, n=40, loss=hm.losses.Huber(0.5))
+    result = run(
+        "--slope", "0.8:1.2", "--target", "r2=0.4", "--n", "40", "--loss", "huber:delta=0.5"
+    )
     assert result.exit_code == 0
     assert result.stdout == f"{expected}\n"
 
@@ -36,6 +38,9 @@ def test_reports_are_written(tmp_path, name, content):
     ("more", "message"),
     [
         (["--target", "auc"], "--target = 'auc' is not allowed"),
+        (["--slope", "steep"], "a number, or LOW:HIGH"),
+        (["--loss", "huberr"], "did you mean 'huber'"),
+        (["--without-signal", "15"], "without_signal = 15"),
         (["--target", "r2=1.5"], "cannot be reached"),
         (["--regularisation", "best"], "a number or the word optimal"),
         (["--report", "a.pdf"], "a file .md, .html or .csv"),

@@ -53,6 +53,12 @@ class PopulationOptions:
         of_population("--r2", metavar="R2", help="R² of a continuous outcome or a count."),
     ] = None
     rate: Annotated[float | None, of_population(metavar="MEAN", help="Mean of a count.")] = None
+    without_signal: Annotated[
+        int,
+        of_population(
+            metavar="N", min=0, help="How many predictors have nothing to do with the outcome."
+        ),
+    ] = 0
     law: Annotated[
         str,
         of_population(
@@ -66,8 +72,10 @@ class PopulationOptions:
 
         given: dict[str, Any] = {k: v for k, v in vars(self).items() if v is not None}
         if self.outcome is None:
-            binary = "binary" if self.prevalence is not None else "continuous"
-            given["outcome"] = binary if self.rate is None else "count"
+            if self.rate is not None:
+                given["outcome"] = "count"
+            elif self.r2 is not None and self.prevalence is None:
+                given["outcome"] = "continuous"
         return Population(**given)
 
 
@@ -76,8 +84,10 @@ class TargetOptions:
     """What a study is to reach."""
 
     slope: Annotated[
-        float | None,
-        of_targets(metavar="SLOPE", help="Calibration slope to reach, as 0.9: short for a target."),
+        str | None,
+        of_targets(
+            metavar="SLOPE", help="Calibration slope to reach, as 0.9 or 0.85:1.15: a target, too."
+        ),
     ] = None
     target: Annotated[
         list[str] | None,
@@ -102,18 +112,26 @@ class TargetOptions:
 
     def targets(self) -> dict[str, Any]:
         """The targets by name."""
-        found: dict[str, Any] = {} if self.slope is None else {"calibration_slope": self.slope}
+        found: dict[str, Any] = {}
+        if self.slope is not None:
+            allowed = "a number, or LOW:HIGH"
+            found["calibration_slope"] = _goal("--slope", self.slope, self.slope, allowed)
         for text in self.target or ():
             name, _, goal = text.partition("=")
-            try:
-                ends = tuple(float(end) for end in goal.split(":"))
-            except ValueError:
-                ends = ()
-            if len(ends) not in (1, 2):
-                allowed = "NAME=VALUE or NAME=LOW:HIGH, as auc=0.83"
-                raise InvalidArgumentError("--target", text, allowed)
-            found[name.replace("-", "_")] = ends if len(ends) == 2 else ends[0]
+            allowed = "NAME=VALUE or NAME=LOW:HIGH, as auc=0.83"
+            found[name.replace("-", "_")] = _goal("--target", text, goal, allowed)
         return found or {"calibration_slope": 0.9}
+
+
+def _goal(option: str, text: str, goal: str, allowed: str) -> float | tuple[float, ...]:
+    """A value or an interval; raise unless it is one."""
+    try:
+        ends = tuple(float(end) for end in goal.split(":"))
+    except ValueError:
+        ends = ()
+    if len(ends) not in (1, 2):
+        raise InvalidArgumentError(option, text, allowed)
+    return ends if len(ends) == 2 else ends[0]
 
 
 @command("sample-size", epilog=None)
@@ -125,6 +143,10 @@ def sample_size(
     regularisation: Annotated[
         str, typer.Option("--regularisation", "--lam", metavar="VALUE", help="λ, or optimal.")
     ] = "0",
+    loss: Annotated[
+        str | None,
+        typer.Option(metavar="LOSS", help="As huber:delta=0.5; by default that of the outcome."),
+    ] = None,
     n: Annotated[
         int | None, of_report("--n", metavar="N", help="A size whose performance to report, too.")
     ] = None,
@@ -148,6 +170,7 @@ def sample_size(
 
     For example: hiddenmanifold sample-size --prevalence .2 --auc .85 --predictors 10 --slope .9
     """
+    from hiddenmanifold.cli.ingredient_options import ingredient
     from hiddenmanifold.cli.output import check_writable
     from hiddenmanifold.cli.work import undivided
     from hiddenmanifold.studies.sample_size import sample_size as needed
@@ -165,7 +188,8 @@ def sample_size(
         ) from None
     how = {"assurance": goals.assurance, "draws": goals.draws, "seed": goals.seed}
     how["finite_size"] = finite_size
-    call = partial(needed, population, target=target, regularisation=penalty, n=n)  # type: ignore[arg-type]
+    fit = {"loss": None if loss is None else ingredient("loss", loss), "regularisation": penalty}
+    call = partial(needed, population, target=target, n=n, **fit)  # type: ignore[arg-type]
     found = undivided(partial(call, **how, workers=workers))
     typer.echo(str(found))
     if report is None:

@@ -138,7 +138,9 @@ class Population:
             if name in needed and name not in given:
                 or_r2 = " (or cox_snell_r2)" if name == "auc" else ""
                 raise InvalidArgumentError.because(
-                    name, f"is missing: a {self.outcome} outcome needs it", f"give {name}=…{or_r2}"
+                    name,
+                    f"is missing, which a {self.outcome} outcome needs",
+                    f"give {name}=…{or_r2}",
                 )
             if name in given and name not in needed:
                 raise InvalidArgumentError.because(

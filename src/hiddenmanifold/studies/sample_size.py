@@ -237,7 +237,7 @@ def _report(
 ) -> SampleSize:
     """What is worth knowing at the n that was found, and at the one that is at hand."""
     least = max(needed.values())
-    around = np.unique(np.round(least * np.geomspace(0.25, 4.0, 9)))
+    around = np.unique(np.round(least * np.geomspace(0.25, 4.0, 13)))
     sizes = np.unique([*around[around >= FEWEST], least, *([] if n is None else [n])]).astype(int)
     ridge = ridge_size(population, model, least) if penalty == 0.0 else None
     r2, prevalence = population.true_r2, population.prevalence
