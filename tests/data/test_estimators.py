@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
+    LogisticRegressionCV,
     PoissonRegressor,
     Ridge,
     RidgeClassifier,
@@ -309,10 +310,12 @@ def test_the_objective_of_a_pipeline_fits_the_same_model(name):
     [
         (RidgeClassifier(4.0), "square"),
         (LogisticRegression(C=0.5, **TIGHT), "softmax"),
+        (LogisticRegressionCV(Cs=[0.1, 1.0], cv=3, tol=1e-8, max_iter=10_000), "softmax"),
         (estimators.GLMClassifier("softmax", 0.7), "softmax"),
     ],
     ids=repr,
 )
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of names of options
 def test_pipelines_of_three_classes_fit_the_same_model(model, loss):
     pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, THREE)
     data = hm.Data.from_pipeline(pipeline, X, THREE)
@@ -346,7 +349,10 @@ def test_pipelines_of_each_class_against_the_rest_fit_the_same_model(model, loss
 
 @pytest.mark.parametrize(
     "model",
-    [LinearSVC(loss="hinge", intercept_scaling=10, tol=0.1), SVC(kernel="linear")],
+    [
+        LinearSVC(C=0.1, loss="hinge", intercept_scaling=10, max_iter=10**6, random_state=0),
+        SVC(kernel="linear"),
+    ],
     ids=repr,
 )
 def test_models_without_a_counterpart_are_told_what_is_predicted(model):

@@ -273,7 +273,7 @@ def objective(
     if name in AVERAGED_LOSSES:
         averaged = None if n is None else float(from_glm_alpha(model.alpha, p, n=n))
         return Objective(AVERAGED_LOSSES[name], averaged)
-    C = _single("C", getattr(model, "C_", model.C))
+    C = _single("C", model.C_ if hasattr(model, "C_") else model.C)
     lam = float(from_sklearn_C(C, p))
     return _of_classifier(model, name, lam, several=task is Task.CLASSES)
 
@@ -325,7 +325,7 @@ def task_of(model: Any, y: Any) -> Task | None:
 
 
 def _single(name: str, value: Any) -> float:
-    numbers = np.ravel(value)
+    numbers = np.unique(np.ravel(value))  # a C chosen for all classes is repeated for each
     if len(numbers) != 1:
         raise InvalidArgumentError(name, value, "one number")
     return float(numbers[0])
