@@ -130,7 +130,7 @@ class FlowOfRows:
             at = some[part]
             n, z = self.n[at], _nodes(self.lam[at], self._finite[at])
             spare = np.broadcast_to(n[:, None] - 1.0, z.shape)
-            own = _equivalent(ridge, spare.ravel(), z.ravel()).reshape(z.shape)
+            own = _equivalent(ridge, spare, z)
             fits = ridge.path(own.ravel()).left_out.reshape(ridge.n, *z.shape, -1)
             added = 2.0 * np.einsum("j,ntjc->ntc", c / v, fits).real
             left_out[:, part] = rest * mean[:, None] - added
@@ -175,7 +175,7 @@ def _error(ridge: Ridge, n: Array, z: Numbers) -> Array:
 def _of_fits(ridge: Ridge, n: Array, z: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """κ and S of ridge fits to n samples, and the limit of equal fits of R/n'."""
     spare = np.broadcast_to(n[:, None] - 1.0, z.shape)
-    lam0 = _equivalent(ridge, spare.ravel(), z.ravel()).reshape(z.shape)
+    lam0 = z if (n == ridge.n).all() else _equivalent(ridge, spare, z)
     q = lam0 / (ridge.k[:, None, None] + lam0)
     D1, D11 = (1.0 - q).sum(0), (q * (1.0 - q)).sum(0)
     own = ridge.n - 1.0 - D1
@@ -191,6 +191,7 @@ def _of_fits(ridge: Ridge, n: Array, z: Numbers) -> tuple[Numbers, Numbers, Numb
 
 def _equivalent(ridge: Ridge, spare: Array, z: Numbers) -> Numbers:
     """The λ₀ at which the rows have the κ of fits to n' + 1 samples at complex z; NaN if lost."""
+    shape, spare, z = z.shape, spare.ravel(), z.ravel()
     modulus, angle = np.abs(z), np.angle(z)
     p = np.full_like(modulus, ridge.p)
     lam0: Numbers = equivalent(ridge, spare + 1.0, modulus, p).astype(complex)
@@ -202,4 +203,5 @@ def _equivalent(ridge: Ridge, spare: Array, z: Numbers) -> Numbers:
             left, own = spare - D1, ridge.n - 1.0 - D1
             step = (1.0 - target * own / (lam0 * left)) / (1.0 + D11 / left - D11 / own)
             lam0 = lam0 * (1.0 - step)
-    return np.where((np.abs(step) < SOLVED) & (lam0.imag * z.imag >= 0.0), lam0, np.nan)
+    found = (np.abs(step) < SOLVED) & (lam0.imag * z.imag >= 0.0)
+    return np.where(found, lam0, np.nan).reshape(shape)
