@@ -178,7 +178,7 @@ class Model:
                 "activation, h'(0) = 0 of a kernel, or features that are not correlated with the "
                 "field): in the limit no fit predicts better than a constant",
                 BlindFeaturesWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
 
     def _predictor(self, given: str | Predictor | Callable[[Array], Array] | None) -> Predictor:
