@@ -66,11 +66,20 @@ class Film:
             self.page.wait_for_timeout(50)
         raise TimeoutError("the page keeps changing")
 
+    def follows(self, before: str) -> None:
+        """Wait until the curves are others, which one that is at its place already never is."""
+        for _ in range(100):
+            if self.page.evaluate(DRAWN) != before:
+                break
+            self.page.wait_for_timeout(50)
+        self.settled()
+
     def drag(self, stops: Iterator[float]) -> None:
         """The slider of λ, stop by stop, in powers of ten."""
         for stop in stops:
+            before = self.page.evaluate(DRAWN)
             self.page.evaluate(MOVE, [SLIDER, f"{stop:.2f}"])
-            self.settled()
+            self.follows(before)
             self.take(BRIEF)
         self.settled(1500)  # the sentence is that of this curve
         self.take(LONG)
