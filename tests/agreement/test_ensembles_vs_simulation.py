@@ -79,6 +79,7 @@ def test_two_models_agree_with_simulations(first, second, independent, features)
         assert np.abs(ds[f"{name}_z"]).max() < 4.0, name
 
 
+@pytest.mark.slow
 def test_pairs_of_models_are_kept_apart_in_a_store(tmp_path):
     parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign"}
     model, second = (hm.Model(**parts, loss=loss) for loss in ("square", "hinge"))
@@ -102,6 +103,7 @@ def test_pairs_of_models_are_kept_apart_in_a_store(tmp_path):
         hm.simulate(model, second=second, **{**given, "regularisation_2": 0.0})
 
 
+@pytest.mark.slow
 def test_ensembles_along_a_grid_are_compared():
     model = hm.Model(activation="erf", projection="gaussian", teacher="linear", loss="square")
     at = {"n_over_d": 2.0, "p_over_n": [0.4, 0.8], "regularisation": [0.1, 1.0], "d": 12}
@@ -110,6 +112,7 @@ def test_ensembles_along_a_grid_are_compared():
     assert np.isfinite(ds.score_difference_z).all()
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_compared_at_its_own_best_regularisation():
     teacher = hm.teachers.Linear(noise=0.5)
     model = hm.Model(activation="erf", projection="gaussian", teacher=teacher, loss="square")

@@ -566,6 +566,7 @@ def test_an_array_alone_is_drawn_as_its_dataset(prediction):
     assert len(lines_of(plotting.plot([array, array.rename(None)], y="values").axes[0])) == 1
 
 
+@pytest.mark.slow
 def test_parts_of_the_error_are_stacked():
     model = hm.Model(activation="erf", projection="gaussian", teacher="linear", loss="square")
     at = {"n_over_d": 1.0, "regularisation": 0.01, "workers": 1, "progress": False}
@@ -583,6 +584,7 @@ def test_parts_of_the_error_are_stacked():
         assert axes[0].get_ylabel().startswith("generalisation error")
 
 
+@pytest.mark.slow
 def test_pairs_of_models_are_curves_of_the_share():
     parts = {"activation": "erf", "projection": "gaussian", "teacher": "sign"}
     first, second = (hm.Model(**parts, loss=loss) for loss in ("square", "hinge"))

@@ -157,6 +157,7 @@ def test_features_that_differ_by_a_rotation_alone_make_equal_fits():
     assert float(ds.overlap) == pytest.approx(float(ds.Q), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [0.0, 1e-12])
 def test_features_that_span_the_data_make_equal_fits_without_regularisation(lam):
     """Linear features of any matrix, as many as latent dimensions, leave nothing to differ."""
@@ -180,6 +181,7 @@ def test_the_kernel_limit_of_random_features_is_one_fit():
     assert float(ds.disagreement) == 0.0
 
 
+@pytest.mark.slow
 def test_scores_that_do_not_vary_have_no_correlation():
     """With weak labels of unequal frequency the best hinge fit is a constant."""
     teacher = hm.teachers.Logistic(slope=2.0, threshold=0.4)
