@@ -130,6 +130,16 @@ def test_every_page_is_in_a_table_of_contents():
     assert {p.stem for p in pages} - {"index"} <= listed
 
 
+def test_pages_of_sections_show_what_they_lead_to():
+    for page in (ROOT / "docs").glob("*.md"):
+        text = page.read_text()
+        for names in re.findall(r"```{toctree}\n:hidden:\n(.*?)```", text, re.DOTALL):
+            for word in names.split():
+                name = word.strip("<>")
+                known = (page.parent / f"{name}.md").exists() and page.stem != "index"
+                assert not known or f"]({name}.md)" in text, f"{page.name}: {name}"
+
+
 @pytest.mark.parametrize(
     "module",
     [
