@@ -422,6 +422,20 @@ def test_the_best_penalty_is_no_worse_than_others(minimise):
     assert (np.abs(best[minimise] - others[minimise].min("regularisation")) < 1e-3).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["softmax", "hinge"])
+def test_the_best_penalty_of_other_losses(loss):
+    scheme = {} if loss == "softmax" else {"scheme": "one-vs-rest"}
+    teacher = Classes(separation=2.5, priors=(0.2, 0.3, 0.5))
+    model = plain_model(teacher=teacher, loss=loss, intercept=True, **scheme)
+    best = hm.predict(model, **at("optimal"))
+    lam = float(best.optimal_regularisation) * np.exp([-0.2, -0.02, 0.02, 0.2])
+    others = hm.predict(model, **at(lam)).generalisation_error
+    assert (others > best.generalisation_error - 1e-8).all()
+    narrow = hm.predict(model, **at(hm.Optimal(bounds=(5.0, 9.0))))
+    assert float(narrow.optimal_regularisation) == pytest.approx(5.0, rel=1e-2)
+
+
 def test_bounds_of_the_best_penalty_are_kept():
     bounds = (1.0, 2.0)
     best = hm.predict(ridge(SIMPLEX), **at(hm.Optimal(bounds=bounds), p_over_n=[0.2, 0.5]))

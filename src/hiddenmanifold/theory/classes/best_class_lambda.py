@@ -30,6 +30,13 @@ STENCIL = ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 """Multiples of the step, and their weights."""
 TIE = 1e-9
 """Relative difference of two errors that is no evidence against a limit."""
+LEAST, FEW = 1e-5, 11
+"""For losses without closed form, the lowest λ, below which solutions take long and errors hardly
+change, and the nodes up to `TOP`, one a decade."""
+UNKNOWN = 1e9
+"""An error that stands for one that is not known."""
+FOUND = 2e-3
+"""Accuracy of their best log λ: the error is off by its square."""
 TOGETHER = 4
 """Points searched together, as one job of a worker."""
 
@@ -46,6 +53,10 @@ class ClassSearch:
 
     def run(self) -> Columns:
         """The `optimal_regularisation` and all that is predicted there."""
+        if not self.model.loss.quadratic:
+            lam = self._searched()
+            found = class_asymptotics(self.model, self.points.at(lam), counts=self.counts)
+            return {"optimal_regularisation": lam, **found}
         nodes = self._with_limits(Samples.joined(minima(sampler(self._slopes), self._scan())))
         value = nodes.value - np.isinf(nodes.t) * TIE * np.abs(nodes.value)
         best = nodes[least_of_each(nodes.point, value)]
@@ -57,6 +68,34 @@ class ClassSearch:
         """The error of some points at some λ."""
         points, counts = self.points[point].at(np.exp(t)), self.counts and self.counts[point]
         return class_errors(self.model, points, self.target, counts)
+
+    def _searched(self) -> Array:
+        """The best λ of losses without closed form, by a coarse scan and values alone."""
+        from scipy.optimize import minimize_scalar
+
+        unit = self.model.features.variance * np.maximum(1.0, self.points.alpha)
+        low, high = np.log([LEAST * unit, TOP * unit]).clip(*self._limits)
+        t = np.array([low + share * (high - low) for share in np.linspace(0.0, 1.0, FEW)])
+        point = np.arange(len(unit))
+        value = self._error(np.tile(point, FEW), t.ravel()).reshape(t.shape)
+        value = np.where(np.isfinite(value), value, np.inf)
+        best = np.empty(len(unit))
+        for i, k in enumerate(value.argmin(0).tolist()):
+
+            def error(at: float, i: int = i) -> float:
+                found = float(self._error(point[[i]], np.array([at]))[0])
+                return found if np.isfinite(found) else UNKNOWN
+
+            around = t[max(k - 1, 0), i], t[min(k + 1, FEW - 1), i]
+            options = {"xatol": FOUND}
+            found = minimize_scalar(error, bounds=around, method="bounded", options=options)
+            best[i] = found.x if found.fun < value[k, i] else t[k, i]
+            if np.isinf(value[k, i]):
+                best[i] = np.nan
+            elif k in (0, FEW - 1) and np.isinf(end := self._limits[int(k > 0)]):
+                enough = min(found.fun, value[k, i]) * (1.0 + TIE)
+                best[i] = end if error(end) <= enough else best[i]
+        return np.clip(np.exp(best), *self.bounds)
 
     def _slopes(self, point: Integers, t: Array) -> tuple[Array, Array]:
         """The error and its slope by t."""

@@ -62,19 +62,24 @@ def class_asymptotics(
     return joined((workers or Workers()).run(batches))
 
 
-def fitted(model: Model, points: Points, counts: Counts | None) -> FittedScores:
-    """The fit at some points, with numbers in place of limits of λ."""
+def fitted(
+    model: Model, points: Points, counts: Counts | None, *, quick: bool = False
+) -> FittedScores:
+    """The fit at some points, with numbers in place of limits of λ.
+
+    A quick one takes the fewest points of averages, and leaves out errors of training samples.
+    """
     teacher = model.teacher
     assert isinstance(teacher, Classes)
     finite, features = _finite(points), model.features
     labels, free = LabelFunctions.of(teacher, features), model.free_intercept
     with np.errstate(all="ignore"):
         if model.scheme is not None:
-            return one_vs_rest(model, labels, finite, counts, alike=teacher.alike)
+            return one_vs_rest(model, labels, finite, counts, alike=teacher.alike, quick=quick)
         if not model.loss.quadratic and teacher.alike:
-            return softmax_fit(features, labels, finite, counts)
+            return softmax_fit(features, labels, finite, counts, quick=quick)
         if not model.loss.quadratic:
-            return softmax_of_classes(features, labels, finite, counts, intercept=free)
+            return softmax_of_classes(features, labels, finite, counts, intercept=free, quick=quick)
         ridge = RidgeSolution.of(features, labels, finite, counts, intercept=free)
         return square_fit(labels, finite, ridge, counts, intercept=free)
 
@@ -85,22 +90,22 @@ def _finite(points: Points) -> Points:
     return replace(points, lam=lam)
 
 
-def fitted_to_fields(model: Model, points: Points) -> FieldFit:
+def fitted_to_fields(model: Model, points: Points, *, quick: bool = False) -> FieldFit:
     """The fit of classes of fields at some points."""
     assert isinstance(model.teacher, FieldClasses)
     with np.errstate(all="ignore"):
-        return field_fit(model, _finite(points), model.teacher)
+        return field_fit(model, _finite(points), model.teacher, quick=quick)
 
 
 def class_errors(model: Model, points: Points, target: str, counts: Counts | None = None) -> Array:
     """An error alone, as a smooth function of the points; NaN where it is not known."""
     if isinstance(model.teacher, FieldClasses):
-        of_fields = fitted_to_fields(model, points)
+        of_fields = fitted_to_fields(model, points, quick=True)
         known = of_fields.certificate["status"] == Status.CONVERGED
         if target == "test_loss":
             return np.where(known, of_fields.test_loss, np.nan)
         return np.where(known, field_errors(of_fields, model.teacher, target), np.nan)
-    fit = fitted(model, points, counts)
+    fit = fitted(model, points, counts, quick=True)
     known = fit.certificate["status"] == Status.CONVERGED
     if target == "test_loss":
         return np.where(known, fit.test_loss, np.nan)

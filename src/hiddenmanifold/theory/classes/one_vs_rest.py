@@ -114,7 +114,7 @@ class LearnerEquations:
         """The state that follows from another one."""
         labels, alpha = self.labels, self.alpha
         at = self.averages(self.field(x), level)
-        e1, e2 = (float(labels.shares @ at.e[:, column]) for column in (E1, E2))
+        e1, e2 = labels.shares @ at.e[:, [E1, E2]]  # of numpy, whose division by zero is infinite
         F = self.y * at.e[:, E0]
         k = np.array([self.lam / (alpha * e1)])
         s = self.features.sums(k, np.array([self.gamma]))
@@ -123,10 +123,10 @@ class LearnerEquations:
         a = T.kept[0] @ labels.in_contrasts(S[:, None])[:, 0]
         noise = e2 / (alpha * e1**2)
         M, Q = T.T1[0] @ a, noise * float(s.D20[0]) + float(a @ T.T2[0] @ a)
-        b = x.b + float(labels.shares @ F) / e1 if self.intercept else 0.0
-        q_w = (noise * float(s.D11[0]) + float(a @ T.T11[0] @ a)) / float(k[0])
-        V = float(s.D1[0]) / (alpha * e1)
-        return LearnerTurn(LearnerState(V, Q, M, b), float(k[0]), e1, e2, a, q_w)
+        b = float(x.b + labels.shares @ F / e1) if self.intercept else 0.0
+        q_w = (noise * s.D11[0] + a @ T.T11[0] @ a) / k[0]
+        V = float(s.D1[0] / (alpha * e1))
+        return LearnerTurn(LearnerState(V, float(Q), M, b), float(k[0]), e1, e2, a, float(q_w))
 
     def start(self) -> LearnerState:
         """The state after some turns from scores of variance one."""

@@ -45,12 +45,13 @@ def one_vs_rest(
     counts: Counts | None,
     *,
     alike: bool,
+    quick: bool = False,
 ) -> FittedScores:
     """The K fits at each of some points; of classes that are alike only one is solved."""
     solved = []
     for i in range(len(points)):
         p = None if counts is None else float(counts.p[i])
-        solved.append(_solved(model, labels, points[np.array([i])], p, alike=alike))
+        solved.append(_solved(model, labels, points[np.array([i])], p, alike=alike, quick=quick))
     joined = {n: np.array([s.numbers[n] for s in solved]) for n in solved[0].numbers}
     certificate: Columns = {
         name: np.array([s.certificate[name] for s in solved]) for name in solved[0].certificate
@@ -73,7 +74,13 @@ def one_vs_rest(
 
 
 def _solved(
-    model: Model, labels: LabelFunctions, point: Points, p: float | None, *, alike: bool
+    model: Model,
+    labels: LabelFunctions,
+    point: Points,
+    p: float | None,
+    *,
+    alike: bool,
+    quick: bool,
 ) -> LearnerSolution:
     """The solution at one point."""
     K, loss, free = labels.number, of_shortfall(model.loss), model.free_intercept
@@ -95,7 +102,7 @@ def _solved(
     states = [x for _, x in found]
     if alike:
         states = [_renamed(labels, states[0], own) for own in range(K)]
-    numbers, wrong, error = _numbers(learners, states, p)
+    numbers, wrong, error = _numbers(learners, states, p, quick=quick)
     certificate["quadrature_error"] = error
     if not error <= WORST:
         certificate["status"] = int(Status.QUADRATURE)
@@ -118,7 +125,7 @@ def _unknown(K: int) -> dict[str, Array]:
 
 
 def _numbers(
-    learners: list[LearnerEquations], states: list[LearnerState], p: float | None
+    learners: list[LearnerEquations], states: list[LearnerState], p: float | None, *, quick: bool
 ) -> tuple[dict[str, Array], Array, float]:
     """The score law and losses of all fits, training errors, and the error of the averages."""
     first, K = learners[0], len(learners)
@@ -138,7 +145,9 @@ def _numbers(
                 for k, (learner, x) in enumerate(pairs)
             ]
         ).sum(0)
-        wrong = _training_errors(learners, states, b + shift, covariance)
+        wrong = np.full(2, np.nan)
+        if not quick:
+            wrong = _training_errors(learners, states, b + shift, covariance)
     q_w = sum(turn.q_w for turn in turns)
     numbers = {
         "intercept": b,
