@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Numbers
+from hiddenmanifold.arrays import Array
 
 Pair = tuple[Array | float, Array | float]
 """Values at the left end and at the right end."""
@@ -17,19 +17,10 @@ def normal_density(x: Array) -> Array:
     return np.exp(-0.5 * x * x) * 0.3989422804014327
 
 
-def positive_root(a: Numbers, b: Numbers, c: Numbers | float) -> Numbers:
-    r"""The positive root of ax² + bx = c for positive a and c, without cancellation.
-
-    For complex c off the negative axis it is the root continued from there: the one of which
-    :math:`x/\sqrt c` has a positive real part.
-    """
-    unit = np.sqrt(c)
-    root = (
-        unit * np.sqrt((b / unit) ** 2 + 4.0 * a)
-        if np.iscomplexobj(c)
-        else np.sqrt(b**2 + 4.0 * a * c)
-    )
-    near = (b * np.conj(root)).real > 0
+def positive_root(a: Array | float, b: Array, c: Array | float) -> Array:
+    """The positive root of ax² + bx = c for positive a and c, without cancellation."""
+    root = np.sqrt(b**2 + 4.0 * a * c)
+    near = b > 0.0
     return np.where(near, 2.0 * c, root - b) / np.where(near, b + root, 2.0 * a)
 
 
