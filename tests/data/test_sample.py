@@ -195,7 +195,10 @@ def refusals(X, y):
 def test_a_few_rows_that_decide_are_noticed():
     wild = X.copy()
     wild[:3] *= 100
-    assert hm.Data(wild, Y).diagnosis["effective rows"].verdict == "warn"
+    for scale in (None, "standard"):  # which is not advised to those who have it
+        finding = hm.Data(wild, Y, scale=scale).diagnosis["effective rows"]
+        assert finding.verdict == "warn"
+        assert ("scale='standard'" in finding.meaning) == (scale is None)
     labels = Y.copy()
     labels[:2] += 30
     assert hm.Data(X, labels).diagnosis["heavy tails"].verdict == "warn"

@@ -23,11 +23,12 @@ from hiddenmanifold.numerics.threads import one_thread
 Verdict = Literal["pass", "warn", "refuse"]
 MIN_EFFECTIVE_ROWS = 0.05
 """Smallest effective number of rows, as a fraction of N, for which the fit is representative."""
-REMEDY = (
+REMEDIES = (
     "remove outliers, standardise columns of different scales (scale='standard'), or drop columns "
-    "that are zero in almost every row"
+    "that are zero in almost every row",
+    "remove outliers, or drop columns that are zero in almost every row",
 )
-"""Advice for a sample in which a few rows determine the fit."""
+"""Advice for a sample in which a few rows determine the fit, and for one with scaled columns."""
 FAR = 8
 """Predictions are judged at so many times the samples at hand."""
 MULTIPLES = (1, 2, 4, 8)
@@ -252,12 +253,13 @@ def _effective_rows(data: Analysis) -> Finding:
     share = float(odds.mean() ** 2 / np.mean(odds**2))
     good = share >= MIN_EFFECTIVE_ROWS
     outcome = f"the fit depends on the rows as on {round(share * data.N)} of equal weight"
+    remedy = REMEDIES[getattr(data, "scale", None) is not None]
     return Finding(
         "effective rows",
         share,
         f"at least {MIN_EFFECTIVE_ROWS}",
         "pass" if good else "warn",
-        outcome if good else f"{outcome}, of {data.N}: {REMEDY}",
+        outcome if good else f"{outcome}, of {data.N}: {remedy}",
     )
 
 
