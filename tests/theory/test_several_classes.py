@@ -432,8 +432,8 @@ def test_the_best_penalty_of_other_losses(loss):
     lam = float(best.optimal_regularisation) * np.exp([-0.2, -0.02, 0.02, 0.2])
     others = hm.predict(model, **at(lam)).generalisation_error
     assert (others > best.generalisation_error - 1e-8).all()
-    narrow = hm.predict(model, **at(hm.Optimal(bounds=(5.0, 9.0))))
-    assert float(narrow.optimal_regularisation) == pytest.approx(5.0, rel=1e-2)
+    narrow = hm.predict(model, **at(hm.Optimal(bounds=(1.0, 2.0))))
+    assert float(narrow.optimal_regularisation) == pytest.approx(1.0, rel=1e-2)
 
 
 def test_bounds_of_the_best_penalty_are_kept():
