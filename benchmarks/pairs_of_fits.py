@@ -411,7 +411,7 @@ def broken(count, seed):
         rest = [float(ds[name]) for name in ds if name.endswith(("difference", "disagreement"))]
         fine = (not np.isfinite(Q)) or np.isfinite(rest).all()
         if np.isfinite(Q):
-            fine &= M**2 / model.teacher.rho * (1 - 1e-9) <= Q12 <= Q * (1 + 1e-9)
+            fine &= M**2 / model.teacher.rho - 1e-9 * Q12 - 1e-15 * Q <= Q12 <= Q * (1 + 1e-9)
         if not fine or min(rest) < 0.0:
             wrong.append((model, at, shared))
     return lost, wrong
