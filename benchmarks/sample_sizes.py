@@ -3,6 +3,7 @@
 First the cases that the authors of pmsampsize, samplesizedev and pmsims print. Then random
 populations: the predicted performance of logistic regression without a penalty, and that of single
 fits of the same sizes on their whole population, whose mean, and median, over draws is compared.
+Last, plans from samples at hand: how often their interval has the size that the population needs.
 The arguments are the number of populations (100) and the seconds for each (3).
 """
 
@@ -15,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 import hiddenmanifold as hm
+from hiddenmanifold.data.target_plan import target_plan
 from hiddenmanifold.numerics.logistic_line import logistic_line
 from hiddenmanifold.studies.performance import drawn, expected
 from hiddenmanifold.studies.textbook import textbook_criteria
@@ -147,12 +149,37 @@ def table(rows: list[Row]) -> None:
             print(f"{what} {low} to {high}, {len(some)} populations: {' | '.join(told)}")
 
 
+def plans(samples: int = 24, n: int = 250) -> None:
+    """Sizes planned from samples of normal predictors and of rare ones, beside the true size."""
+    rng = np.random.default_rng(8)
+    population = hm.Population(prevalence=0.3, auc=0.8, predictors=8)
+    target = {"calibration_slope": 0.9}
+    truth = hm.sample_size(population, target=target, finite_size=False).n
+    teacher = population.teacher
+    for kind in ("normal", "0 or 1"):
+        found = []
+        for _ in range(samples):
+            normal = kind == "normal"
+            X = rng.standard_normal((n, 8)) if normal else 1.0 * (rng.random((n, 8)) < 0.3)
+            standard = X if normal else (X - 0.3) / np.sqrt(0.21)
+            y = teacher.sample(standard @ np.full(8, np.sqrt(teacher.rho / 8)), rng)
+            found.append(target_plan(hm.Data(X, y), target, finite_size=False))
+        inside = sum(plan.n_low <= truth <= plan.n_high for plan in found)
+        spread = np.std(np.log([plan.n for plan in found]))
+        median = np.median([plan.n for plan in found])
+        print(
+            f"plans from {n} rows, predictors {kind}: median {median:.0f} for {truth}, "
+            f"± {spread:.0%}; the interval has it in {inside} of {samples}"
+        )
+
+
 def main(populations: int = 100, seconds: float = 3.0) -> None:
     """Print the cases of others, and the table of random populations."""
     cases()
     rows = random_rows(populations, seconds)
     print(f"\n{len(rows)} of {populations} populations without separable studies")
     table(rows)
+    plans()
 
 
 if __name__ == "__main__":
