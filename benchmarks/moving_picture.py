@@ -15,6 +15,8 @@ from explore import browser_path, server
 from PIL import Image
 
 SIZE = {"width": 1120, "height": 720}
+DRAWS = {"latent dimension d": "150", "seeds": "20"}
+"""What is simulated: larger than the page offers, so that dots lie on the curve."""
 COLOURS = 96
 """Colours of the picture: the page has few, and each costs bytes in every frame."""
 BRIEF, LONG, LAST = 90, 1300, 2600
@@ -104,6 +106,8 @@ def main(path: Path, frames: Path | None) -> None:
         page = browser.new_page(viewport=SIZE)
         page.goto(address)
         page.wait_for_selector("#graph .js-plotly-plot .main-svg", timeout=PATIENCE)
+        for name, value in DRAWS.items():
+            page.get_by_label(name, exact=True).fill(value)
         film = Film(page)
         film.settled(1500)  # the sentence follows the curves
         page.mouse.move(0, 0)
