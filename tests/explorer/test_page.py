@@ -270,22 +270,21 @@ def test_a_study_is_planned_and_its_report_saved(watched):
     assert page.page.inner_text("#study-sentence") == report.sentence  # the last that made sense
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_page_can_be_used_without_a_mouse_and_read_aloud(watched, theme):
+def test_the_page_can_be_used_without_a_mouse_and_read_aloud(watched):
     page = watched.show("quantity=time&loss=square&points=5")
-    page.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    page.open("quantity=time&loss=square&points=5")
     page.until("document.querySelector('#sentence').innerText.startsWith('At p/n')")
     page.until("!('stale' in document.body.dataset) && !('pending' in document.body.dataset)")
     page.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert page.page.get_attribute("html", "lang") == "en"
-    assert page.unreadable() == []
-    page.page.evaluate("document.querySelectorAll('.menu').forEach(one => { one.open = false; })")
-    for area in ("Plan a study", "Your data"):
-        page.page.locator("nav").get_by_role("link", name=area).press("Enter")
-        page.until("document.querySelector('nav [aria-current]').innerText === '" + area + "'")
-        assert page.unreadable() == []
-    page.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    assert page.unreadable() == []  # the presets
+    page.page.keyboard.press("Escape")
+    for theme in ("dark", "light"):
+        page.page.get_by_role("button", name="Light / dark").press("Enter")
+        page.until(f"document.documentElement.dataset.theme === '{theme}'")
+        for area in ("Plan a study", "Your data", "Explore"):
+            page.page.locator("nav").get_by_role("link", name=area).press("Enter")
+            page.until(f"document.querySelector('nav [aria-current]').innerText === '{area}'")
+            assert page.unreadable() == []
 
 
 def test_training_is_played(watched):

@@ -42,6 +42,19 @@ ABOUT = {
     "dots": "Number of places along the axis that are simulated.",
 }
 """What a field means, by its name."""
+PARAMETERS = {
+    "delta": "Where the loss turns from a square to a line, in units of its argument.",
+    "level": "The quantile or expectile of the labels that is estimated, between 0 and 1.",
+    "width": "Residuals up to this size cost nothing.",
+    "rho": "Variance of the field ν, the second moment of the teacher's weights.",
+    "intercept": "A named function is taken at intercept + slope ν.",
+    "slope": "A named function is taken at intercept + slope ν.",
+    "activation": "The function σ of the neurons.",
+    "hidden_layers": "Number of hidden layers of the network.",
+    "weight_variance": "Variance of the weights, in units of their number.",
+    "bias_variance": "Variance of the biases.",
+}
+"""Parameters that docstrings explain by a formula, or by a word on another ingredient."""
 ENTRY = re.compile(r"^ {4}(\w[\w, ]*) : .*\n((?: {8}.*\n?)+)", re.MULTILINE)
 MARKS = {
     r"\sqrt": "√",
@@ -60,9 +73,10 @@ MARKS = {
 
 
 def described(cls: type) -> dict[str, str]:
-    """What the parameters of an ingredient mean, from its docstring."""
-    found = {}
-    for names, text in ENTRY.findall(cls.__doc__ or ""):
+    """What the parameters of an ingredient mean, from its docstring and those of its bases."""
+    found = dict(PARAMETERS)
+    documented = "".join(base.__doc__ or "" for base in reversed(cls.__mro__))
+    for names, text in ENTRY.findall(documented):
         plain = " ".join(text.split())
         for mark, letters in MARKS.items():
             plain = plain.replace(mark, letters)

@@ -30,9 +30,10 @@ TOO_MUCH = f"more than {MOST_BYTES / 1e6:g} MB: {FEWER}"
 KINDS = (".csv", ".npy", ".npz")
 LOSSES = {
     "square": "square: ridge",
-    "logistic": "logistic",
+    "logistic": "logistic, softmax",
     "squared_hinge": "squared hinge",
     "huber": "Huber",
+    "absolute": "absolute",
 }
 """Losses to choose from; those that do not suit the labels are refused in a sentence."""
 NUMBERS_AND_WORDS = "biufSU"
