@@ -20,7 +20,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 PENALTIES = frozenset(("lam", "lambda_", "lmbda", "reg", "regularization", "penalty", "alpha", "C"))
-"""What λ is called elsewhere."""
+"""Names of λ in other packages."""
 CALLED = (
     "the penalty λ is called regularisation; from_sklearn_C, from_ridge_alpha and from_glm_alpha "
     "convert the numbers of scikit-learn"
@@ -131,7 +131,7 @@ def resolve(
 def knows_penalty(
     remedy: str = CALLED, names: Collection[str] = PENALTIES
 ) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
-    """Let a function answer those who call λ by a name that it has elsewhere with what to do."""
+    """Make a function refuse the names that λ has in other packages, with the remedy."""
 
     def knowing(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
         @functools.wraps(function)

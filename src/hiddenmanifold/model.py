@@ -172,7 +172,7 @@ class Model:
         if scheme is not None:
             object.__setattr__(self, "scheme", scheme)
         self._check()
-        if self.features.blind and getattr(self.teacher, "means", None) is None:
+        if self.features.blind and self.teacher.means is None:
             warnings.warn(
                 f"{self.features} see nothing of the teacher's field (κ1 = E[zσ(z)] = 0 of an "
                 "activation, h'(0) = 0 of a kernel, or features that are not correlated with the "
@@ -205,7 +205,7 @@ class Model:
     def _check(self) -> None:
         """Raise unless the ingredients fit together."""
         check_task(self.loss, self.task, self.teacher, self.scheme)
-        means = getattr(self.teacher, "means", None)
+        means = self.teacher.means
         if means is not None:
             check_means(self.features, means)
         elif self.task is Task.CLASSES and self.features.rho is not None:

@@ -1,4 +1,4 @@
-"""What a notebook shows of an object that is its last line: a small table of HTML."""
+"""Small HTML tables by which notebooks show objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEFT = 'style="text-align: left"'
 
 
 def table(title: str, rows: Mapping[str, object], note: str = "") -> str:
-    """Named values, one in a row; names and values may come from strangers, and are escaped."""
+    """Named values, one in a row; both are escaped, as they may come from a file."""
     lines = [
         f"<tr><th scope='row' {LEFT}>{escape(name.replace('_', ' '))}</th>"
         f"<td {LEFT}>{escape(_text(value))}</td></tr>"

@@ -7,9 +7,11 @@ follow the same path:
 
 - `predict`: errors, overlaps, their derivatives (`sensitivity`) and the law of the `margins` in the
   limit; `lazy` for huge grids;
-- `simulate`: fits at finite size; `compare`: both at the same points, as z-scores;
+- `simulate`: fits at finite size, with points and datasets by `draws`; `compare`: both at the same
+  points, as z-scores (`standard_scores`); `finite_size`: mean deviations from the limit;
 - `ensembles`: the mean and the majority vote of several fits;
-- `pairs_of_fits`: bias and variances, and how differently two fits predict;
+- `pairs_of_fits`: bias and variances, and how differently two fits predict; `pair_of_models`: two
+  fits of different models;
 - `thresholds`: where samples become separable, and where the error peaks;
 - `needed`: the fewest features or samples for a target error;
 - `bayes_optimal`: the least error any predictor can reach;

@@ -338,7 +338,7 @@ def _is_number(column: Any) -> bool:
 
 
 def _not_text(column: Any) -> str:
-    """Why the entries of a column that are no numbers are not even words; empty if they are."""
+    """Why a column that is not numeric does not hold text either; empty if it does."""
     import pandas as pd
 
     if _kind(column) in "mM" or isinstance(column.dtype, pd.PeriodDtype):

@@ -153,7 +153,7 @@ def labels(
 
 
 def kind_of_words(words: Sequence[str]) -> Literal["dates", "numbers", ""]:
-    """What words that are most often different from each other are, if they are no words."""
+    """The kind of entries that are mostly distinct: dates, numbers with marks, or words."""
     if np.mean([DATE.match(word) is not None for word in words]) >= DATES:
         return "dates"
     share = np.mean([NUMBER.fullmatch(word) is not None for word in words])
@@ -161,7 +161,7 @@ def kind_of_words(words: Sequence[str]) -> Literal["dates", "numbers", ""]:
 
 
 def _check_words(values: Any, counts: Integers) -> None:
-    """Raise if words are no names of classes: most of them occur once or twice."""
+    """Raise if words are not names of classes, because most of them occur once or twice."""
     if len(values) <= MOST_AMBIGUOUS or np.median(counts) >= FEWEST_OF_SEVERAL:
         return
     kind = kind_of_words([str(value) for value in values])

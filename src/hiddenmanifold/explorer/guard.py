@@ -42,7 +42,7 @@ HEADERS = {
 
 
 class Word:
-    """A secret word that opens the page, as often as it is told."""
+    """A secret word that opens the page any number of times."""
 
     refusal = "Open the page with ?token=… as the server was given."
 

@@ -9,10 +9,14 @@ order:
 - `spectral_sums`: the sums D and T, and how a projection and an activation transform them;
 - `covariance`: Gaussian covariates, by their eigenvalues and the teacher's weight along each;
 - `activations`, `projections`: the coefficients κ0, κ1, κ⋆ of a function, and random matrices;
-- `layers`: random features of one layer or several; `projected`: those of given covariates;
+- `layers`: random features of one layer or several, and `chain`, the arguments of all of these;
+  `projected`: random features of given covariates; `feature_matrix`: the interface of matrices;
 - `gaussian_averages`: the coefficients of an activation, and its dual;
 - `kernels`, `kernel_machine`: kernels of the angle between inputs, neural tangent kernels among
-  them, and the machines that are fitted with them;
+  them, and the machines that are fitted with them (`kernel_arguments`: where random features
+  of a kernel stand in its spectrum);
+- `pair_sums`: what two fits on the same features, or on two draws of them, have in common;
+- `choice`: the features of a model from its arguments;
 - `posterior`: what the Bayes-optimal predictor learns about a teacher from its features.
 """
 

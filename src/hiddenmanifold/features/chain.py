@@ -50,7 +50,7 @@ CLOSE, BEYOND = 1e-13, 100.0
 
 @dataclass(frozen=True)
 class Link:
-    """What makes features of those below: a projection and an activation, or one of them.
+    """One link of a chain, which acts on the features below: a projection, an activation or both.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ A loss is defined by its value, two derivatives and its kinks (points where the 
 derivative jumps). Everything else, the proximal map included, follows from these.
 
 Losses that depend on label and prediction in another way, as those of counts, are in `of_label`;
-that of several scores is in `softmax`.
+that of several scores is in `softmax`. `schemes` says which losses fit which labels.
 """
 
 from typing import cast

@@ -1,7 +1,8 @@
 """Draw datasets of `predict`, `simulate`, `summary` and `compare`; nothing is computed here.
 
-`selection` chooses what to draw, `figure` puts it on panels, `curves` and `maps` draw it, and
-`overlays` several datasets; `legends`, `style` and `words` say how it looks and what it is called.
+`selection` chooses what to draw, `figure` puts it on panels, `curves` and `maps` draw it, `stack`
+draws bias and variances on top of each other, and `overlays` several datasets; `legends`, `style`
+and `words` say how it looks and what it is called.
 """
 
 from hiddenmanifold.plotting.figure import check_destination, plot, save

@@ -182,7 +182,7 @@ def _of_several(
 
 
 def _figure(content: Content) -> Figure:
-    """Panels below one another, with a legend for what none above them has told."""
+    """Panels below one another, each with the legend entries that none above has."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

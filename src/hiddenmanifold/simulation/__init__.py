@@ -6,5 +6,9 @@
   linear losses);
 - `experiment`: one trial, which draws a world, fits every λ and measures on fresh samples;
 - `test_scores`: observables measured there beside the errors;
+- `class_experiment`: the same of several classes, with their `class_samples`, `class_fits` and
+  `softmax_fit`;
+- `ensemble_trial`, `pair_trial`: trials with several fits of one model, or with two of different
+  models; `gradient_methods`: fits that stop early;
 - `trial_cache`: which fits a store already has.
 """

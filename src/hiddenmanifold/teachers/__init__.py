@@ -10,7 +10,7 @@ function plus noise (`real`, `noises`), probabilities or a density at points for
 (`label_points`, `counts`, `densities`).
 
 Labels of more than two classes are in `several_classes`, for classes that are drawn first, and in
-`classes_of_fields` for those that depend on several fields.
+`classes_of_fields` for those that depend on several fields (`gumbel_noise`: their averages).
 """
 
 from typing import cast

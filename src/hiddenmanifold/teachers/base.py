@@ -66,6 +66,8 @@ class Teacher:
     displaces: ClassVar[bool] = False
     """Whether labels are classes, drawn first, that displace their samples by ±E[νx]."""
     rho: float
+    means: tuple[tuple[float, ...], ...] | None = None
+    """Means of classes along the eigenvectors of the features, if these are what describes them."""
 
     def sample(self, nu: Array, rng: np.random.Generator) -> Array:
         """Labels drawn for the given fields."""

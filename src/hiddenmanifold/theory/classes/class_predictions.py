@@ -115,7 +115,7 @@ def class_errors(model: Model, points: Points, target: str, counts: Counts | Non
 def _predicted(model: Model, points: Points, counts: Counts | None) -> Columns:
     if isinstance(model.teacher, FieldClasses):
         of_fields = fitted_to_fields(model, points)
-        columns = field_columns(model, of_fields, model.teacher)
+        columns = field_columns(of_fields, model.teacher)
         failed = of_fields.certificate["status"] != Status.CONVERGED
         return {**_tidied(columns, failed, points), **of_fields.certificate}
     fit, teacher = fitted(model, points, counts), several(model.teacher)

@@ -28,6 +28,7 @@ from hiddenmanifold.theory.classes.score_law import TOPS
 from hiddenmanifold.theory.classes.softmax_classes import solve_alike
 from hiddenmanifold.theory.classes.square_classes import RidgeSolution, certificate_of
 from hiddenmanifold.theory.points import Points
+from hiddenmanifold.theory.solver.certificate import stacked
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,7 @@ def field_fit(
     ]
     sets = np.array([part for part, _ in found]).transpose(1, 0, 2)
     v, q, m, q_w, training, test, *_ = (part.mean(1) for part in sets)
-    certificate: Columns = {n: np.array([c[n] for _, c in found]) for n in found[0][1]}
-    certificate["status"] = certificate["status"].astype(np.int8)
+    certificate = stacked([numbers for _, numbers in found])
     zero = np.zeros_like(v)
     return FieldFit(q, m, v, zero, q_w, training, test, certificate, sets[1], sets[2])
 
@@ -101,7 +101,7 @@ def _square(model: Model, points: Points, teacher: FieldClasses) -> FieldFit:
     )
 
 
-def field_columns(model: Model, fit: FieldFit, teacher: FieldClasses) -> Columns:
+def field_columns(fit: FieldFit, teacher: FieldClasses) -> Columns:
     """Every predicted quantity of a fit, but those of its certificate."""
     K, rho = teacher.number, teacher.rho
     tops = [_rates(teacher, q, m, 0.0, min(TOPS, K - 1)) for q, m in zip(fit.q, fit.m, strict=True)]

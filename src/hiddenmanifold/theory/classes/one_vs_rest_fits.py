@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import Status
 from hiddenmanifold.losses import of_shortfall
 from hiddenmanifold.model import Model
@@ -22,6 +22,7 @@ from hiddenmanifold.theory.classes.orthants import normal_points
 from hiddenmanifold.theory.classes.proximal_scores import symmetric_root
 from hiddenmanifold.theory.classes.score_law import FittedScores, ScoreLaw
 from hiddenmanifold.theory.points import Limit, Points
+from hiddenmanifold.theory.solver.certificate import stacked
 
 WORST = 1e-4
 """Error of the averages, and of the covariances, above which a solution is not accepted."""
@@ -53,10 +54,7 @@ def one_vs_rest(
         p = None if counts is None else float(counts.p[i])
         solved.append(_solved(model, labels, points[np.array([i])], p, alike=alike, quick=quick))
     joined = {n: np.array([s.numbers[n] for s in solved]) for n in solved[0].numbers}
-    certificate: Columns = {
-        name: np.array([s.certificate[name] for s in solved]) for name in solved[0].certificate
-    }
-    certificate["status"] = certificate["status"].astype(np.int8)
+    certificate = stacked([one.certificate for one in solved])
     law = ScoreLaw(joined["intercept"], joined["shift"], joined["each"])
     return FittedScores(
         law=law,

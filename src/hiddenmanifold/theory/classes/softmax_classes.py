@@ -25,7 +25,7 @@ from itertools import islice
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns, Integers
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.numerics.newton import Solution, newton
@@ -35,6 +35,7 @@ from hiddenmanifold.theory.classes.proximal_scores import contrasts_of
 from hiddenmanifold.theory.classes.score_law import FittedScores, ScoreLaw
 from hiddenmanifold.theory.classes.score_points import GRIDS, points_of_scores
 from hiddenmanifold.theory.points import Limit, Points
+from hiddenmanifold.theory.solver.certificate import stacked
 
 NUMBERS, TOGETHER = (2**8, 2**10, 2**12), 2**14
 """Sobol points of each set, tried one after another until the error is small, and most scores."""
@@ -244,8 +245,7 @@ def softmax_fit(
     v, q, m, q_w, training, test, noise, k = np.array([part for part, _ in found]).transpose(
         1, 0, 2
     )
-    certificate: Columns = {n: np.array([c[n] for _, c in found]) for n in found[0][1]}
-    certificate["status"] = certificate["status"].astype(np.int8)
+    certificate = stacked([numbers for _, numbers in found])
     K = labels.number
     centring = np.eye(K) - 1.0 / K
     covariance = q.mean(1)[:, None, None] * centring

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array, Columns
+from hiddenmanifold.arrays import Array
 from hiddenmanifold.errors import Status
 from hiddenmanifold.features import Features
 from hiddenmanifold.theory.classes.class_fluctuations import Counts
@@ -23,6 +23,7 @@ from hiddenmanifold.theory.classes.score_points import GRIDS, points_of_scores, 
 from hiddenmanifold.theory.classes.score_rates import wrong_rates
 from hiddenmanifold.theory.classes.softmax_matrices import RESIDUAL, Overlaps, SoftmaxEquations
 from hiddenmanifold.theory.points import Limit, Points
+from hiddenmanifold.theory.solver.certificate import stacked
 
 TOLERANCE, ON_GRIDS = 3e-4, 1e-8
 """Error of the unknowns at which no more points are tried, with Sobol points and on grids."""
@@ -62,10 +63,7 @@ def softmax_of_classes(
         solved.append(_solved(features, labels, points, i, p, intercept=intercept, quick=quick))
     sets = {name: np.array([s.numbers[name] for s in solved]) for name in solved[0].numbers}
     mean = {name: values.mean(1) for name, values in sets.items()}
-    certificate: Columns = {
-        name: np.array([s.certificate[name] for s in solved]) for name in solved[0].certificate
-    }
-    certificate["status"] = certificate["status"].astype(np.int8)
+    certificate = stacked([one.certificate for one in solved])
     law = ScoreLaw(mean["intercept"], mean["shift"], mean["each"])
     unknown = np.full(2, np.nan)
     wrong = [unknown if quick else _training_errors(labels, mean, i) for i in range(len(points))]

@@ -255,7 +255,7 @@ def _anchors(channels: tuple[Channel, Channel]) -> Array:
 
 def _labels(channels: tuple[Channel, Channel]) -> list[tuple[int, float]]:
     """Labels ±1 with the factors of their averages; one of them if they are alike in both fits."""
-    shares = [getattr(channel, "shares") for channel in channels]  # noqa: B009
+    shares = [channel.shares for channel in channels if isinstance(channel, BinaryChannel)]
     return list(max(shares, key=len).items())
 
 

@@ -102,7 +102,7 @@ def _parts(
 
 
 def _taken(part: Part, some: Integers) -> Part:
-    """Some points of a part, which know their own places no longer."""
+    """Some points of a part; their places among all points stay in `index`."""
     shrinkage = part.shrinkage
     own = shrinkage[some] if isinstance(shrinkage, np.ndarray) else shrinkage
     return replace(part, index=part.index[some], points=part.points[some], shrinkage=own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,12 @@ class Certificate:
         """The same as named results."""
         found: Columns = {name: getattr(self, name) for name in CERTIFICATES}
         return {**found, "status": self.status.astype(np.int8)}
+
+
+def stacked(points: Sequence[Mapping[str, float]]) -> Columns:
+    """The certificates of single points as named results."""
+    columns: Columns = {name: np.array([point[name] for point in points]) for name in points[0]}
+    return {**columns, "status": columns["status"].astype(np.int8)}
 
 
 def polish(
