@@ -31,12 +31,15 @@ class ConvexLoss:
         Tasks in which the loss makes sense.
     quadratic : bool
         Whether :math:`\ell = (y - f)^2/2`, so that a fit is linear algebra.
+    even : bool
+        Whether :math:`\ell(-y, -f) = \ell(y, f)` for real labels.
     predictor : Predictor
         The function of f that estimates the mean of a real label.
     """
 
     tasks: frozenset[Task] = frozenset({Task.REGRESSION})
     quadratic: bool = False
+    even: bool = False
     has_jumps: bool = False
     """Whether the slope jumps somewhere."""
     predictor: predictors.Predictor = predictors.Identity()
@@ -73,7 +76,6 @@ class Loss(ConvexLoss):
     kinks: tuple[float, ...] = ()
     scale: float | None = 1.0
     tasks: frozenset[Task] = frozenset({Task.CLASSIFICATION})
-    even: bool = False
 
     def of_labels(self, y: Array) -> Loss:
         return self

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiddenmanifold.arrays import Array
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.losses import of_shortfall
+from hiddenmanifold.model import Model
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.simulation.class_fits import ClassFit, fit_classes
 from hiddenmanifold.simulation.class_samples import ClassSample, ClassWorld
@@ -90,6 +91,18 @@ def _scores(sample: ClassSample, fit: ClassFit) -> Array:
     return f
 
 
+def _loss(model: Model, f: Array, y: Integers) -> float:
+    """The sum of the losses of samples with scores f (rows, K) and classes y."""
+    own = f[np.arange(len(f)), y]
+    if model.scheme is not None:
+        signs = np.where(y[:, None] == np.arange(f.shape[1]), 1.0, -1.0)
+        loss = of_shortfall(model.loss)
+        return float(loss.value(loss.anchor - signs * f).sum())
+    if model.loss.quadratic:
+        return float(0.5 * ((f**2).sum() - 2.0 * own.sum() + len(f)))
+    return float((np.logaddexp.reduce(f, axis=1) - own).sum())
+
+
 def _on_test(
     trial: ClassTrial, world: ClassWorld, fits: list[ClassFit], rng: np.random.Generator
 ) -> dict[str, Array]:
@@ -106,14 +119,7 @@ def _on_test(
             own = f[np.arange(len(f)), block.y]
             rank = (f > own[:, None]).sum(1)
             beyond[i] += (rank[:, None] > np.arange(tops)).sum(0)
-            if trial.model.scheme is not None:
-                signs = np.where(block.y[:, None] == np.arange(K), 1.0, -1.0)
-                margin_loss = of_shortfall(trial.model.loss)
-                loss[i] += margin_loss.value(margin_loss.anchor - signs * f).sum()
-            elif quadratic:
-                loss[i] += 0.5 * ((f**2).sum() - 2.0 * own.sum() + len(f))
-            else:
-                loss[i] += (np.logaddexp.reduce(f, axis=1) - own).sum()
+            loss[i] += _loss(trial.model, f, block.y)
     n_test = trial.n_test
     with np.errstate(invalid="ignore"):
         confusion = counts / counts.sum(2, keepdims=True)

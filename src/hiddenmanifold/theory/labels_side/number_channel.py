@@ -76,7 +76,7 @@ class NumberChannel(FieldChannel):
 
     @property
     def centred(self) -> bool:
-        return bool(self.teacher.symmetric and getattr(self.loss, "even", False))
+        return self.teacher.symmetric and self.loss.even
 
     @property
     def label_moments(self) -> tuple[float, float, float, float]:
