@@ -14,6 +14,7 @@ sums over the spectrum as the one score of two classes. To read in this order:
   classes, whose errors are estimated;
 - `one_vs_rest`, `learner_pairs`, `one_vs_rest_fits`: binary fits of each class against all others;
 - `field_points`, `field_rates`, `field_predictions`: classes that are the largest of K fields;
+- `stages`: the λ on the way to a solution that the usual start does not reach;
 - `class_separability`: where a fit without a penalty ceases to exist;
 - `class_predictions`: points to every predicted quantity; `best_class_lambda`: the best λ.
 """

@@ -27,6 +27,7 @@ from hiddenmanifold.losses import Loss
 from hiddenmanifold.numerics.anderson import FixedPoint, fixed_point
 from hiddenmanifold.teachers import CERTAIN
 from hiddenmanifold.theory.classes.label_functions import LabelFunctions
+from hiddenmanifold.theory.classes.stages import stages
 from hiddenmanifold.theory.labels_side.averages import Branch, ChannelAverages
 from hiddenmanifold.theory.labels_side.proximal_curve import Field
 
@@ -34,8 +35,6 @@ RESIDUAL = 1e-10
 """Residual of a solution."""
 MOST, PLAIN = 200, 3
 """Evaluations of the equations in one solve, and how many of the first ones are as they come."""
-WALK, STAGES = 0.25, 40
-"""Factor between the λ of a walk, where the direct solve fails, and how many of them at most."""
 LEVEL, FINER = 2, 4
 """Fineness of the averages, and the one that certifies them."""
 NARROW = 1e-14
@@ -152,9 +151,8 @@ class LearnerEquations:
             high = self.features.variance * max(1.0, self.alpha)
             if found.residual <= RESIDUAL or not self.lam < high:
                 return found, x
-            stages = min(int(np.ceil(np.log(self.lam / high) / np.log(WALK))), STAGES)
             iterations, x = found.iterations, replace(self, lam=high).start()
-            for lam in np.geomspace(high, self.lam, stages + 1):
+            for lam in stages(high, self.lam):
                 found, x = replace(self, lam=float(lam)).solve(x)
                 iterations += found.iterations
                 if not found.residual <= RESIDUAL:

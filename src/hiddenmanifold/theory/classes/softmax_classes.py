@@ -34,6 +34,7 @@ from hiddenmanifold.theory.classes.label_functions import LabelFunctions
 from hiddenmanifold.theory.classes.proximal_scores import contrasts_of
 from hiddenmanifold.theory.classes.score_law import FittedScores, ScoreLaw
 from hiddenmanifold.theory.classes.score_points import GRIDS, points_of_scores
+from hiddenmanifold.theory.classes.stages import stages
 from hiddenmanifold.theory.points import Limit, Points
 from hiddenmanifold.theory.solver.certificate import stacked
 
@@ -49,8 +50,6 @@ STEP = 1e-5
 """Step of the differences of which Newton's matrix is made: it only steers the steps."""
 LONGEST = np.full(3, 2.0)
 """Longest step of the logarithms of v, q and m."""
-WALK, STAGES = 0.25, 40
-"""Factor between the λ of a walk, and how many of them at most."""
 MOST = 40
 """Evaluations of the equations, at most."""
 TURNS, CLOSE = 30, 1e-12
@@ -201,9 +200,8 @@ class AlikeClasses:
         high, iterations = self.features.variance * max(1.0, self.alpha), solution.iterations
         if (solution.residual <= RESIDUAL).all() or not 0.0 < self.lam < high:
             return solution
-        stages = min(int(np.ceil(np.log(self.lam / high) / np.log(WALK))), STAGES)
         x = replace(self, lam=high).start()
-        for lam in np.geomspace(high, self.lam, stages + 1):
+        for lam in stages(high, self.lam):
             solution = replace(self, lam=float(lam)).solve(x)
             x, iterations = solution.x, iterations + solution.iterations
             if not (solution.residual <= RESIDUAL).all():

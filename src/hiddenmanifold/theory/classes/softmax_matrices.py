@@ -31,14 +31,12 @@ from hiddenmanifold.theory.classes.proximal_scores import (
     symmetric_root,
     training_averages,
 )
+from hiddenmanifold.theory.classes.stages import stages
 
 RESIDUAL = 1e-10
 """Residual of a solution: the equations are solved as they are for each set of points."""
 MOST = 150
 """Evaluations of the equations in one solve; 15 to 40 are usual."""
-WALK = 0.25
-"""Factor between the λ of a walk, where the direct solve fails, and how many of them at most."""
-STAGES = 40
 
 
 @dataclass(frozen=True)
@@ -169,10 +167,9 @@ class SoftmaxEquations:
         found, x = self.solve(self.start())
         if found.residual <= RESIDUAL:
             return found, x
-        iterations, high = found.iterations, self.features.variance * max(1.0, self.alpha)
-        stages = int(np.ceil(np.log(max(high / self.lam, 1.0)) / -np.log(WALK)))
-        x = replace(self, lam=max(high, self.lam)).start()
-        for lam in np.geomspace(max(high, self.lam), self.lam, min(stages, STAGES) + 1):
+        high = max(self.features.variance * max(1.0, self.alpha), self.lam)
+        iterations, x = found.iterations, replace(self, lam=high).start()
+        for lam in stages(high, self.lam):
             found, x = replace(self, lam=float(lam)).solve(x)
             iterations += found.iterations
             if not found.residual <= RESIDUAL:
