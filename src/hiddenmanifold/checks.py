@@ -182,7 +182,7 @@ def finite_vector(name: str, values: ArrayLike) -> Array:
     return vector
 
 
-def finite_matrix(name: str, values: ArrayLike) -> Array:
+def finite_matrix(name: str, values: ArrayLike, shape: str = "(n, p)") -> Array:
     """The values as an array; raise unless they are a matrix of finite real numbers."""
     check_unmasked(name, values)
     try:
@@ -191,7 +191,7 @@ def finite_matrix(name: str, values: ArrayLike) -> Array:
     except (TypeError, ValueError):  # words, ragged, or sparse
         matrix = np.empty(0)
     if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
-        raise InvalidArgumentError(name, values, "a matrix (n, p) of finite numbers")
+        raise InvalidArgumentError(name, values, f"a matrix {shape} of finite numbers")
     return matrix
 
 

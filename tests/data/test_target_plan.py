@@ -142,6 +142,7 @@ def test_samples_without_such_a_regression_are_refused():
         (hm.Data(X, np.where(X[:, 0] > 0, 1, -1)), "that its features separate"),
         (hm.Data(X, noise), "shows no signal: regression without a penalty has a left-out R²"),
         (hm.Data(rng.standard_normal((60, 70)), noise[:60]), "too few rows"),
+        (hm.Data(X, X @ [1.0, 2.0, 0.5, -1.0] + 3.0), "that its features determine"),
     ):
         with pytest.raises(hm.UnusableDataError, match=message):
             hm.plan(data, **how)

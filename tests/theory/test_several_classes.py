@@ -100,6 +100,23 @@ def test_means_of_two_classes_are_weights_of_a_mixture(loss, binary, penalty, op
         np.testing.assert_allclose(ds[name], expected[name], rtol=1e-8, err_msg=name)
 
 
+def test_a_counted_training_error_of_zero_is_not_certain():
+    ds = hm.predict(
+        hm.Model(
+            activation="erf",
+            projection="gaussian",
+            teacher=Classes(gram=np.outer([-2, 0, 1], [-2, 0, 1]), priors=(0.2, 0.3, 0.5)),
+            loss="logistic",
+            scheme="one-vs-rest",
+        ),
+        n_over_d=3.0,
+        p_over_n=1.0,
+        regularisation=1e-4,
+    )
+    assert ds.training_error == 0.0
+    assert 1e-4 < ds.rates_integration_error < 1e-2
+
+
 @pytest.mark.parametrize("loss", ["square", "softmax"])
 def test_means_in_white_features_are_their_gram_matrix(loss):
     means = 0.4 * np.random.default_rng(1).standard_normal((3, P))
@@ -565,7 +582,7 @@ def test_equal_classes_have_equal_errors():
         ({"gram": np.ones((3, 3))}, "the largest must be positive"),
         ({"gram": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalues of at least zero"),
         ({"gram": np.ones((2, 3))}, "give K × K"),
-        ({"gram": "many"}, "matrix"),
+        ({"gram": "many"}, r"matrix \(K, K\)"),
     ],
 )
 def test_what_describes_no_classes_is_refused(given, complaint):

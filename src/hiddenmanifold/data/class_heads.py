@@ -181,6 +181,7 @@ class ClassHead:
         lost = by_rows(self.ridge.classes, self.errors, len(rows))[:, index]
         by_class = deviation(_counting(rate, rows[:, None]), falls[0], N, BAR)
         ratio = fits.training_loss / here.training_loss[index]
+        ratio = np.minimum(ratio, self._most(n, index))
         trained = self.fitted_losses.std(0, ddof=1) * np.sqrt(N) / self.objective
         with np.errstate(invalid="ignore"):
             s_trained = np.hypot(trained[index], 0.5 * np.log(ratio))
@@ -194,6 +195,14 @@ class ClassHead:
             taken,
             unless_none(lost, rate, rows[:, None], by_class),
         )
+
+    def _most(self, n: Array, index: Integers) -> Array:
+        """The largest factor of training losses: those of intercepts alone are never exceeded."""
+        N, K = self.scores.shape[1:]
+        nothing, Y = np.zeros((N, 1)), np.eye(K)[self.ridge.classes]
+        _, alone = fitted_scores(self.loss, nothing, Y, np.ones(1), nothing)
+        found: Array = alone / self.objective[index] * (1.0 - 1.0 / n) / (1.0 - 1.0 / N)
+        return found
 
     def moved(self, index: Integers, ratios: Array) -> Array:
         """Left-out scores whose class means grow and whose spread around them changes."""

@@ -31,6 +31,8 @@ LEAST_AUC = 0.501
 MOST_AUCS = tuple(1.0 - np.geomspace(0.002, 0.4, 24))
 """True AUCs below which that of a sample is sought: the largest that has a fit in the limit."""
 MEASURED = {"auc": "AUC", "r2": "R²"}
+EXACT = 1.0 - 1e-9
+"""True R² beyond which the rest is attributed to rounding."""
 FEWEST_LEFT = 2
 """Least number of rows beside the features and the intercept."""
 
@@ -91,6 +93,11 @@ def signal_of(data: Data) -> Signal:
         raise UnusableDataError(
             f"{data!r} shows no signal: regression without a penalty has a left-out "
             f"{MEASURED[name]} of {measured:.3g} ± {stderr:.2g}, no better than without features"
+        )
+    if not classes and found > EXACT:
+        raise UnusableDataError(
+            f"{data!r} has numbers that its features determine: regression without a penalty is "
+            "exact with more samples than features"
         )
     if np.isnan(found):
         raise UnusableDataError(

@@ -101,10 +101,10 @@ class Classes(ClassTeacher):
             told = " and ".join(given)
             raise InvalidArgumentError.because(told, "are both given", "give exactly one of them")
         if self.means is not None:
-            means = finite_matrix("means", self.means)
+            means = finite_matrix("means", self.means, "(K, p)")
             object.__setattr__(self, "means", tuple(map(tuple, means.tolist())))
         elif self.gram is not None:
-            gram = finite_matrix("gram", self.gram)
+            gram = finite_matrix("gram", self.gram, "(K, K)")
             object.__setattr__(self, "gram", tuple(map(tuple, gram.tolist())))
         else:
             check_number("separation", self.separation, 0.0, FARTHEST, open_low=True)

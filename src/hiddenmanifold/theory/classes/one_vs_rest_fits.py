@@ -21,6 +21,7 @@ from hiddenmanifold.theory.classes.one_vs_rest import (
 from hiddenmanifold.theory.classes.orthants import normal_points
 from hiddenmanifold.theory.classes.proximal_scores import symmetric_root
 from hiddenmanifold.theory.classes.score_law import FittedScores, ScoreLaw
+from hiddenmanifold.theory.classes.score_points import counting_error
 from hiddenmanifold.theory.points import Limit, Points
 from hiddenmanifold.theory.solver.certificate import stacked
 
@@ -56,6 +57,7 @@ def one_vs_rest(
     joined = {n: np.array([s.numbers[n] for s in solved]) for n in solved[0].numbers}
     certificate = stacked([one.certificate for one in solved])
     law = ScoreLaw(joined["intercept"], joined["shift"], joined["each"])
+    counted = np.inf if labels.number == 2 else COUNTED  # noqa: PLR2004 - that of two is exact
     return FittedScores(
         law=law,
         training_law=law,
@@ -65,9 +67,7 @@ def one_vs_rest(
         q_w=joined["q_w"],
         certificate=certificate,
         training_error=np.array([s.wrong.mean() for s in solved]),
-        training_error_error=np.array(
-            [3.0 * s.wrong.std(ddof=1) / np.sqrt(len(s.wrong)) for s in solved]
-        ),
+        training_error_error=np.array([counting_error(s.wrong, counted) for s in solved]),
     )
 
 

@@ -48,6 +48,15 @@ def sobol_sets(number: int, points: int) -> list[tuple[Array, Array]]:
     return [(np.array(nodes), weights) for nodes in zip(*each, strict=True)]
 
 
+def counting_error(sets: Array, points: float) -> float:
+    """Error of a rate that is counted by each of some sets of so many points.
+
+    Three standard errors of the mean over sets, or the rate of which all points may see nothing.
+    """
+    spread = 3.0 * float(np.std(sets, ddof=1)) / np.sqrt(len(sets))
+    return float(np.maximum(spread, 3.0 / (len(sets) * points)))
+
+
 def _grid(number: int, step: float, shift: float) -> tuple[Array, Array]:
     """A grid shifted by parts of its step, the same for all classes."""
     t = step * np.arange(-np.ceil(WIDTH / step), np.ceil(WIDTH / step) + 1)

@@ -19,7 +19,12 @@ from hiddenmanifold.theory.classes.proximal_scores import (
     training_averages,
 )
 from hiddenmanifold.theory.classes.score_law import FittedScores, ScoreLaw
-from hiddenmanifold.theory.classes.score_points import GRIDS, points_of_scores, sobol_sets
+from hiddenmanifold.theory.classes.score_points import (
+    GRIDS,
+    counting_error,
+    points_of_scores,
+    sobol_sets,
+)
 from hiddenmanifold.theory.classes.score_rates import wrong_rates
 from hiddenmanifold.theory.classes.softmax_matrices import RESIDUAL, Overlaps, SoftmaxEquations
 from hiddenmanifold.theory.points import Limit, Points
@@ -67,6 +72,7 @@ def softmax_of_classes(
     law = ScoreLaw(mean["intercept"], mean["shift"], mean["each"])
     unknown = np.full(2, np.nan)
     wrong = [unknown if quick else _training_errors(labels, mean, i) for i in range(len(points))]
+    counted = np.inf if labels.number == 2 else COUNTED  # noqa: PLR2004 - that of two is exact
     return FittedScores(
         law=law,
         training_law=law,
@@ -79,7 +85,7 @@ def softmax_of_classes(
             [0.0 if quick else _error_of_rate(labels.shares, sets, i) for i in range(len(points))]
         ),
         training_error=np.array([rates.mean() for rates in wrong]),
-        training_error_error=np.array([_error(rates) for rates in wrong]),
+        training_error_error=np.array([counting_error(rates, counted) for rates in wrong]),
     )
 
 
