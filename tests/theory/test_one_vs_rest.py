@@ -31,11 +31,12 @@ def test_two_classes_are_one_binary_fit_twice(loss, lam):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_classes_of_a_simplex_are_mixtures(loss):
+@pytest.mark.parametrize("lam", [0.2, 10.0])  # the hinge has no curvature at the start of the last
+def test_classes_of_a_simplex_are_mixtures(loss, lam):
     """The others have a mean of their own, but fits see them from a direction that is the same."""
     gap = 1.5  # of a class from the mean of the others, over two
     teacher = Classes(3, 2.0 * gap / np.sqrt(0.75))
-    grid = {"n_over_d": 2.0, "p_over_n": 0.6, "regularisation": 0.2}
+    grid = {"n_over_d": 2.0, "p_over_n": 0.6, "regularisation": lam}
     ds = hm.predict(one_vs_rest(teacher, loss), **grid)
     one = plain_model(teacher=Mixture(prior=1 / 3, rho=gap**2), loss=loss, intercept=True)
     expected = hm.predict(one, **grid, observables="test_loss")

@@ -145,14 +145,17 @@ class LearnerEquations:
         return found, LearnerState.of(found.x)
 
     def walked(self) -> tuple[FixedPoint, LearnerState]:
-        """The solution, in stages from a λ far above, where that from the usual start fails."""
+        """The solution, in stages from a λ where it is easy, if that from the usual start fails.
+
+        If λ is large the start of a loss with a kink may be where it has no curvature.
+        """
         with np.errstate(all="ignore"):
             found, x = self.solve(self.start())
-            high = self.features.variance * max(1.0, self.alpha)
-            if found.residual <= RESIDUAL or not self.lam < high:
+            if found.residual <= RESIDUAL:
                 return found, x
-            iterations, x = found.iterations, replace(self, lam=high).start()
-            for lam in stages(high, self.lam):
+            easy = self.features.variance * max(1.0, self.alpha)
+            iterations, x = found.iterations, replace(self, lam=easy).start()
+            for lam in stages(easy, self.lam):
                 found, x = replace(self, lam=float(lam)).solve(x)
                 iterations += found.iterations
                 if not found.residual <= RESIDUAL:

@@ -10,7 +10,7 @@ FACTOR, MOST = 0.25, 40
 """Factor between successive λ, and how many of them at most."""
 
 
-def stages(high: float, lam: float) -> Array:
-    """Regularisations from `high`, where the usual start is exact, down to `lam`."""
-    steps = min(int(np.ceil(np.log(lam / high) / np.log(FACTOR))), MOST)
-    return np.geomspace(high, lam, steps + 1)
+def stages(first: float, lam: float) -> Array:
+    """Regularisations from the `first`, where the usual start is a good one, to `lam`."""
+    steps = min(int(np.ceil(abs(np.log(lam / first) / np.log(FACTOR)))), MOST)
+    return np.geomspace(first, lam, steps + 1)
