@@ -108,6 +108,7 @@ def main(path: Path, frames: Path | None) -> None:
         page.wait_for_selector("#graph .js-plotly-plot .main-svg", timeout=PATIENCE)
         for name, value in DRAWS.items():
             page.get_by_label(name, exact=True).fill(value)
+        page.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
         film = Film(page)
         film.settled(1500)  # the sentence follows the curves
         page.mouse.move(0, 0)
