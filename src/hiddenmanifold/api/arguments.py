@@ -188,7 +188,7 @@ class Optimal:
     def __post_init__(self) -> None:
         observables = [o.name for o in OBSERVABLES if o.less_is_better]
         if self.minimise in BEST_BY:
-            problem = f"= {self.minimise!r} is no error"
+            problem = f"= {self.minimise!r} is not an error"
             raise InvalidArgumentError.because("minimise", problem, BEST_BY[self.minimise])
         if self.minimise not in ("generalisation_error", "clean_error", *observables):
             errors = "'generalisation_error' or 'clean_error', or an observable of which less is "
