@@ -100,6 +100,22 @@ def test_means_of_two_classes_are_weights_of_a_mixture(loss, binary, penalty, op
         np.testing.assert_allclose(ds[name], expected[name], rtol=1e-8, err_msg=name)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("separation", "lam"), [(8.0, 0.1), (20.0, 1.0)])
+def test_softmax_of_classes_far_apart_is_that_of_any_means(separation, lam):
+    one, other = (
+        hm.predict(
+            hm.Model(activation="erf", projection="gaussian", teacher=teacher, loss="softmax"),
+            n_over_d=3.0,
+            p_over_n=1.0,
+            regularisation=lam,
+        )
+        for teacher in (Classes(3, separation), Classes(gram=0.5 * separation**2 * np.eye(3)))
+    )
+    for name in ("generalisation_error", "training_loss", "q_w"):
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-6, err_msg=name)
+
+
 def test_a_counted_training_error_of_zero_is_not_certain():
     ds = hm.predict(
         hm.Model(

@@ -141,12 +141,15 @@ class AlikeClasses:
         K, v, weights = self.number, v[:, None, None], self.samples.weights[index]
         u = self.samples.scores(q, m, index)
         u[..., 0] += v[..., 0]
-        log_v, log_Z = np.log(v), self.kept.log_Z(u, index)
+        # the largest of the probabilities s = x/v is between 1/K and 1, which bounds log Z
+        highest = u.max(-1, keepdims=True)
+        ends = highest - v, highest + np.log(K)
+        log_v, log_Z = np.log(v), np.clip(self.kept.log_Z(u, index), *ends)
         for _ in range(TURNS):
             x = wrightomega(u + log_v - log_Z)
             total = x.sum(-1, keepdims=True)
             step = (np.log(total) - log_v) * total / (x / (1.0 + x)).sum(-1, keepdims=True)
-            log_Z = log_Z + step
+            log_Z = np.clip(log_Z + step, *ends)
             if (np.abs(step) <= CLOSE * (1.0 + np.abs(log_Z))).all():
                 break
         self.kept.of_sets |= dict(zip(index.tolist(), log_Z, strict=True))
@@ -197,7 +200,9 @@ class AlikeClasses:
     def walked(self) -> Solution:
         """The solution, in stages from a λ far above, where that from the usual start fails."""
         solution = self.solve(self.start())
-        high, iterations = self.features.variance * max(1.0, self.alpha), solution.iterations
+        # means far apart have large scores up to larger λ
+        high = self.features.variance * max(1.0, self.alpha) * max(1.0, self.tau)
+        iterations = solution.iterations
         if (solution.residual <= RESIDUAL).all() or not 0.0 < self.lam < high:
             return solution
         x = replace(self, lam=high).start()
