@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import cleandoc
 
 ABOUT = {
     "features": "Inputs of the linear model: random features σ(Fᵀc/√d) of latent data c, or those "
@@ -55,7 +56,7 @@ PARAMETERS = {
     "bias_variance": "Variance of the biases.",
 }
 """Parameters that docstrings explain by a formula, or by a word on another ingredient."""
-ENTRY = re.compile(r"^ {4}(\w[\w, ]*) : .*\n((?: {8}.*\n?)+)", re.MULTILINE)
+ENTRY = re.compile(r"^(\w[\w, ]*) : .*\n((?: {4}.*\n?)+)", re.MULTILINE)
 MARKS = {
     r"\sqrt": "√",
     r"\Delta": "Δ",
@@ -75,7 +76,8 @@ MARKS = {
 def described(cls: type) -> dict[str, str]:
     """What the parameters of an ingredient mean, from its docstring and those of its bases."""
     found = dict(PARAMETERS)
-    documented = "".join(base.__doc__ or "" for base in reversed(cls.__mro__))
+    # cleandoc: later Pythons take the indentation out themselves
+    documented = "\n\n".join(cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__))
     for names, text in ENTRY.findall(documented):
         plain = " ".join(text.split())
         for mark, letters in MARKS.items():

@@ -181,7 +181,11 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         path = quote(os.fsencode(self.path.absolute()))
         db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=PATIENCE)
-        db.execute("PRAGMA synchronous = FULL")
+        try:
+            db.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error:
+            db.close()
+            raise
         return db
 
     @contextmanager
