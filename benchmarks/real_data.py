@@ -33,8 +33,6 @@ from sklearn import datasets
 import hiddenmanifold as hm
 
 DRAWS = 6
-FEW_DRAWS = 3
-"""Draws for losses other than the square."""
 CUTS, MANY_CUTS = 6, 24
 OWN = (60, 120, 250, 500)
 REGULARISATIONS = (0.1, 1.0, 10.0)
@@ -321,7 +319,7 @@ class Plan(NamedTuple):
         return {k: v for k, v in named.items() if classes or v is rivals.square_of}
 
 
-def plans(name, X, y, draw):
+def plans(name, X, y):
     """Everything that one draw of a set is used for."""
     rows, classes = len(y), len(np.unique(y)) == 2
     own = OWN if rows >= 300 else (50,)
@@ -330,8 +328,6 @@ def plans(name, X, y, draw):
         if len(sizes) < 2:
             continue
         yield Plan("square", N0, sizes, REGULARISATIONS)
-        if draw >= FEW_DRAWS:
-            continue
         short = [n for n in sizes if n <= 1000]
         if classes and N0 in (120, 250):
             yield Plan("logistic", N0, sizes, REGULARISATIONS)
@@ -427,7 +423,7 @@ def one_draw(name, draw, known):
     """The cells of one random cut of a set for every plan, and what was measured anew."""
     X, y = loaded(name)
     cells, new = [], {}
-    for plan in plans(name, X, y, draw):
+    for plan in plans(name, X, y):
         parts = cut(X, y, plan.N0, draw)
         if plan.key not in known:
             new[plan.key] = tuple(measured(plan, parts, draw))

@@ -10,7 +10,8 @@ good order to read in:
    does the same for other losses, with `row_weights` where rows count differently.
 3. `extrapolation` finds the fit of the same κ and goes from its error to that of n samples;
    `misclassification` moves left-out scores for errors of classes, and `heads` multiplies the level
-   of any other loss by the fall of a ridge twin (`class_heads`: of several classes).
+   of any other loss by the fall of a ridge twin (`scalar_heads`: of numbers and two classes,
+   `class_heads`: of more).
    `predicted_errors` are the result.
 4. `analysis` puts 2 and 3 together, with error bars; `diagnosis` checks whether the sample can be
    extrapolated at all.

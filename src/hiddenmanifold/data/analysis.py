@@ -23,7 +23,6 @@ from hiddenmanifold.data.misclassification import (
     classes_of,
     shared,
     with_half_an_error,
-    worst_rate,
     wrong,
 )
 from hiddenmanifold.data.predicted_errors import (
@@ -35,31 +34,12 @@ from hiddenmanifold.data.predicted_errors import (
 )
 from hiddenmanifold.data.ridge import Path, Ridge
 from hiddenmanifold.data.row_weights import RowWeights
+from hiddenmanifold.data.scalar_heads import ScalarHead
 from hiddenmanifold.losses import ConvexLoss, Square, of_shortfall
 
 SQUARE = Square()
 ENTRIES = 3e6
 """Entries of an array of samples and fits, at most as a rule."""
-BARS = {
-    "square": (0.9, 3.0, 0.3, 0.0),
-    "wrong": (0.9, 6.0, 1.0, 0.0),
-    "head square": (1.1, 6.0, 0.3, 0.0),
-    "head error": (0.9, 0.0, 0.7, 0.75),
-    "head loss": (0.9, 3.0, 0.7, 0.0),
-    "wrong, fewer rows": (0.9, 2.0, 1.0, 0.0),
-    "fall of square": (0.45, 2.0, 0.0, 0.0),
-    "fall of wrong": (1.0, 6.0, 0.2, 0.0),
-    "fall of wrong, fewer rows": (1.0, 3.0, 1.0, 0.0),
-    "fall of head square": (0.3, 6.0, 0.1, 0.0),
-    "fall of head error": (0.3, 6.0, 0.1, 0.0),
-    "fall of head loss": (0.3, 4.0, 0.0, 0.0),
-}
-"""Weights of `deviation`, which were set on one half of the benchmark's sets.
-
-Those for fewer rows are of several classes only.
-"""
-KINKED = 2.0
-"""Losses with a kink are less like their twins: the power of their falls in bars."""
 
 
 @dataclass(eq=False, repr=False)
@@ -143,19 +123,20 @@ class Analysis:
             return best_of_classes(loss, self.ridge, self.y)
         return best(loss, self.task, self.ridge, self.y, self.weights)
 
-    def head(self, loss: ConvexLoss, lams: Array) -> Head | ClassHead:
+    def head(self, loss: ConvexLoss, lams: Array) -> Head:
         """Fits with some loss, kept for the last regularisations that were asked for."""
-        kept: Head | ClassHead | None = self.__dict__.get("_head")
+        kept: Head | None = self.__dict__.get("_head")
         if kept is None or kept.loss is not loss or not np.array_equal(kept.lams, lams):
             kept = self.__dict__["_head"] = self._fitted(loss, lams)
         return kept
 
-    def _fitted(self, loss: ConvexLoss, lams: Array) -> Head | ClassHead:
+    def _fitted(self, loss: ConvexLoss, lams: Array) -> Head:
         if self.task is Task.CLASSES:
             return ClassHead.of(loss, self.ridge, self.y, lams)
         found = left_out(loss, self.task, self.ridge, lams, labels=self.y, weights=self.weights)
-        weights = None if self.weights is None else self.weights.of(self.y)
-        return Head(self.task, of_shortfall(loss), self.ridge, lams, found, weights)
+        own = None if self.weights is None else self.weights.of(self.y)
+        about = of_shortfall(loss), self.ridge, lams, found.objective
+        return ScalarHead(*about, self.task, self.y, found, own)
 
     def of_ridge(self, loss: ConvexLoss) -> bool:
         """Whether fits with a loss are ridge regressions, in which every row counts once."""
@@ -176,10 +157,8 @@ class Analysis:
             which = (ns[some], index[some], None if ps is None else ps[some])
             if self.of_ridge(loss):
                 parts.append(self._of_ridge(lams, *which))
-            elif isinstance(head := self.head(loss, lams), ClassHead):
-                parts.append(head.predicted(*which))
             else:
-                parts.append(self._of_head(head, *which))
+                parts.append(self.head(loss, lams).predicted(*which))
         return Prediction.joined(parts)
 
     def _of_ridge(self, lams: Array, n: Array, index: Integers, p: Array | None) -> Prediction:
@@ -187,8 +166,8 @@ class Analysis:
         home = Fits.of(self.ridge, np.full(len(lams), float(self.N)), lams, own=True)
         here = Fits.of(self.ridge, n, lams[index], p, own=True)
         fall, now = here.fall(home, index), home.error[index]
-        s = _bar("square", here.deviation, fall, self.N)
-        s_fall = _bar("fall of square", _shaken(here, home, index), fall, self.N)
+        s = deviation("square", here.deviation, fall, self.N)
+        s_fall = deviation("fall of square", here.deviation_of_fall(home, index), fall, self.N)
         errors, falls, bars, fall_bars = [fall * now] * 2, [fall] * 2, [s, s], [s_fall] * 2
         parts = no_classes(len(n))
         if self.classified:
@@ -219,47 +198,6 @@ class Analysis:
             *parts,
         )
 
-    def _of_head(self, head: Head, n: Array, index: Integers, p: Array | None) -> Prediction:
-        """Fits of any other loss to numbers or two classes."""
-        loss = head.loss
-        every, home = np.arange(len(head.lams)), np.full(len(head.lams), float(self.N))
-        fits, falls = head.twins(n, index, p)
-        twins, now = head.twins(home, every)
-        levels, falls = head.levels[:, index] * now[:, index], falls / now[:, index]
-        if self.classified:
-            chance = worst_rate(self.ridge.classes)
-            levels[0] = np.minimum(levels[0], chance)
-            falls[0] = np.minimum(falls[0], chance / levels[0])
-        levels = levels * falls
-        ratio = fits.training_loss / twins.training_loss[index]
-        trained = head.objective[index] / self.N * ratio
-        spread = head.fitted_losses.std(0, ddof=1) * np.sqrt(self.N)
-        own, shaken = head.deviations[:, index], np.tile(_shaken(fits, twins, index), (2, 1))
-        steeper = falls**KINKED if loss.has_jumps else falls
-        first = "error" if self.classified else "square"
-        s, s_fall = (
-            np.array(
-                [
-                    _bar(f"{of}head {part}", each, fall, self.N)
-                    for part, each, fall in zip((first, "loss"), noise, steeper, strict=True)
-                ]
-            )
-            for of, noise in (("", own), ("fall of ", shaken))
-        )
-        if self.task is Task.CLASSIFICATION:
-            counted = head.errors.sum(0)[index]
-            for bars in (s, s_fall):
-                bars[0] = unless_none(counted, levels[0], self.N, bars[0])
-        s_trained = np.hypot((spread / head.objective)[index], 0.5 * np.log(ratio))
-        return Prediction(
-            np.array([*levels, np.where(np.isnan(fits.error), np.nan, trained)]),
-            np.array([*s, s_trained]),
-            *from_here(n == self.N if p is None else None, falls, s_fall),
-            fits.path.kappa,
-            fits.resolved,
-            *no_classes(len(n)),
-        )
-
     def _by_rows(self, lost: Booleans) -> Array:
         return by_rows(self.ridge.classes, lost, len(self.rows_of_classes))
 
@@ -278,10 +216,11 @@ class Analysis:
 
     def _bar_of_wrong(self, kind: str, own: Array, fall: Array, n: Array) -> Array:
         """That of a misclassification rate, or of its fall."""
-        bar = _bar(kind, own, fall, self.N)
+        bar = deviation(kind, own, fall, self.N)
         if self.task is not Task.CLASSES:
             return bar
-        return np.where(n < self.N, _bar(f"{kind}, fewer rows", own, fall, self.N), bar)
+        fewer = deviation(f"{kind}, fewer rows", own, fall, self.N)
+        return np.where(n < self.N, fewer, bar)
 
     def measured(self, lam: Array, loss: ConvexLoss = SQUARE) -> tuple[Array, Array]:
         """Leave-one-out means of `QUANTITIES` at N samples and their standard errors.
@@ -301,15 +240,3 @@ class Analysis:
         means = samples.mean(1)
         means[2] = head.objective / self.N
         return means[:, index], (samples.std(1, ddof=1) / np.sqrt(self.N))[:, index]
-
-
-def _shaken(here: Fits, home: Fits, index: Integers) -> Array:
-    """Deviation of the logarithm of a fall, by the influence of each row."""
-    with np.errstate(invalid="ignore"):
-        change = here.influence - home.influence[:, index]
-    found: Array = np.sqrt(np.sum(np.nan_to_num(change) ** 2, axis=0))
-    return found
-
-
-def _bar(kind: str, own: Array, fall: Array, N: int) -> Array:
-    return deviation(own, fall, N, BARS[kind])

@@ -17,9 +17,10 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from hiddenmanifold.arrays import Array, Booleans, Integers
+from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data.extrapolation import Fits
+from hiddenmanifold.data.heads import Head, counting
 from hiddenmanifold.data.leave_one_out import FEWER_FOLDS, FOLDS
 from hiddenmanifold.data.misclassification import (
     by_rows,
@@ -27,9 +28,8 @@ from hiddenmanifold.data.misclassification import (
     confusion_of_scores,
     shared,
     with_half_an_error,
-    worst_rate,
 )
-from hiddenmanifold.data.predicted_errors import Prediction, deviation, from_here, unless_none
+from hiddenmanifold.data.predicted_errors import deviation, unless_none
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import ConvexLoss, Loss
 from hiddenmanifold.numerics.threads import one_thread
@@ -44,41 +44,26 @@ RESOLVED = 0.1
 """Greatest D2/N' of the twin: beyond, a small sample's luck enters level and fall alike."""
 SEEN = 1.0 - 1.0 / FOLDS
 """The part of the rows that the fits behind the level have seen."""
-BAR = 1.0, 0.0, 0.5**0.5, 0.5
-"""Weights of `deviation`: half of the logarithm of the fall, and 1/√2N, beside the level's own."""
-FALL_BARS = (0.0, 0.0, 1.0, 0.7), (0.0, 0.0, 0.5**0.5, 0.3)
-"""The same of the falls of error and log-loss.
-
-They were set on digits and embeddings of them (benchmarks/embeddings.py).
-"""
 FEW_ERRORS = 20
 """Errors counted below which a rate is known to some 40 %."""
 
 
 @dataclass(frozen=True)
-class ClassHead:
-    """Scores of several classes, trained by some loss, as the sample at hand shows them.
+class ClassHead(Head):
+    """A head of several classes, with its scores of rows in ten stratified folds and in all.
 
     Attributes
     ----------
-    loss, ridge
-        What is fitted, and to what.
-    lams : array (λ,)
-        Regularisations.
     scores : array (λ, N, K)
         Scores of the rows in fits that did not see them.
     fitted : array (λ, N, K)
         Their scores in the fit to all.
-    objective : array (λ,)
-        The minimum of the fit to all.
     """
 
-    loss: ConvexLoss
-    ridge: Ridge
-    lams: Array
     scores: Array
     fitted: Array
-    objective: Array
+    kinds = "class error", "class loss"
+    classified = True
 
     @classmethod
     @one_thread
@@ -87,7 +72,7 @@ class ClassHead:
         X = ridge.scores
         scores = left_out_scores(loss, X, Y, lams, FOLDS)
         fitted, objective = fitted_scores(loss, X, Y, lams, X)
-        return cls(loss, ridge, lams, scores, fitted, objective)
+        return cls(loss, ridge, lams, objective, scores, fitted)
 
     @cached_property
     def curvature(self) -> Array:
@@ -102,33 +87,22 @@ class ClassHead:
         return found
 
     @cached_property
-    def errors(self) -> Booleans:
-        """Whether left-out rows are predicted wrongly, (N, λ)."""
-        lost: Booleans = (self.scores.argmax(2) != self.ridge.classes).T
+    def errors(self) -> Array:  # noqa: D102
+        lost: Array = (self.scores.argmax(2) != self.ridge.classes).T.astype(float)
         return lost
 
     @cached_property
-    def losses(self) -> Array:
-        """Their losses, (N, λ)."""
+    def losses(self) -> Array:  # noqa: D102
         return loss_of_scores(self.loss, self.ridge.classes, self.scores).T
 
     @cached_property
-    def fitted_losses(self) -> Array:
-        """Those of the fit to all."""
+    def fitted_losses(self) -> Array:  # noqa: D102
         return loss_of_scores(self.loss, self.ridge.classes, self.fitted).T
 
     @property
-    def levels(self) -> Array:
-        """Error and loss (2, λ) of fits to nine tenths of the rows."""
-        error = with_half_an_error(self.errors.mean(0), self.ridge.n)
-        return np.array([error, self.losses.mean(0)])
-
-    @property
-    def deviations(self) -> Array:
-        """Their relative standard errors."""
-        N, level = self.ridge.n, self.levels
-        spread = self.losses.std(0, ddof=1) / np.sqrt(N) / np.maximum(level[1], 1e-300)
-        return np.array([_counting(level[0], N), spread])
+    def alone(self) -> float:  # noqa: D102
+        nothing, Y = np.zeros((self.ridge.n, 1)), np.eye(self.scores.shape[2])[self.ridge.classes]
+        return float(fitted_scores(self.loss, nothing, Y, np.ones(1), nothing)[1][0])
 
     def twins(self, n: Array, index: Integers, p: Array | None = None) -> tuple[Fits, Array, Array]:
         """Fits of the ridge twins, the falls (2, fits) of error and loss, and confusion."""
@@ -158,51 +132,16 @@ class ClassHead:
         wrong = 1.0 - share @ np.einsum("ccf->cf", confusion)
         return with_half_an_error(wrong, self.ridge.n)
 
-    def predicted(self, n: Array, index: Integers, p: Array | None = None) -> Prediction:
-        """Errors of fits to n samples, with their bars."""
-        N, K = self.scores.shape[1:]
-        rows = np.bincount(self.ridge.classes, minlength=K)
-        at_N = np.full(len(self.lams), float(N))
-        fits, falls, confusion = self.twins(n, index, p)
-        here, now, _ = self.twins(at_N, np.arange(len(self.lams)))
-        levels, from_N = self.levels[:, index] * now[:, index], falls / now[:, index]
-        chance = worst_rate(self.ridge.classes)
-        levels[0] = np.minimum(levels[0], chance)
-        from_N[0] = np.minimum(from_N[0], chance / levels[0])
-        levels = levels * from_N
-        s = deviation(self.deviations[:, index], falls, N, BAR)
-        s_fall = np.array(
-            [deviation(0.0, fall, N, bar) for fall, bar in zip(from_N, FALL_BARS, strict=True)]
-        )
-        counted = self.errors.sum(0)[index]
-        for bars in (s, s_fall):
-            bars[0] = unless_none(counted, levels[0], N, bars[0])
-        taken, rate = shared(confusion, levels[0], rows)
+    def by_class(
+        self, confusion: Array | None, error: Array, fall: Array, index: Integers
+    ) -> tuple[Array, Array]:
+        """Confusion (K, K, fits) at an error, and deviations of the errors of classes."""
+        assert confusion is not None
+        rows = np.bincount(self.ridge.classes, minlength=self.scores.shape[2])
+        taken, rate = shared(confusion, error, rows)
         lost = by_rows(self.ridge.classes, self.errors, len(rows))[:, index]
-        by_class = deviation(_counting(rate, rows[:, None]), falls[0], N, BAR)
-        ratio = fits.training_loss / here.training_loss[index]
-        ratio = np.minimum(ratio, self._most(n, index))
-        trained = self.fitted_losses.std(0, ddof=1) * np.sqrt(N) / self.objective
-        with np.errstate(invalid="ignore"):
-            s_trained = np.hypot(trained[index], 0.5 * np.log(ratio))
-        ratio = np.where(np.isnan(fits.error), np.nan, ratio)
-        return Prediction(
-            np.array([*levels, self.objective[index] / N * ratio]),
-            np.array([*s, s_trained]),
-            *from_here(n == N if p is None else None, from_N, s_fall),
-            fits.path.kappa,
-            fits.resolved,
-            taken,
-            unless_none(lost, rate, rows[:, None], by_class),
-        )
-
-    def _most(self, n: Array, index: Integers) -> Array:
-        """The largest factor of training losses: those of intercepts alone are never exceeded."""
-        N, K = self.scores.shape[1:]
-        nothing, Y = np.zeros((N, 1)), np.eye(K)[self.ridge.classes]
-        _, alone = fitted_scores(self.loss, nothing, Y, np.ones(1), nothing)
-        found: Array = alone / self.objective[index] * (1.0 - 1.0 / n) / (1.0 - 1.0 / N)
-        return found
+        bar = deviation("class error", counting(rate, rows[:, None]), fall, self.ridge.n)
+        return taken, unless_none(lost, rate, rows[:, None], bar)
 
     def moved(self, index: Integers, ratios: Array) -> Array:
         """Left-out scores whose class means grow and whose spread around them changes."""
@@ -305,9 +244,3 @@ def shortfalls(loss: Loss, own: Integers, scores: Array) -> Array:
     """Shortfalls of each class against the rest, of scores (…, N, K)."""
     found: Array = loss.anchor - (2.0 * np.eye(scores.shape[-1])[own] - 1.0) * scores
     return found
-
-
-def _counting(rate: Array, rows: Integers | int) -> Array:
-    """Relative deviation of a rate that is counted among so many rows; folds share fits."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 1.1 * np.sqrt((1.0 - rate) / (rate * rows))

@@ -267,6 +267,13 @@ class Fits:
         found: Array = np.nan_to_num(np.fmax(own, jackknife), nan=0.0)
         return found
 
+    def deviation_of_fall(self, home: Fits, index: Integers) -> Array:
+        """Standard deviation of the logarithm of a fall from some other fits."""
+        with np.errstate(invalid="ignore"):
+            change = self.influence - home.influence[:, index]
+        found: Array = np.sqrt(np.sum(np.nan_to_num(change) ** 2, axis=0))
+        return found
+
 
 def floor(ridge: Ridge) -> float:
     """A regularisation that is as good as none."""

@@ -27,10 +27,6 @@ from hiddenmanifold.theory.training.stopping import refined
 if TYPE_CHECKING:
     import xarray as xr
 
-BAR = 1.1, 3.0, 0.7, 0.0
-"""The logarithm of an error deviates by a times what left-out rows do, and by b log(fall) and c
-over √N. These a, b and c were set on half of the draws of ``flow_of_rows``; of the other half 66 %
-are within one deviation and 93 % within two."""
 PER_DECADE = 6
 """Times per decade, if none are given, and in the search for the best one at least."""
 LONG = 1e4
@@ -177,12 +173,13 @@ def _columns(data: Data, flow: FlowOfRows, on_refusal: str) -> dict[str, Array]:
     columns = {"status": np.where(refused, Support.REFUSED, status)}
     square = flow.square
     own = square.std(0, ddof=1) / np.sqrt(data.N) / square.mean(0)
-    bars = [deviation(own, flow.fall, data.N, BAR)]
+    bars = [deviation("training", own, flow.fall, data.N)]
     values = [0.5 * flow.error]
     if data.classes:
         rate, fall = _misclassified(data, flow)
         values.insert(0, rate)
-        bars.insert(0, deviation(np.sqrt((1.0 - rate) / (rate * data.N)), fall, data.N, BAR))
+        counting = np.sqrt((1.0 - rate) / (rate * data.N))
+        bars.insert(0, deviation("training", counting, fall, data.N))
     else:
         values.insert(0, flow.error)
         bars *= 2
