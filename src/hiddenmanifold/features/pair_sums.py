@@ -82,11 +82,6 @@ class PairSums:
         return self.T_rr + self.T_rs
 
     @property
-    def T1_other(self) -> Numbers:
-        """Part of the teacher's field that is seen at l."""
-        return self.T_rr + self.T_sr
-
-    @property
     def T2(self) -> Numbers:
         """Sum of r r' over the teacher's measure."""
         return self.T_rr
@@ -95,11 +90,6 @@ class PairSums:
     def U1(self) -> Numbers:
         """Part of the teacher's field that is not seen at k."""
         return self.T_ss + self.T_sr
-
-    @property
-    def U1_other(self) -> Numbers:
-        """Part of the teacher's field that is not seen at l."""
-        return self.T_ss + self.T_rs
 
     @property
     def U2(self) -> Numbers:
