@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge as Sklearn
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.data.extrapolation import Fits
-from hiddenmanifold.data.misclassification import by_columns, confusion
+from hiddenmanifold.data.misclassification import by_columns, confusion, moved_scores
 from hiddenmanifold.data.ridge import Ridge
 
 P = 60
@@ -145,10 +145,11 @@ def test_scores_around_their_means_give_normal_errors():
     """Drawn normal scores of two classes, moved to a smaller variance."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(200_000) < 60_000, 1.0, -1.0)
+    own = (y > 0).astype(int)
     scores = np.where(y > 0, 1.0, -2.0) + 2.0 * rng.standard_normal(y.size)
     columns = by_columns((y - scores)[:, None, None])
     for change, deviation in ((0.0, 2.0), (-0.5, np.sqrt(3.0))):
-        found = confusion((y > 0).astype(int), columns, np.array([change]))[:, :, 0]
+        found = confusion(own, moved_scores(own, columns, np.array([change])))[:, :, 0]
         expected = stats.norm.cdf([-2 / deviation, -1 / deviation])
         np.testing.assert_allclose([found[0, 1], found[1, 0]], expected, rtol=0.01)
         np.testing.assert_allclose(found.sum(1), 1.0)

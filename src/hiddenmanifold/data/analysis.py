@@ -166,8 +166,9 @@ class Analysis:
         home = Fits.of(self.ridge, np.full(len(lams), float(self.N)), lams, own=True)
         here = Fits.of(self.ridge, n, lams[index], p, own=True)
         fall, now = here.fall(home, index), home.error[index]
-        s = deviation("square", here.deviation, fall, self.N)
-        s_fall = deviation("fall of square", here.deviation_of_fall(home, index), fall, self.N)
+        own, shaken = here.deviation, here.deviation_of_fall(home, index)
+        s = deviation("square", own, fall, self.N)
+        s_fall = deviation("fall of square", own, fall, self.N, shaken=shaken)
         errors, falls, bars, fall_bars = [fall * now] * 2, [fall] * 2, [s, s], [s_fall] * 2
         parts = no_classes(len(n))
         if self.classified:
@@ -177,14 +178,12 @@ class Analysis:
             known = with_half_an_error(counted, self.N)
             # scores that were never wrong have no tail from which to tell more than the half error
             errors[0] = falls[0] * np.where(counted == 0, known, home.misclassified[index])
-            counting = np.sqrt((1.0 - errors[0]) / (errors[0] * self.N))
-            bar = self._bar_of_wrong("wrong", counting, errors[0] / known, n)
+            own, way = here.deviation_of_misclassified, np.log(fall)
+            bar = self._bar_of_wrong("wrong", n, own, falls[0])
             bars[0] = unless_none(counted, errors[0], self.N, bar)
-            raw = here.misclassified / home.misclassified[index]  # before it was put in order
-            bar = self._bar_of_wrong("fall of wrong", np.zeros_like(fall), raw, n)
+            bar = self._bar_of_wrong("fall of wrong", n, own, falls[0], shaken=shaken, apart=way)
             fall_bars[0] = unless_none(counted, errors[0], self.N, bar)
-            lost = rows[:, index]
-            parts = self._by_class(here.confusion, errors[0], errors[0] / known, lost, n)
+            parts = self._by_class(here.confusion, errors[0], falls[0], rows[:, index], n)
         objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
             trained = rows.std(0, ddof=1) / np.sqrt(self.N) / objective.mean(0)
@@ -211,15 +210,15 @@ class Analysis:
         rows = self.rows_of_classes[:, None]
         taken, rate = shared(confusion, error, self.rows_of_classes)
         with np.errstate(divide="ignore", invalid="ignore"):
-            bar = self._bar_of_wrong("wrong", np.sqrt((1.0 - rate) / (rate * rows)), fall, n)
+            bar = self._bar_of_wrong("wrong", n, np.sqrt((1.0 - rate) / (rate * rows)), fall)
         return taken, unless_none(lost, rate, rows, bar)
 
-    def _bar_of_wrong(self, kind: str, own: Array, fall: Array, n: Array) -> Array:
+    def _bar_of_wrong(self, kind: str, n: Array, own: Array, fall: Array, **how: Array) -> Array:
         """That of a misclassification rate, or of its fall."""
-        bar = deviation(kind, own, fall, self.N)
+        bar = deviation(kind, own, fall, self.N, **how)
         if self.task is not Task.CLASSES:
             return bar
-        fewer = deviation(f"{kind}, fewer rows", own, fall, self.N)
+        fewer = deviation(f"{kind}, fewer rows", own, fall, self.N, **how)
         return np.where(n < self.N, fewer, bar)
 
     def measured(self, lam: Array, loss: ConvexLoss = SQUARE) -> tuple[Array, Array]:

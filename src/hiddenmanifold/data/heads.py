@@ -29,6 +29,8 @@ from hiddenmanifold.losses import ConvexLoss
 KINKED = 2.0
 """Losses with a kink are less like their twins: the power of their falls in bars."""
 
+Doubts = dict[str, Array]
+
 
 @dataclass(frozen=True)
 class Head(ABC):
@@ -76,6 +78,11 @@ class Head(ABC):
 
     @property
     @abstractmethod
+    def deviation_of_rate(self) -> Array:
+        """Deviation of the logarithm of the misclassification rate of rows left out, (λ,)."""
+
+    @property
+    @abstractmethod
     def alone(self) -> float:
         """The minimum for an intercept alone."""
 
@@ -87,6 +94,10 @@ class Head(ABC):
 
         Of several classes also the confusion (K, K, fits) of the moved scores.
         """
+
+    def doubts(self, here: Fits, home: Fits, index: Integers) -> tuple[Doubts, Doubts]:
+        """What more `deviation` is told of the falls of error and loss of some twins."""
+        return {}, {}
 
     @property
     def levels(self) -> Array:
@@ -103,12 +114,8 @@ class Head(ABC):
         spread = np.array([self.errors.std(0, ddof=1), self.losses.std(0, ddof=1)])
         relative: Array = spread / np.sqrt(N) / np.maximum(level, 1e-300)
         if self.classified:
-            relative[0] = counting(level[0], N)
+            relative[0] = self.deviation_of_rate
         return relative
-
-    def shaken(self, here: Fits, home: Fits, index: Integers) -> Array:
-        """What the rows at hand add to the deviation of falls; nothing unless it is known."""
-        return np.zeros(len(index))
 
     def predicted(self, n: Array, index: Integers, p: Array | None = None) -> Prediction:
         """Errors of fits to n samples, with their bars."""
@@ -122,9 +129,17 @@ class Head(ABC):
             falls[0] = np.minimum(falls[0], chance / levels[0])
         levels = levels * falls
         steeper = falls**KINKED if self.loss.has_jumps else falls
-        shaken = np.tile(self.shaken(fits, home, index), (2, 1))
-        s = self._bars("", self.deviations[:, index], steeper)
-        s_fall = self._bars("fall of ", shaken, steeper)
+        own = self.deviations[:, index]
+        parts = tuple(zip(self.kinds, own, steeper, strict=True))
+        s = np.array([deviation(kind, each, fall, N) for kind, each, fall in parts])
+        s_fall = np.array(
+            [
+                deviation(f"fall of {kind}", each, fall, N, **how)
+                for (kind, each, fall), how in zip(
+                    parts, self.doubts(fits, home, index), strict=True
+                )
+            ]
+        )
         if self.classified:
             counted = self.errors.sum(0)[index]
             for bars in (s, s_fall):
@@ -149,11 +164,6 @@ class Head(ABC):
     ) -> tuple[Array, Array]:
         """Confusion (K, K, fits) at an error, and deviations of the errors of several classes."""
         return no_classes(len(index))
-
-    def _bars(self, of: str, own: Array, falls: Array) -> Array:
-        parts = zip(self.kinds, own, falls, strict=True)
-        N = self.ridge.n
-        return np.array([deviation(f"{of}{kind}", each, fall, N) for kind, each, fall in parts])
 
     def _most_of_training(self, n: Array, index: Integers) -> Array:
         """The largest factor of training losses: those of intercepts alone are never exceeded."""

@@ -15,8 +15,9 @@ import numpy as np
 from hiddenmanifold.arrays import Array, Integers
 from hiddenmanifold.checks import Task
 from hiddenmanifold.data.extrapolation import Fits
-from hiddenmanifold.data.heads import Head
+from hiddenmanifold.data.heads import KINKED, Doubts, Head
 from hiddenmanifold.data.leave_one_out import FOLDS, LeftOut
+from hiddenmanifold.data.misclassification import deviation_of_rate
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.fit import fit_path
 
@@ -103,6 +104,11 @@ class ScalarHead(Head):
         return self.loss.value(self.found.fitted)
 
     @property
+    def deviation_of_rate(self) -> Array:  # noqa: D102
+        scores = self.labels[:, None] * (self.loss.anchor - self.found.shortfall)
+        return deviation_of_rate(self.ridge.classes, scores.T[:, :, None] * np.array([-0.5, 0.5]))
+
+    @property
     def alone(self) -> float:  # noqa: D102
         nothing = np.zeros((self.ridge.n, 1))
         (fit,) = fit_path(
@@ -116,9 +122,15 @@ class ScalarHead(Head):
         )
         return fit.objective
 
-    def shaken(self, here: Fits, home: Fits, index: Integers) -> Array:
-        """The influence of each row on the fall of the twin."""
-        return here.deviation_of_fall(home, index)
+    def doubts(self, here: Fits, home: Fits, index: Integers) -> tuple[Doubts, Doubts]:
+        """The influence of each row, and how far square error and misclassification disagree."""
+        shaken = {"shaken": here.deviation_of_fall(home, index)}
+        if not self.classified:
+            return shaken, shaken
+        with np.errstate(divide="ignore", invalid="ignore"):
+            square, wrong = here.fall(home, index), here.fall_of_misclassified(home, index)
+            apart = (KINKED if self.loss.has_jumps else 1.0) * np.log(square / wrong)
+        return shaken | {"apart": apart}, shaken
 
     def twins(self, n: Array, index: Integers, p: Array | None = None) -> tuple[Fits, Array, None]:
         """Fits of the ridge twins, and the falls (2, fits) of error and loss."""
