@@ -7,6 +7,7 @@ STAMP := $(VENV)/.installed
 RUNTIME := $(VENV)/.runtime
 RELEASE := $(VENV)/.release
 LOWEST := .venv-lowest
+EXTENSION := src/hiddenmanifold/compiled/_extension*.so src/hiddenmanifold/compiled/_extension*.pyd
 
 .DEFAULT_GOAL := help
 .PHONY: demo paper explore docs test test-fast check-lowest coverage verify mutants bench check-wheel check-pythons check-workflows sdist wheels bench-page browser lint format clean help
@@ -108,6 +109,7 @@ lint: $(STAMP) ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/windows
 
 format: $(STAMP) ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
@@ -115,7 +117,7 @@ format: $(STAMP) ## Rewrite the sources in the house style
 
 clean: ## Remove the environment and everything built
 	rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/gallery .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
-	rm -rf src/*.egg-info src/hiddenmanifold/compiled/_extension.*.so
+	rm -rf src/*.egg-info $(EXTENSION)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
@@ -130,7 +132,7 @@ $(RUNTIME) $(STAMP): pyproject.toml setup.py $(wildcard src/hiddenmanifold/compi
 	    echo "error: hiddenmanifold needs Python >= 3.11, and '$(PYTHON)' is not one;" \
 	        "name another, for example: make PYTHON=python3.12 test" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	@rm -f src/hiddenmanifold/compiled/_extension.*.so
+	@rm -f $(EXTENSION)
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -c 'import hiddenmanifold.compiled'
 	@touch $(RUNTIME) $@

@@ -86,7 +86,7 @@ def changes(node):
 
 def text_with(file, number):
     """The text of a file with one of its changes."""
-    tree = ast.parse((ROOT / file).read_text())
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     *_, change = list(changes(tree))[number]
     setattr(*change)
     return ast.unparse(tree)
@@ -134,7 +134,7 @@ if __name__ == "__main__":
     files = [f for f in everything if any(f.is_relative_to(SOURCE / room) for room in TESTS)]
     places = []
     for file in files:
-        found = changes(ast.parse((ROOT / file).read_text()))
+        found = changes(ast.parse((ROOT / file).read_text(encoding="utf-8")))
         places += [(file, *change[:2], number) for number, change in enumerate(found)]
     if asked.at:
         places = [p for p in places if f"{p[0].relative_to(SOURCE)}:{p[1]}" in asked.at]

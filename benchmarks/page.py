@@ -37,7 +37,7 @@ def main() -> None:
     told = [f"{name} {version(name)}" for name in names] + [f"Python {platform.python_version()}"]
     log = "".join(map(echoed, sys.stdin))
     machine = ", ".join(told) + f" on {os.cpu_count()} cores"
-    PAGE.write_text(written(PAGE.read_text(), log, machine))
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), log, machine))
 
 
 def echoed(line: str) -> str:

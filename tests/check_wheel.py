@@ -20,6 +20,9 @@ ds = hm.predict(model, n_over_d=3.0, p_over_n=0.35, regularisation=1e-4)
 print(ds.engine, ds.generalisation_error.values.round(4))
 """
 
+NO_COMPILER = {"CC": "no-compiler", "DISTUTILS_USE_SDK": "1"}
+"""An environment in which none is found; on Windows, the second says that PATH leads to one."""
+
 
 def run(*command, **more):
     """What a command prints; its errors are shown, and end everything."""
@@ -62,4 +65,4 @@ if __name__ == "__main__":
         wheel, source = built(place / "dist")
         for i, python in enumerate(asked):
             tried(python, wheel, place / f"wheel{i}", "compiled")
-        tried(asked[0], source, place / "source", "numpy", {"CC": "no-compiler"})
+        tried(asked[0], source, place / "source", "numpy", NO_COMPILER)

@@ -38,11 +38,11 @@ def names(pages):
 
 
 def with_blocks(pattern):
-    return names(page for page in PAGES if pattern.search(page.read_text()))
+    return names(page for page in PAGES if pattern.search(page.read_text(encoding="utf-8")))
 
 
 def python_blocks(page):
-    return [block for block, _ in SHOWN.findall((ROOT / page).read_text())]
+    return [block for block, _ in SHOWN.findall((ROOT / page).read_text(encoding="utf-8"))]
 
 
 def printed(block, namespace):
@@ -56,7 +56,7 @@ def printed(block, namespace):
 def test_pages_print_what_they_show(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {}
-    for block, shown in SHOWN.findall((ROOT / name).read_text()):
+    for block, shown in SHOWN.findall((ROOT / name).read_text(encoding="utf-8")):
         out = printed(block, namespace)
         assert not shown or out == shown, block
 
@@ -65,7 +65,7 @@ def test_pages_print_what_they_show(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", with_blocks(RAN))
 def test_commands_of_pages_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for block in RAN.findall((ROOT / name).read_text()):
+    for block in RAN.findall((ROOT / name).read_text(encoding="utf-8")):
         for line in block.splitlines():
             program, *arguments = shlex.split(line, comments=True)
             assert program == "hiddenmanifold"
@@ -82,7 +82,7 @@ def test_the_guide_ends_with_a_simulation_that_agrees():
 
 
 def test_every_question_of_a_diagnosis_is_explained():
-    text = (ROOT / "docs/real_data.md").read_text()
+    text = (ROOT / "docs/real_data.md").read_text(encoding="utf-8")
     rng = np.random.default_rng(0)
     data = hm.Data(rng.standard_normal((60, 3)), rng.standard_normal(60))
     for finding in data.diagnosis:
@@ -90,7 +90,7 @@ def test_every_question_of_a_diagnosis_is_explained():
 
 
 def test_the_readme_says_what_it_is_before_the_two_commands():
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(shown for _, shown in SHOWN.findall(text))
     opening, _, rest = text.partition("```")
     assert "predicts the learning curves" in " ".join(opening.split())
@@ -101,7 +101,7 @@ def test_the_readme_says_what_it_is_before_the_two_commands():
 
 def anchors(page):
     """Where links into a page may lead, by its headings."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
@@ -116,7 +116,7 @@ def source_of(page, target):
 @pytest.mark.parametrize("name", names(PROSE))
 def test_links_between_pages_lead_somewhere(name):
     page = ROOT / name
-    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
         target, _, anchor = link.partition("#")
         source = source_of(page, target)
         assert source.exists(), link
@@ -125,14 +125,16 @@ def test_links_between_pages_lead_somewhere(name):
 
 def test_every_page_is_in_a_table_of_contents():
     pages = (ROOT / "docs").glob("*.md")
-    lists = re.findall(r"```{toctree}\n(.*?)```", "".join(p.read_text() for p in PAGES), re.DOTALL)
+    lists = re.findall(
+        r"```{toctree}\n(.*?)```", "".join(p.read_text(encoding="utf-8") for p in PAGES), re.DOTALL
+    )
     listed = {word.strip("<>") for list in lists for word in list.split()}
     assert {p.stem for p in pages} - {"index"} <= listed
 
 
 def test_pages_of_sections_show_what_they_lead_to():
     for page in (ROOT / "docs").glob("*.md"):
-        text = page.read_text()
+        text = page.read_text(encoding="utf-8")
         for names in re.findall(r"```{toctree}\n:hidden:\n(.*?)```", text, re.DOTALL):
             for word in names.split():
                 name = word.strip("<>")
@@ -165,7 +167,7 @@ def test_docstring_examples_give_what_they_show(module):
 
 
 def test_the_guide_names_every_registered_ingredient():
-    text = (ROOT / "docs/guide.md").read_text()
+    text = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
     for module in (hm.activations, hm.projections, hm.kernels, hm.teachers, hm.losses):
         for name in module.REGISTRY:
             assert name in text, f"{module.__name__}: {name}"
@@ -178,7 +180,7 @@ def names_in_code():
     found = set()
     for path in (ROOT / "src").rglob("*.py"):
         found |= {path.stem, path.parent.name}
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             found |= {getattr(node, field, None) for field in ("id", "name", "arg", "attr")}
             found |= {node.value} if isinstance(node, ast.Constant) else set()
     return found
@@ -186,7 +188,9 @@ def names_in_code():
 
 @pytest.mark.slow
 def test_code_names_of_the_glossary_exist():
-    rows = re.findall(r"^\| .*\|$", (ROOT / "docs/glossary.md").read_text(), flags=re.MULTILINE)
+    rows = re.findall(
+        r"^\| .*\|$", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     spans = [span for row in rows for span in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])]
     assert len(spans) > 60
     assert {span.partition("=")[0] for span in spans} <= names_in_code()
@@ -205,7 +209,7 @@ def complaints():
 
 
 def test_troubleshooting_has_every_status_error_and_exit_code():
-    text = (ROOT / "docs/troubleshooting.md").read_text()
+    text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
     for status in (*hm.Status, *Support):
         assert f"| {status.value} | `{status.name}` |" in text
     assert {"ConvergenceError", "BlindFeaturesWarning", "OutputError"} < complaints()
@@ -312,7 +316,7 @@ def test_a_run_of_the_benchmarks_becomes_the_page():
     import page as bench_page
 
     log = "Import\n------\nimport numpy: 0.1 s\n\nGrowth\n------\n   points\n      100\n"
-    text = (ROOT / "docs/benchmarks.md").read_text()
+    text = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
     once = bench_page.written(text, log, "a laptop")
     assert once == bench_page.written(once, log, "a laptop")
     assert once.startswith(text.partition(bench_page.MARK)[0].rstrip())
@@ -328,7 +332,7 @@ def rewrite(page):
         out = printed(match[1], namespace)
         return match[0] if match[2] is None else f"```python\n{match[1]}```\n\n```\n{out}```\n"
 
-    page.write_text(SHOWN.sub(rerun, page.read_text()))
+    page.write_text(SHOWN.sub(rerun, page.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

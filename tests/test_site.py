@@ -65,23 +65,23 @@ def test_the_site_builds_and_documents_all_that_is_public(tmp_path):
     pages = list(site.rglob("*.html"))
     assert len(pages) > len(EXAMPLES) + 20
     for page in pages:  # nothing is fetched from elsewhere
-        text = page.read_text()
+        text = page.read_text(encoding="utf-8")
         assert not re.findall(r'<(?:script|img)[^>]+src="(?:https?:)?//[^"]+"', text), page
         pictures = re.findall(r'<img[^>]+src="([^":]+)"', text)
         assert [src for src in pictures if not (page.parent / src).exists()] == [], page
         assert not re.findall(r'<link[^>]+rel="stylesheet"[^>]+href="(?:https?:)?//', text), page
-    assert "interpol" in (site / "searchindex.js").read_text()
+    assert "interpol" in (site / "searchindex.js").read_text(encoding="utf-8")
 
     for example in EXAMPLES:
         made = tmp_path / "docs/gallery"
         assert list((made / "images").glob(f"sphx_glr_{example.stem}_*.png")), example.name
-        notebook = json.loads((made / f"{example.stem}.ipynb").read_text())
+        notebook = json.loads((made / f"{example.stem}.ipynb").read_text(encoding="utf-8"))
         assert any("hm." in "".join(cell["source"]) for cell in notebook["cells"])
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_one_idea(example):
-    text = example.read_text()
+    text = example.read_text(encoding="utf-8")
     assert example.stem.startswith("plot_")
     assert len(text.splitlines()) < 60
     assert re.match(r'"""\n.+\n=+\n\n', text)

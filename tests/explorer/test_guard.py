@@ -3,6 +3,7 @@
 import http.client
 import io
 import json
+import mimetypes
 import re
 import socket
 import subprocess
@@ -223,6 +224,16 @@ def test_every_answer_confines_the_page(address):
         assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
         assert re.fullmatch(r"'self'( 'sha256-[\w+/]+=*')+", policy["script-src"])
         assert policy["connect-src"] == "'self'"
+
+
+@pytest.mark.slow
+def test_scripts_are_scripts_whatever_the_registry_of_windows_says():
+    for ending in (".js", ".css"):
+        mimetypes.add_type("text/plain", ending)
+    client = server.application(guard.Guard(None)).test_client()
+    for name, kind in (("explorer.js", "text/javascript"), ("explorer.css", "text/css")):
+        with client.get(f"/assets/{name}") as answer:
+            assert answer.mimetype == kind
 
 
 @pytest.mark.parametrize(

@@ -491,6 +491,32 @@ def test_processes_do_not_outlive_a_parent_that_was_killed(tmp_path):
     assert 1 <= len(done.stdout.split()) <= 2
 
 
+AS_ON_WINDOWS = """
+import os, signal, time
+from multiprocessing import get_context
+from types import SimpleNamespace
+from hiddenmanifold.parallel import processes
+
+def begin(parent):
+    processes.sys = SimpleNamespace(platform="win32")
+    processes._begin(-1)  # by the number of a process, the parent would be gone already
+    time.sleep(0.5)
+    print("alive", flush=True)
+    os.kill(parent, signal.SIGKILL)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    get_context("spawn").Process(target=begin, args=(os.getpid(),)).start()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_nor_on_windows_where_the_number_of_a_parent_stays(tmp_path):
+    done = run_script(tmp_path, AS_ON_WINDOWS)
+    assert (done.stdout, done.returncode) == ("alive\n", -signal.SIGKILL)
+
+
 ASLEEP = (
     HEAD
     + """

@@ -198,6 +198,12 @@ def test_a_copy_has_the_same(name):
     assert content_hash(pickle.loads(pickle.dumps(value))) == content_hash(value)
 
 
+def test_the_order_in_which_attributes_were_set_does_not_count():
+    one, other = types.SimpleNamespace(a=1.0, b=2.0), types.SimpleNamespace(b=2.0, a=1.0)
+    assert content_hash(one) == content_hash(other)
+    assert content_hash(one) != content_hash(types.SimpleNamespace(a=2.0, b=1.0))
+
+
 def test_what_was_computed_on_the_way_does_not_count():
     for value in (Scaled(2.0), Rescaled(2.0)):
         before = content_hash(value)

@@ -7,23 +7,32 @@ import codecs
 SPELT = "hiddenmanifold.spelt"
 """The name under which the spelling is known to `str.encode` and to streams."""
 SPELLINGS = {
-    "λ": "lambda",
+    "α": "alpha",
     "κ": "kappa",
+    "λ": "lambda",
+    "ρ": "rho",
+    "σ": "sigma",
     "θ": "theta",
+    "è": "e",
     "⋆": "*",
     "Σ": "sum",
     "√": "sqrt ",
     "∞": "inf",
     "²": "^2",
+    "½": "1/2",
+    "ᵀ": "'",
     "⁺": "+",
     "·": "*",
     "×": "x",
     "±": "+-",
+    "≈": "~",
+    "≤": "<=",
     "→": "->",
     "—": "-",
     "−": "-",
     "⋮": ":",
     "…": "...",
+    "\N{NO-BREAK SPACE}": " ",
 }
 
 

@@ -195,7 +195,7 @@ def sample_size(
     if report is None:
         return
     if report.suffix == ".csv":
-        found.curve.to_dataframe().to_csv(report)
+        found.curve.to_dataframe().to_csv(report, lineterminator="\n")
     else:
         text = found.to_html() if report.suffix == ".html" else found.to_markdown()
-        report.write_text(text, encoding="utf-8")
+        report.write_text(text, encoding="utf-8", newline="\n")

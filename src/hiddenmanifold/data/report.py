@@ -94,15 +94,16 @@ class Report:
         path = Path(path)
         beside = path.with_suffix(".svg")
         text = report_formats.markdown(self, beside.name)
-        beside.write_text(report_formats.alone(self.picture), encoding="utf-8")
-        path.write_text(text, encoding="utf-8")
+        picture = report_formats.alone(self.picture)
+        beside.write_text(picture, encoding="utf-8", newline="\n")
+        path.write_text(text, encoding="utf-8", newline="\n")
         return text
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The report as a page of HTML that loads nothing; with a path it is written."""
         page = report_formats.page(self)
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            Path(path).write_text(page, encoding="utf-8", newline="\n")
         return page
 
 

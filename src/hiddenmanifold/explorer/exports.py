@@ -194,7 +194,7 @@ def csv(view: View, pins: Sequence[View] = (), dots: Mapping[str, Any] | None = 
     import pandas as pd
 
     whole = pd.concat(list(_tables(view, pins, dots or {})), ignore_index=True)
-    return str(whole.to_csv(index=False))
+    return str(whole.to_csv(index=False, lineterminator="\n"))
 
 
 def _tables(view: View, pins: Sequence[View], dots: Mapping[str, Any]) -> Iterator[pd.DataFrame]:

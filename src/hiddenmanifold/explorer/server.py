@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import mimetypes
 import os
 import socket
 import warnings
@@ -41,6 +42,8 @@ PAGE = """<!DOCTYPE html>
 <body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
 </html>"""
 """The page around the components."""
+KINDS = {".js": "text/javascript", ".css": "text/css"}
+"""What its files are; the registry of Windows may say otherwise, and browsers then refuse them."""
 OTHERS = "for other devices in this network"
 _free = BoundedSemaphore(AT_ONCE)
 
@@ -55,6 +58,8 @@ class Handler(WSGIRequestHandler):  # type: ignore[misc]
 
 def application(guard: Guard) -> Any:
     """The page as an application of Flask."""
+    for ending, kind in KINDS.items():
+        mimetypes.add_type(kind, ending)
     app = Dash(
         "hiddenmanifold.explorer",
         title="hiddenmanifold",

@@ -57,7 +57,8 @@ def write(path: Path | str, rows: Sequence[Row], figures: Path | str) -> Path:
     ]
     if missing:
         page.append(f"<p>Not drawn yet: figures {', '.join(missing)}.</p>")
-    path.write_text("\n".join([*page, "</body></html>\n"]), encoding="utf-8")
+    text = "\n".join([*page, "</body></html>\n"])
+    path.write_text(text, encoding="utf-8", newline="\n")
     return path
 
 

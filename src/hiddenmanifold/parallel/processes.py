@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
-from multiprocessing import current_process
+from multiprocessing import current_process, parent_process
 from typing import Any, TypeVar
 
 from hiddenmanifold.errors import HiddenManifoldError
@@ -48,14 +49,14 @@ def _interrupts_held() -> Iterator[None]:
 
     Windows cannot hold it back.
     """
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":
         yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    else:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def kill(executor: Executor) -> None:
@@ -103,7 +104,9 @@ def _begin(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
-        while os.getppid() == parent:
+        if sys.platform == "win32" and (starter := parent_process()):
+            starter.join()  # there os.getppid() stays the same when the parent has ended
+        while sys.platform != "win32" and os.getppid() == parent:
             time.sleep(PULSE)
         os._exit(1)
 

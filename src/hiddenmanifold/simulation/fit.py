@@ -135,7 +135,8 @@ def numbers_needed(loss: ConvexLoss, n: int, p: int) -> float:
         n *= len(jumps(of_shortfall(loss))[0])
     size = min(n, p)
     if loss.quadratic:
-        return 3 * n * p + 2 * size**2 + size * (n + p)  # a decomposition, beside its factors
+        # three copies of the samples; the factors of a decomposition twice, and its workspace
+        return 3 * n * p + 2 * size * (n + p) + 4 * size**2
     if loss.has_jumps and n**2 <= LARGEST_GRAM:
         size = n
     # half a copy in single precision, and for p > n an orthonormal basis of the samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
 import re
@@ -111,6 +112,18 @@ class _ContentPickler(pickle.Pickler):
         if isinstance(value, type | FunctionType):
             return self._definition(value)
         return None if _installed(kind.__module__) and not _ours(kind) else _object_content(value)
+
+    def reducer_override(self, value: Any) -> Any:
+        """How an object of an installed package is pickled: with its attributes in order.
+
+        A copy may have set them in another order.
+        """
+        if type(value) in copyreg.dispatch_table:
+            return NotImplemented
+        made = value.__reduce_ex__(4)
+        if isinstance(made, tuple) and len(made) > 2 and isinstance(made[2], dict):
+            return *made[:2], dict(sorted(made[2].items())), *made[3:]
+        return made
 
     def _definition(self, value: Any) -> tuple[object, ...]:
         """The name of a function or class in an installed package, the content of any other."""
