@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import importlib
+import os
 import pkgutil
 import signal
 
@@ -23,6 +24,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Let every second worker begin at the other end, so that no module is compiled by both."""
+    report = yield
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if isinstance(collector, pytest.Dir) and int(worker.removeprefix("gw")) % 2:
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(items):
     """Start with the slow tests, so that no worker is left alone with one in the end.
 
@@ -32,7 +43,7 @@ def pytest_collection_modifyitems(items):
     for module in pkgutil.walk_packages(hiddenmanifold.__path__, "hiddenmanifold."):
         if not module.name.endswith(".__main__"):
             importlib.import_module(module.name)
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, item.path))
 
 
 @pytest.fixture(params=["compiled", "numpy"])

@@ -395,7 +395,7 @@ def test_direction_at_the_threshold_is_that_of_unpenalised_fits(chosen):
 # ---------------------------------------------------------------- simulation
 @pytest.mark.slow
 def test_linear_programmes_agree_as_sizes_grow():
-    chosen, sizes = model(), {20: 200, 40: 80, 80: 30}  # `make verify` has more, at n/d = 10 too
+    chosen, sizes = model(), {20: 200, 40: 80, 60: 30}  # `make verify` has more, at n/d = 10 too
     theory = float(separable_from(chosen, n_over_d=3))
     limit, deviation = linear_programmes.extrapolated(chosen, 3, sizes, theory)
     assert abs(limit - theory) < 4 * deviation

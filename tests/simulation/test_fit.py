@@ -34,9 +34,9 @@ SHAPES = {"p < n": (90, 40), "p = n": (60, 60), "p > n": (50, 90)}
 WIDE_RANGE = np.logspace(-8, 4, 13)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """The test processes fill the cores."""
+    """The test processes fill the cores; to find the libraries takes longer than many a fit."""
     with threadpool_limits(1):
         yield
 

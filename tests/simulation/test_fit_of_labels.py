@@ -34,9 +34,9 @@ both = pytest.mark.parametrize("intercept", [False, True], ids=["bare", "interce
 shapes = pytest.mark.parametrize(("n", "p"), [(90, 40), (60, 60), (50, 90)])
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """The test processes fill the cores."""
+    """The test processes fill the cores; to find the libraries takes longer than many a fit."""
     with threadpool_limits(1):
         yield
 

@@ -282,14 +282,14 @@ def test_observables_are_those_of_draws(case):
     found |= {"coverage": observe(coverage, scores), "r2": observe(r2, scores)}
     rng, count = np.random.default_rng(17), 300_000
     t, z = rng.standard_normal((2, count))
-    y = teacher.sample(np.sqrt(teacher.rho) * t, rng)
+    y, m = teacher.sample(np.sqrt(teacher.rho) * t, rng), teacher.moments
+    least = least_of(loss, y)
     for i, (_, q, correlation, b) in enumerate(POINTS):
         f = b + np.sqrt(q) * (correlation * t + np.sqrt(1 - correlation**2) * z)
-        predicted = f if prediction is None else prediction(f)
-        m = teacher.moments
+        predicted, value = f if prediction is None else prediction(f), value_of(loss, y, f)
         drawn = {
-            "loss": value_of(loss, y, f),
-            "deviance": 2 * (value_of(loss, y, f) - least_of(loss, y)),
+            "loss": value,
+            "deviance": 2 * (value - least),
             "absolute": np.abs(y - predicted),
             "coverage": (y <= predicted).astype(float),
             "r2": 1 - (y - predicted) ** 2 / (m.second - m.mean**2),

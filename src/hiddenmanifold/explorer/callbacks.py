@@ -56,17 +56,13 @@ def register(app: Dash) -> None:
         Output("drawing", "data"),
         Output("address", "data"),
         Output("trouble", "children"),
-        Output(identity("error", ALL), "children"),
-        Output(identity("row", ALL), "hidden"),
-        Output(identity("more", ALL), "hidden"),
+        Output("marks", "data"),
         Output("pinned", "children"),
         Output("simulation", "hidden"),
         Output("pin", "hidden"),
         Input(FIELDS, "value"),
         Input("pins", "data"),
         State(FIELDS, "id"),
-        State(identity("error", ALL), "children"),
-        State(identity("row", ALL), "hidden"),
     )(redraw)
     on(
         Output("python", "children"),
@@ -114,9 +110,9 @@ def _in_the_browser(app: Dash) -> None:
     here("draw", Output("graph", "figure"), *stores, theme)
     here("arrive", Output("visited", "data"), Input("page", "id"))
     here("remember", Input("address", "data"))
-    here("settle", Input("trouble", "children"))
     later = {"prevent_initial_call": True}
     here("controls.follow", Input(FIELDS, "value"), State(FIELDS, "id"))
+    here("controls.mark", Input("marks", "data"))
     here("controls.limit", Input(identity("lam", ALL), "n_clicks"), **later)
     here("theme", Output("theme", "data"), Input("toggle-theme", "n_clicks"))
     here("picture", Input(identity("image", ALL), "n_clicks"), **later)
@@ -138,13 +134,7 @@ def fill(visited: str | None) -> Any:
     return [texts[name] for name in wanted], pins
 
 
-def redraw(
-    values: list[Any],
-    pins: list[str] | None,
-    ids: list[dict[str, str]],
-    told: list[Any],
-    hidden: list[Any],
-) -> Any:
+def redraw(values: list[Any], pins: list[str] | None, ids: list[dict[str, str]]) -> Any:
     """The figure and the address of what the fields say, or what is allowed in them."""
     given = {one["name"]: "" if v is None else str(v) for one, v in zip(ids, values, strict=True)}
     texts = adapted(given, [one["name"] for one in _triggered()])
@@ -152,23 +142,21 @@ def redraw(
         if text != given[name]:
             set_props(identity("field", name), {"value": text})
     reading, matters = read(texts), relevant(texts)
-    errors = [reading.complaints.get(o["id"]["name"], "") for o in ctx.outputs_list[3]]
-    errors = _changes(told, [f"must be {allowed}" if allowed else "" for allowed in errors])
-    hidden = _changes(hidden, [o["id"]["name"] not in matters for o in ctx.outputs_list[4]])
-    more = [not _has_parameters(o["id"]["name"], matters) for o in ctx.outputs_list[5]]
+    # the browser marks the rows: an output for each of them costs Dash seconds on opening
+    marks = {"errors": reading.complaints, "matters": sorted(matters)}
     view, trouble = reading.view, _trouble(reading.complaints)
     if view is not None:
         beside = views_of(urlencode([("pin", query) for query in pins or []]))[1]
         try:
             figure = {**plots.figure(view, beside), "holds": possible_holds(texts)}
             after = _chips(view, beside), not view.simulable, not plots.comparable(view, view)
-            return figure, figure["address"], "", errors, hidden, more, *after
+            return figure, figure["address"], "", marks, *after
         except hm.HiddenManifoldError as error:
             trouble = f"{error}."
         except Exception as error:  # the page says so, and goes on
             logging.getLogger(__name__).exception("a view could not be drawn")
             trouble = f"This should not happen, please report it: {type(error).__name__}: {error}"
-    return no_update, no_update, trouble, errors, hidden, more, *[no_update] * 3
+    return no_update, no_update, trouble, marks, *[no_update] * 3
 
 
 def _trouble(complaints: Mapping[str, str]) -> str:
@@ -176,18 +164,6 @@ def _trouble(complaints: Mapping[str, str]) -> str:
     known = page_fields()
     said = [f"{known[name].label} must be {allowed}" for name, allowed in complaints.items()]
     return f"Not drawn: {'; '.join(said)}." if said else ""
-
-
-def _has_parameters(kind: str, matters: set[str]) -> bool:
-    return any(name.startswith(f"{kind}.") for name in matters)
-
-
-def _changes(old: list[Any], new: list[Any]) -> list[Any]:
-    """The changes only: the browser is not sent again what it shows already."""
-    return [
-        no_update if (was or None) == (now or None) else now
-        for was, now in zip(old, new, strict=True)
-    ]
 
 
 def _triggered() -> list[dict[str, Any]]:

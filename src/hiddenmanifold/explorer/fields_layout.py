@@ -27,7 +27,7 @@ def group(title: str, *names: str, opened: bool = True) -> Any:
         inner = [f for f in page_fields().values() if f.name.startswith(f"{name}.")]
         if name in CLASSES and inner:
             folded = [html.Summary(f"parameters of the {name}"), *map(row, inner)]
-            rows.append(html.Details(folded, id=identity("more", name), className="more"))
+            rows.append(html.Details(folded, className="more"))
     return html.Details([html.Summary(title), *rows], open=opened, className="group")
 
 
@@ -38,8 +38,8 @@ def row(field: Field) -> Any:
         parts.append(_slider(field))
     if field.name == "regularisation":
         parts.append(_limits())
-    parts.append(html.Span(id=identity("error", field.name), className="error", role="alert"))
-    return html.Div(parts, id=identity("row", field.name), className="row")
+    parts.append(html.Span(className="error", role="alert"))
+    return html.Div(parts, className="row", **{"data-field": field.name})
 
 
 def _labelled(field: Field) -> list[Any]:

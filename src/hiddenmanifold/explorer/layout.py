@@ -21,6 +21,7 @@ from hiddenmanifold.explorer.upload import (
 from hiddenmanifold.plotting.style import COLOURS
 
 STORES = (
+    "marks",
     "visited",
     "study",
     "drawing",

@@ -147,10 +147,14 @@ class Loss(ConvexLoss):
         """
         far = 40.0 * (self.scale or 1.0) + float(np.abs(self.knots[0]).max())
 
+        tolerance = 1e-12 * far
+
         def boundary(beyond: Callable[[float], bool], inside: float, outside: float) -> float:
-            """Where `beyond` becomes true, by bisection to the last bit."""
+            """Where `beyond` becomes true, by bisection to the last bit; next to zero, zero."""
             while inside != (middle := 0.5 * (inside + outside)) != outside:
                 inside, outside = (inside, middle) if beyond(middle) else (middle, outside)
+                if max(abs(inside), abs(outside)) < 1e-3 * tolerance:
+                    return 0.0
             return outside
 
         def slope(s: float) -> float:
@@ -170,7 +174,6 @@ class Loss(ConvexLoss):
                 return infinity, infinity
         low = -np.inf if slope(-far) == 0 else boundary(lambda s: slope(s) < 0, far, -far)
         high = np.inf if slope(far) == 0 else boundary(lambda s: slope(s) > 0, -far, far)
-        tolerance = 1e-12 * far
         if abs(high - low) < tolerance:
             middle = 0.5 * (high + low) if abs(high + low) > tolerance else 0.0
             return middle, middle

@@ -37,6 +37,17 @@
     else place.querySelectorAll("input").forEach((one) => { one.checked = one.value === value; });
   }
 
+  // which rows matter to the view, and what is wrong in them
+  function mark(marks) {
+    all(".row").forEach((row) => {
+      const wrong = marks.errors[row.dataset.field];
+      row.hidden = !marks.matters.includes(row.dataset.field);
+      row.querySelector(".error").textContent = wrong ? "must be " + wrong : "";
+    });
+    all(".more").forEach((folded) => { folded.hidden = !folded.querySelector(".row:not([hidden])"); });
+    delete document.body.dataset.pending;
+  }
+
   function option(type, value, words, name) {
     const label = make("label", {});
     label.append(make("input", { type: type, value: value, name: name }), make("span", { textContent: words }));
@@ -198,6 +209,7 @@
 
   dash.controls = {
     follow: function (values, ids) { area(); follow(values, ids); },
+    mark: function (marks) { if (marks) mark(marks); },
     limit: function () {
       const pressed = dash.callback_context.triggered_id;
       if (pressed) set(field("regularisation"), { value: pressed.name });

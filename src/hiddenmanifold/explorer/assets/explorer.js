@@ -234,7 +234,6 @@
     },
     arrive: () => window.location.search,
     address: () => address,
-    settle: function () { delete document.body.dataset.pending; },
     theme: function (clicks) {
       let theme = chosenTheme();
       if (clicks) {
