@@ -11,8 +11,11 @@ import numpy as np
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer.elements import element, listed, table
+from hiddenmanifold.explorer.exports import ingredient
 from hiddenmanifold.explorer.plots import LAYOUT, axis, numbers, scatter, vertical_line
 from hiddenmanifold.explorer.upload import CUTS, MOST_SECONDS, Sample, sample
+from hiddenmanifold.explorer.upload_loss import loss_of_file
+from hiddenmanifold.losses import ConvexLoss, Square
 from hiddenmanifold.plotting.style import COLOURS
 
 if TYPE_CHECKING:
@@ -29,15 +32,20 @@ def learned(
     gain: float,
     *,
     positive: str = "",
-    loss: str = "square",
+    loss: str = "",
+    page: str = "",
 ) -> dict[str, Any]:
-    """The report of an uploaded file: a number, a figure, what stands below it, and a program."""
+    """The report of an uploaded file: a number, a figure, what stands below it, and a program.
+
+    The loss is that of the query of the page if none is given.
+    """
     began = time.monotonic()
     own = sample(name, content, label, task, positive)
     data = own.data()
+    fitted, told = loss_of_file(data, loss, page)
     report = hm.report(
         data,
-        loss=loss,
+        loss=fitted,
         target_gain=gain,
         seeds=CUTS,
         deadline=max(0.0, MOST_SECONDS - (time.monotonic() - began)),
@@ -51,9 +59,10 @@ def learned(
         **vertical_line(data.N, f" sample size: {data.N} ", anchor, logarithmic=True),
         **_number(report, data),
         "headline": report.headline,
+        "loss": told,
         "report": _below(report),
         "page": report.to_html(),
-        "python": _program(own, report, gain, loss),
+        "python": _program(own, report, gain, fitted),
     }
 
 
@@ -124,9 +133,9 @@ def _below(report: Any) -> list[Any]:
     return parts
 
 
-def _program(own: Sample, report: Any, gain: float, loss: str) -> str:
+def _program(own: Sample, report: Any, gain: float, loss: ConvexLoss) -> str:
     """A Python program that makes the same report from the file."""
-    other = "" if loss == "square" else f", loss={loss!r}"
+    other = "" if loss == Square() else f", loss={ingredient('loss', loss)}"
     held = "" if report.backtest is None else f", seeds={report.backtest.attrs['seeds']}"
     lines = ["import hiddenmanifold as hm", "", own.program]
     lines += [

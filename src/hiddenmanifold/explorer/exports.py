@@ -103,7 +103,7 @@ def _python(value: Any) -> str:
 
 
 def _model(view: View) -> str:
-    parts = [f"{kind}={_ingredient(kind, part)}" for kind, part in view.model.ingredients.items()]
+    parts = [f"{kind}={ingredient(kind, part)}" for kind, part in view.model.ingredients.items()]
     parts += ["intercept=True"] * view.model.intercept
     parts += [f'prediction="{name}"' for name in _prediction(view)]
     return f"hm.Model({', '.join(parts)})"
@@ -125,7 +125,8 @@ def _named(value: Any) -> Any:
     return name_of("activation", value) if isinstance(value, hm.activations.Activation) else value
 
 
-def _ingredient(kind: str, part: Any) -> str:
+def ingredient(kind: str, part: Any) -> str:
+    """An ingredient as Python takes it: its name, or its class with what is not as usual."""
     if not (given := _changed(part)):
         return f'"{name_of(kind, part)}"'
     arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())

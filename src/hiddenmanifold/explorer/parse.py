@@ -32,6 +32,7 @@ from hiddenmanifold.explorer.view import (
     relevant,
     texts_of,
 )
+from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.model import REGISTRIES
 
 SMALLEST, LARGEST = 1e-4, 1e4
@@ -86,6 +87,14 @@ def views_of(query: str) -> tuple[View | None, list[View]]:
     texts, queries = texts_of(query)
     pins = (read(texts_of(one)[0]).view for one in queries)
     return read(texts).view, [pin for pin in pins if pin is not None]
+
+
+def loss_of(query: str) -> ConvexLoss:
+    """The loss that an address tells; the usual one if it makes no sense."""
+    texts, _ = texts_of(query)
+    known = texts["loss"] in CLASSES["loss"]
+    found = _Reader(texts)._ingredient("loss") if known else None
+    return found or CLASSES["loss"][page_fields()["loss"].default]()
 
 
 class _Reader:

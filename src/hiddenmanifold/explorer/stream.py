@@ -56,7 +56,8 @@ def learn(
     gain: str,
     *,
     positive: str = "",
-    loss: str = "square",
+    loss: str = "",
+    page: str = "",
 ) -> Iterator[str]:
     """The learning curve of an uploaded file, or why there is none."""
     try:
@@ -68,7 +69,7 @@ def learn(
         return
     try:
         asked = name, content, label, task, lower / 100.0
-        work = partial(learned, positive=positive, loss=loss)
+        work = partial(learned, positive=positive, loss=loss, page=page)
         found = yield from _awaited(work, *asked, seconds=upload.LONGEST)
         yield _line(learning=found)
     except hm.HiddenManifoldError as error:

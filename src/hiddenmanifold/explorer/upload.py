@@ -29,6 +29,7 @@ FEWER = "rows drawn at random from a larger table show the same population"
 TOO_MUCH = f"more than {MOST_BYTES / 1e6:g} MB: {FEWER}"
 KINDS = (".csv", ".npy", ".npz")
 LOSSES = {
+    "": "as in Explore",
     "square": "square: ridge",
     "logistic": "logistic, softmax",
     "squared_hinge": "squared hinge",
