@@ -20,9 +20,22 @@ HELD = {"n_over_d": "3", "p_over_n": "0.5", "d_over_p": "0.1"}
 CLASSES: Mapping[str, Mapping[str, type]] = {
     "features": hm.kernels.REGISTRY,
     **REGISTRIES,
-    "teacher": ChainMap({"classes": hm.teachers.Classes}, hm.teachers.REGISTRY),
+    "teacher": ChainMap(
+        {
+            "classes": hm.teachers.Classes,
+            "argmax": hm.teachers.Argmax,
+            "softmax": hm.teachers.Softmax,
+        },
+        hm.teachers.REGISTRY,
+    ),
 }
 """Classes by name of what is chosen on the page: kernels, and every kind of ingredient."""
+SEVERAL = {
+    "classes": "classes, normal",
+    "argmax": "classes, largest field",
+    "softmax": "classes, softmax of fields",
+}
+"""Teachers of several classes, in words."""
 NEEDED = {"K": ("3", "int"), "separation": ("2", "float"), "priors": ("equal", "shares")}
 """Parameters that have no usual value: one to begin with, and its kind."""
 RANDOM = "random"
@@ -174,7 +187,8 @@ def page_fields() -> dict[str, Field]:
     found = [Field("features", "features", RANDOM, FEATURES)]
     for kind, registry in CLASSES.items():
         if kind != "features":
-            names = {name: name.replace("_", " ") for name in registry}
+            words = SEVERAL if kind == "teacher" else {}
+            names = {name: words.get(name, name.replace("_", " ")) for name in registry}
             found.append(Field(kind, kind, INGREDIENT_KINDS[kind].default, names))
         for name in registry:
             found += parameters(kind, name)

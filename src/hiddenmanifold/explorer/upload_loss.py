@@ -47,7 +47,10 @@ def loss_of_file(data: hm.Data, name: str, page: str) -> tuple[ConvexLoss, str]:
     if found == known:
         return loss, f"Fitted with the {words} loss, as in Explore."
     if {found, known} == {"logistic", "softmax"}:
-        return loss, f"Fitted with the {used} loss, which is for {labels} what {words} is in Explore."
+        return (
+            loss,
+            f"Fitted with the {used} loss, which is for {labels} what {words} is in Explore.",
+        )
     why = f"The {words} loss of Explore does not suit {labels}"
     return loss, f"{why}: fitted with the {used} loss instead."
 
