@@ -162,7 +162,8 @@ def parameters(kind: str, name: str) -> list[Field]:
     found = []
     about = described(CLASSES[kind][name])
     for field in fields(CLASSES[kind][name]):
-        own, shown, default = f"{kind}.{name}.{field.name}", field.name, field.default
+        own, default = f"{kind}.{name}.{field.name}", field.default
+        shown = field.name.replace("_", " ")
         annotation, options = str(field.type), None
         if not field.init or field.name == "kinks":
             continue

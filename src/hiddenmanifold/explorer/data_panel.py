@@ -55,7 +55,7 @@ def learned(
     anchor = "left" if float(curve.n.max()) > data.N else "right"
     return {
         "data": _traces(curve, report.backtest, data.N),
-        "layout": _layout(curve, data.N),
+        "layout": _layout(curve, report.backtest, data.N),
         **vertical_line(data.N, f" sample size: {data.N} ", anchor, logarithmic=True),
         **_number(report, data),
         "headline": report.headline,
@@ -111,9 +111,9 @@ def _dots(x: Array, y: Array, error: Array, name: str, symbol: str) -> dict[str,
     )
 
 
-def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
-    # leave room for the first dot, whose size is rounded
-    ends = np.log10([0.95 * float(curve.n.min()), max(float(curve.n.max()), 1.1 * N)])
+def _layout(curve: xr.Dataset, measured: xr.Dataset | None, N: int) -> dict[str, Any]:
+    sizes = [*curve.n.values, *([] if measured is None else measured.n.values), 1.1 * N]
+    ends = np.log10([0.95 * min(sizes), max(sizes)])  # with room for the first dot
     up = axis(curve.generalisation_error.attrs["long_name"], False, None)
     return LAYOUT | {
         "xaxis": axis("number of samples, n", True, ends.tolist()),

@@ -94,8 +94,8 @@ def loss_of(query: str) -> ConvexLoss:
     """The loss that an address tells; the usual one if it makes no sense."""
     texts, _ = texts_of(query)
     known = texts["loss"] in CLASSES["loss"]
-    found = _Reader(texts)._ingredient("loss") if known else None
-    return found or CLASSES["loss"][page_fields()["loss"].default]()
+    found: ConvexLoss | None = _Reader(texts)._ingredient("loss") if known else None
+    return found or REGISTRIES["loss"][page_fields()["loss"].default]()
 
 
 class _Reader:

@@ -22,6 +22,7 @@ from hiddenmanifold.explorer.parse import views_of
 from hiddenmanifold.explorer.sentence import sentence
 from hiddenmanifold.explorer.view import View, converted
 from hiddenmanifold.explorer.worker_pool import DEADLINE, elsewhere
+from hiddenmanifold.parallel.processes import DeadlineError
 
 AT_ONCE = 2
 """Simulations that run beside each other."""
@@ -70,7 +71,15 @@ def learn(
     try:
         asked = name, content, label, task, lower / 100.0
         work = partial(learned, positive=positive, loss=loss, page=page)
-        found = yield from _awaited(work, *asked, seconds=upload.LONGEST)
+        try:
+            found = yield from _awaited(work, *asked, seconds=upload.LONGEST)
+        except DeadlineError:
+            if loss:
+                raise
+            yield _line(slow=upload.QUICKER)
+            work = partial(learned, positive=positive, loss="square")
+            found = yield from _awaited(work, *asked, seconds=upload.LONGEST)
+            found["loss"] = upload.QUICKER
         yield _line(learning=found)
     except hm.HiddenManifoldError as error:
         yield _line(error=f"{error}.")

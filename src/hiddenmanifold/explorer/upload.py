@@ -18,11 +18,17 @@ import hiddenmanifold as hm
 
 MOST_BYTES, MOST_ROWS, MOST_COLUMNS = 20_000_000, 20_000, 1_000
 MOST_UNPACKED = 10 * MOST_BYTES
+MOST_PARTS = 20
+"""Arrays in one file, each of which takes a while to open: two are needed."""
 MOST_SECONDS = 30.0
 """Budget of an analysis: what is expected to take longer is refused, and what is not measured on
 rows held out by then is left out."""
 LONGEST = 2 * MOST_SECONDS
 """When an analysis is ended, because it took longer than expected."""
+QUICKER = (
+    f"The loss of Explore takes longer than {LONGEST:g} s for this table: fitted with the square "
+    "loss instead."
+)
 CUTS = 8
 """Times that the sample is cut at random to measure fits on rows held out, at most."""
 FEWER = "rows drawn at random from a larger table show the same population"
@@ -157,6 +163,10 @@ def _shapes(kind: str, file: io.BytesIO) -> Iterator[tuple[int, int]]:
         yield _of_array(file, len(file.getvalue()))
     else:
         with zipfile.ZipFile(file) as archive:
+            if (parts := len(archive.infolist())) > MOST_PARTS:
+                raise hm.InvalidArgumentError.because(
+                    "file", f"has {parts} arrays", f"at most {MOST_PARTS} are allowed"
+                )
             size = sum(part.file_size for part in archive.infolist())
             if size > MOST_UNPACKED:
                 raise _too_large(f"{size / 1e6:.3g} MB unpacked", MOST_UNPACKED)

@@ -183,7 +183,7 @@
       const response = await fetch("learn?" + query, { method: "POST", body: file, signal: own.signal });
       if (!response.ok) throw new Error(await response.text());
       await read(response, (event) => {
-        tell(event.error || name);
+        tell(event.error || event.slow || "");
         if (!event.learning) return;
         set("learned", { hidden: false });
         set("learning", { data: event.learning });
