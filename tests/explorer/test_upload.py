@@ -3,6 +3,8 @@
 import io
 import json
 import pickle
+import tempfile
+import time
 
 import numpy as np
 import pandas as pd
@@ -282,6 +284,22 @@ def test_a_loss_of_the_page_that_takes_too_long_gives_way_to_the_square_one(monk
     slow, found = lines()
     assert slow["slow"] == found["learning"]["loss"] == upload.QUICKER
     assert "ended after 60 seconds" in lines(loss="huber")[0]["error"]
+
+
+@pytest.mark.slow
+def test_an_upload_whose_analysis_is_ended_leaves_no_file(monkeypatch, tmp_path):
+    def learned(name, path, *asked, **_):
+        assert path.read_bytes() == b"private"
+        path.with_name("file.csv").touch()
+        time.sleep(600)
+
+    monkeypatch.setattr(stream, "learned", learned)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lines = stream.learn("a.csv", b"private", "", "", "10")
+    while not [*tmp_path.rglob("file.csv")]:
+        assert next(lines) == "\n"
+    lines.close()
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.slow

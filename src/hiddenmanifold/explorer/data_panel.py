@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ HOVER = "n = %{x:.4g}: %{y:.4g}"
 
 def learned(
     name: str,
-    content: bytes,
+    content: bytes | Path,
     label: str,
     task: str,
     gain: float,
@@ -37,10 +38,13 @@ def learned(
 ) -> dict[str, Any]:
     """The report of an uploaded file: a number, a figure, what stands below it, and a program.
 
-    The loss is that of the query of the page if none is given.
+    The content is that of the file, or where it is: what is written meanwhile is beside it. The
+    loss is that of the query of the page if none is given.
     """
     began = time.monotonic()
-    own = sample(name, content, label, task, positive)
+    folder = content.parent if isinstance(content, Path) else None
+    file = content.read_bytes() if isinstance(content, Path) else content
+    own = sample(name, file, label, task, positive, folder=folder)
     data = own.data()
     fitted, told = loss_of_file(data, loss, page)
     report = hm.report(

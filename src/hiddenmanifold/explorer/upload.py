@@ -74,7 +74,13 @@ class Sample:
 
 
 def sample(
-    name: str, content: bytes, label: str = "", task: str = "", positive: str = ""
+    name: str,
+    content: bytes,
+    label: str = "",
+    task: str = "",
+    positive: str = "",
+    *,
+    folder: Path | None = None,
 ) -> Sample:
     """Read a file as `read_table` does.
 
@@ -90,6 +96,8 @@ def sample(
         That of `hm.Data`; as the labels look if empty.
     positive : str
         A class to tell from all others; if empty, all classes from each other.
+    folder : Path, optional
+        Where the file is laid down while it is read; where temporary files are if None.
 
     Raises
     ------
@@ -97,8 +105,8 @@ def sample(
         If the file cannot be read, or is beyond the budget.
     """
     check(name, content)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"file{Path(name).suffix.lower()}")
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        path = Path(own, f"file{Path(name).suffix.lower()}")
         path.write_bytes(content)
         try:
             X, y = hm.read_table(path, label or None)

@@ -276,7 +276,9 @@
     const link = event.target.closest("a.preset");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    link.closest("details").open = false;
+    const menu = link.closest("details");
+    menu.open = false;
+    menu.querySelector("summary").focus(); // of whoever uses keys, who would else be at the top again
     window.history.pushState(null, "", link.search);
     visit(link.search);
   });
