@@ -413,9 +413,10 @@ def test_answers_of_several_lines_are_those_of_program_and_commands(query, tmp_p
     assert sentence.sentence(own).startswith(("At ", "The peak grows"))
 
 
+@pytest.mark.slow
 def test_of_normal_classes_a_loss_for_two_is_fitted_to_each_against_the_others():
     own = view(
-        "quantity=classes&teacher=classes&teacher.classes.priors=0.5,0.3,0.2&points=4&"
+        "quantity=classes&teacher=classes&teacher.classes.priors=0.5,0.3,0.2&points=2&"
         "loss=squared_hinge&regularisation=1&intercept=yes"
     )
     assert own.model.scheme == "one-vs-rest"
