@@ -106,6 +106,13 @@ class Watched:
         found = self.page.evaluate("axe.run()")["violations"]
         return [(one["impact"], one["id"], one["nodes"][0]["html"]) for one in found]
 
+    def check_both_themes(self):
+        """What is in sight can be read in dark and in light colours."""
+        for theme in ("dark", "light"):
+            self.page.locator("#toggle-theme").evaluate("button => button.click()")
+            self.until(f"document.documentElement.dataset.theme === '{theme}'")
+            assert self.unreadable() == []
+
     def choose(self, name, text):
         self.page.locator(f'.choice[data-field="{name}"] select').select_option(label=text)
 

@@ -104,6 +104,7 @@ FILES = {
     "pickle": ("a.npy", b"\x80\x04]q\x00.", "could run code"),
     "claim within": ("a.npz", archive(X=array((200_000, 200_000))), "shorter than it says"),
     "bomb": ("a.npz", archive(**BOMB), "at most 200 MB"),
+    "parts": ("a.npz", archive(**dict.fromkeys(map(str, range(21)), b"")), "has 21 arrays"),
     "objects within": ("a.npz", archive(X=array((2, 2), "|O")), "could run code"),
     "encrypted": ("a.npz", archive(flags=1, X=array((10, 10))), "holds no numbers"),
     "broken": (

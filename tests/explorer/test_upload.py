@@ -3,13 +3,17 @@
 import io
 import json
 import pickle
+import tempfile
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import hiddenmanifold as hm
-from hiddenmanifold.explorer import data_panel, guard, server, stream, upload
+from hiddenmanifold import losses
+from hiddenmanifold.explorer import data_panel, guard, server, stream, upload, upload_loss
+from hiddenmanifold.parallel.processes import DeadlineError
 
 N, P = 160, 6
 
@@ -130,18 +134,57 @@ def words(component):
     return words(component["props"]["children"])
 
 
+@pytest.mark.parametrize(
+    ("labels", "page", "used", "told"),
+    [
+        (2, "", losses.Logistic(), "Fitted with the logistic loss, as in Explore."),
+        (2, "loss=hinge&pin=x", losses.Hinge(), "the hinge loss, as in Explore"),
+        (2, "loss=softmax", losses.Logistic(), "which is for two classes what softmax is"),
+        (2, "loss=poisson", losses.Square(), "poisson loss of Explore does not suit two classes"),
+        (3, "loss=logistic", losses.Softmax(), "for more than two classes what logistic is"),
+        (3, "loss=hinge", losses.SquaredHinge(), "fitted with the squared hinge loss instead"),
+        (3, "loss=huber&loss.huber.delta=2", losses.Huber(2.0), "the huber loss, as in Explore"),
+        (3, "loss=absolute", losses.Square(), "does not suit more than two classes"),
+        (0, "loss=quantile&loss.quantile.level=0.7", losses.Quantile(0.7), "as in Explore"),
+        (0, "", losses.Square(), "logistic loss of Explore does not suit numbers: fitted with the"),
+        (0, "loss=<b>&loss.huber.delta=nan", losses.Square(), "does not suit numbers"),
+        (2, "loss=huber&loss.huber.delta=nan", losses.Logistic(), "the logistic loss"),
+    ],
+)
+def test_a_file_has_the_loss_of_the_page_where_it_suits_its_labels(labels, page, used, told):
+    rng = np.random.default_rng(0)
+    y = np.array([f"k{k}" for k in np.arange(60) % labels]) if labels else rng.normal(size=60)
+    data = hm.Data(rng.normal(size=(60, 2)), y)
+    loss, said = upload_loss.loss_of_file(data, "", page)
+    assert loss == used
+    assert told in said
+
+
+def test_a_loss_that_is_chosen_for_a_file_comes_before_that_of_the_page(table):
+    data = upload.sample("a.csv", as_csv(table)).data()
+    assert upload_loss.loss_of_file(data, "absolute", "loss=huber") == (losses.Absolute(), "")
+    with pytest.raises(hm.InvalidArgumentError, match="a loss for regression"):
+        upload_loss.loss_of_file(data, "logistic", "")
+    y = np.array(list("abc"))[np.arange(60) % 3]
+    several = hm.Data(np.random.default_rng(0).normal(size=(60, 2)), y)
+    assert upload_loss.loss_of_file(several, "logistic", "")[0] == losses.Softmax()
+
+
 @pytest.mark.slow
 def test_a_file_of_several_classes_has_a_row_for_each():
     rng = np.random.default_rng(0)
     k = np.arange(150) % 3
     columns = rng.standard_normal((150, 4)) + np.array([[0, 0], [1, 0], [0, 1]])[k] @ np.eye(2, 4)
     rows = "\n".join(
-        f"{','.join(map(str, row))},kind {j}" for row, j in zip(columns, k, strict=True)
+        f"{','.join(map(str, row))},<b>kind {j}" for row, j in zip(columns, k, strict=True)
     )
-    found = data_panel.learned("a.csv", f"a,b,c,d,y\n{rows}\n".encode(), "", "", 0.1)
+    found = data_panel.learned("a.csv", f"a<b>,b,c,d,y\n{rows}\n".encode(), "", "", 0.1)
+    assert "softmax loss" in found["loss"]
+    assert 'loss="softmax"' in found["python"]
     shown = words(found["report"])
-    assert all(f"kind {j}\n50\n" in shown for j in range(3))
+    assert all(f"<b>kind {j}\n50\n" in shown for j in range(3))
     assert "misclassification rate" in found["headline"]
+    assert "<b>" not in found["page"]
 
 
 @pytest.mark.slow
@@ -149,7 +192,10 @@ def test_program_of_a_file_reproduces_its_report(table, tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     content = as_csv(table.assign(still=0))
     (tmp_path / "<b>a.csv").write_bytes(content)
-    found = data_panel.learned("<b>a.csv", content, "", "", 0.1)
+    given = {"page": "loss=huber&loss.huber.delta=0.5"}
+    found = data_panel.learned("<b>a.csv", content, "", "", 0.1, **given)
+    assert found["loss"] == "Fitted with the huber loss, as in Explore."
+    assert "loss=hm.losses.Huber(delta=0.5)" in found["python"]
     names = {}
     with pytest.warns(UserWarning, match="does not vary: still"):
         exec(found["python"], names)
@@ -221,6 +267,42 @@ def test_few_whole_numbers_need_a_task_which_is_in_the_program(table):
         "X, y = hm.read_table('a.csv', 'y')",
         "data = hm.Data(X, y, task='regression', scale=\"standard\")",
     ]
+
+
+def test_a_loss_of_the_page_that_takes_too_long_gives_way_to_the_square_one(monkeypatch):
+    def learned(*asked, loss, **_):
+        if loss != "square":
+            raise DeadlineError("the computation was ended after 60 seconds")
+        return {"loss": loss}
+
+    def here(work, *given, **_):
+        yield work(*given)
+
+    def lines(**given):
+        told = stream.learn("a.csv", b"", "", "", "10", **given)
+        return [json.loads(line) for line in told if line.strip()]
+
+    monkeypatch.setattr(stream, "learned", learned)
+    monkeypatch.setattr(stream, "elsewhere", here)
+    slow, found = lines()
+    assert slow["slow"] == found["learning"]["loss"] == upload.QUICKER
+    assert "ended after 60 seconds" in lines(loss="huber")[0]["error"]
+
+
+@pytest.mark.slow
+def test_an_upload_whose_analysis_is_ended_leaves_no_file(monkeypatch, tmp_path):
+    def learned(name, path, *asked, **_):
+        assert path.read_bytes() == b"private"
+        path.with_name("file.csv").touch()
+        time.sleep(600)
+
+    monkeypatch.setattr(stream, "learned", learned)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lines = stream.learn("a.csv", b"private", "", "", "10")
+    while not [*tmp_path.rglob("file.csv")]:
+        assert next(lines) == "\n"
+    lines.close()
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.slow

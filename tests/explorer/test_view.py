@@ -331,6 +331,8 @@ VIEWS = (
     "points=2&features=nngp&mode=map&x=n_over_d&y=regularisation&y_low=1e-3&y_high=1",
     "points=2&teacher=binomial&teacher.binomial.trials=3&loss=binomial&loss.binomial.trials=3&"
     "regularisation=0.5",
+    "points=3&teacher=classes&teacher.classes.K=4&loss=hinge&regularisation=0.5",
+    "points=3&teacher=argmax&loss=square&regularisation=0.5",
 )
 
 
@@ -411,6 +413,32 @@ def test_answers_of_several_lines_are_those_of_program_and_commands(query, tmp_p
     assert sentence.sentence(own).startswith(("At ", "The peak grows"))
 
 
+@pytest.mark.slow
+def test_of_normal_classes_a_loss_for_two_is_fitted_to_each_against_the_others():
+    own = view(
+        "quantity=classes&teacher=classes&teacher.classes.priors=0.5,0.3,0.2&points=2&"
+        "loss=squared_hinge&regularisation=1&intercept=yes"
+    )
+    assert own.model.scheme == "one-vs-rest"
+    assert view("teacher=classes&loss=square").model.scheme is None
+    said = sentence.sentence(own)
+    assert "for samples of class 2, 20% of all, which are taken most often for class 0" in said
+    assert said.endswith(" Each class is fitted against the others.")
+    given = {"n_over_d": 3.0, "p_over_n": own.x.values, "regularisation": 1.0}
+    confusion = hm.predict(own.model, **given).confusion.values[-1, 2]
+    rare = next(one for one in plots.figure(own)["data"] if one["name"].startswith("class 2"))
+    taken = [f"taken for class {j}: {confusion[j]:.1%}" for j in (0, 1)]
+    assert rare["text"][-1] == "<br>".join(taken)
+
+
+def test_a_sentence_names_the_overlap_that_it_describes():
+    said = sentence.sentence(view("quantity=overlaps&points=3&loss=square"))
+    assert said.startswith("The alignment rises from ")
+    falls = sentence.sentence(view("quantity=training_error&points=5&loss=square&high=9"))
+    assert "to 0 at p/n" in falls
+    assert "minimum" not in falls
+
+
 @pytest.mark.parametrize(
     ("query", "field", "allowed"),
     [
@@ -427,7 +455,8 @@ def test_answers_of_several_lines_are_those_of_program_and_commands(query, tmp_p
             "comma",
         ),
         ("teacher=classes&loss=square&teacher.classes.K=1", "teacher.classes.K", "from 2 to 50"),
-        ("teacher=classes", "loss", "These fit: square, softmax"),
+        ("teacher=classes&loss=poisson", "loss", "These fit: square, logistic, hinge"),
+        ("teacher=argmax", "loss", "classification. These fit: square, softmax"),
         ("quantity=time&loss=square&time=0", "time", "from 0.1 to 100000"),
     ],
 )
@@ -446,7 +475,9 @@ def test_a_choice_takes_along_what_does_not_suit_it():
         chosen("quantity", "regularisation=optimal", quantity="members")["regularisation"] == "1e-4"
     )
     classes = chosen("quantity", "", quantity="classes")
-    assert (classes["teacher"], classes["loss"]) == ("classes", "square")
+    assert (classes["teacher"], classes["loss"]) == ("classes", "logistic")
+    fields = chosen("quantity", "teacher=argmax", quantity="classes")
+    assert (fields["teacher"], fields["loss"]) == ("argmax", "square")
     back = chosen("quantity", "teacher=classes&loss=square", quantity="time")
     assert read(back).view is not None
     assert chosen("teacher", "", teacher="poisson")["loss"] == "square"

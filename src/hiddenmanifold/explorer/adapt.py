@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hiddenmanifold.explorer.controls import KERNEL_AXES, PEAK_AXES, RANDOM, SEVERAL_FITS
+from hiddenmanifold.explorer.controls import (
+    KERNEL_AXES,
+    PEAK_AXES,
+    RANDOM,
+    SEVERAL,
+    SEVERAL_FITS,
+)
 from hiddenmanifold.explorer.parse import fitting_loss, read
 from hiddenmanifold.explorer.view import is_kernel, possible_holds
 
@@ -47,10 +53,11 @@ def _of_question(texts: dict[str, str]) -> None:
     if question in ("peak", *SEVERAL_FITS) and texts["regularisation"] == "optimal":
         texts["regularisation"] = GIVEN_LAM
     if question == "classes":
-        texts["teacher"] = "classes"
+        if texts["teacher"] not in SEVERAL:
+            texts["teacher"] = "classes"
         if texts["regularisation"] == "optimal":
             texts["regularisation"] = "0.01"
-    elif question in ("peak", *SEVERAL_FITS) and texts["teacher"] == "classes":
+    elif question in ("peak", *SEVERAL_FITS) and texts["teacher"] in SEVERAL:
         texts["teacher"] = "sign"
     if question == "time":
         texts |= {"loss": "square", "features": RANDOM, "log_x": "yes"}
@@ -65,7 +72,7 @@ def _of_kernel(texts: dict[str, str]) -> None:
 
 def _of_labels(texts: dict[str, str]) -> None:
     """A loss that suits the labels, and a question that can be asked of them."""
-    several = texts["teacher"] == "classes"
+    several = texts["teacher"] in SEVERAL
     if several and texts["quantity"] in ("peak", *SEVERAL_FITS):
         texts["quantity"] = "generalisation_error"
     if not several and texts["quantity"] == "classes":

@@ -20,9 +20,22 @@ HELD = {"n_over_d": "3", "p_over_n": "0.5", "d_over_p": "0.1"}
 CLASSES: Mapping[str, Mapping[str, type]] = {
     "features": hm.kernels.REGISTRY,
     **REGISTRIES,
-    "teacher": ChainMap({"classes": hm.teachers.Classes}, hm.teachers.REGISTRY),
+    "teacher": ChainMap(
+        {
+            "classes": hm.teachers.Classes,
+            "argmax": hm.teachers.Argmax,
+            "softmax": hm.teachers.Softmax,
+        },
+        hm.teachers.REGISTRY,
+    ),
 }
 """Classes by name of what is chosen on the page: kernels, and every kind of ingredient."""
+SEVERAL = {
+    "classes": "classes, normal",
+    "argmax": "classes, largest field",
+    "softmax": "classes, softmax of fields",
+}
+"""Teachers of several classes, in words."""
 NEEDED = {"K": ("3", "int"), "separation": ("2", "float"), "priors": ("equal", "shares")}
 """Parameters that have no usual value: one to begin with, and its kind."""
 RANDOM = "random"
@@ -149,7 +162,8 @@ def parameters(kind: str, name: str) -> list[Field]:
     found = []
     about = described(CLASSES[kind][name])
     for field in fields(CLASSES[kind][name]):
-        own, shown, default = f"{kind}.{name}.{field.name}", field.name, field.default
+        own, default = f"{kind}.{name}.{field.name}", field.default
+        shown = field.name.replace("_", " ")
         annotation, options = str(field.type), None
         if not field.init or field.name == "kinks":
             continue
@@ -174,7 +188,8 @@ def page_fields() -> dict[str, Field]:
     found = [Field("features", "features", RANDOM, FEATURES)]
     for kind, registry in CLASSES.items():
         if kind != "features":
-            names = {name: name.replace("_", " ") for name in registry}
+            words = SEVERAL if kind == "teacher" else {}
+            names = {name: words.get(name, name.replace("_", " ")) for name in registry}
             found.append(Field(kind, kind, INGREDIENT_KINDS[kind].default, names))
         for name in registry:
             found += parameters(kind, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,11 @@ import numpy as np
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer.elements import element, listed, table
+from hiddenmanifold.explorer.exports import ingredient
 from hiddenmanifold.explorer.plots import LAYOUT, axis, numbers, scatter, vertical_line
 from hiddenmanifold.explorer.upload import CUTS, MOST_SECONDS, Sample, sample
+from hiddenmanifold.explorer.upload_loss import loss_of_file
+from hiddenmanifold.losses import ConvexLoss, Square
 from hiddenmanifold.plotting.style import COLOURS
 
 if TYPE_CHECKING:
@@ -23,21 +27,29 @@ HOVER = "n = %{x:.4g}: %{y:.4g}"
 
 def learned(
     name: str,
-    content: bytes,
+    content: bytes | Path,
     label: str,
     task: str,
     gain: float,
     *,
     positive: str = "",
-    loss: str = "square",
+    loss: str = "",
+    page: str = "",
 ) -> dict[str, Any]:
-    """The report of an uploaded file: a number, a figure, what stands below it, and a program."""
+    """The report of an uploaded file: a number, a figure, what stands below it, and a program.
+
+    The content is that of the file, or where it is: what is written meanwhile is beside it. The
+    loss is that of the query of the page if none is given.
+    """
     began = time.monotonic()
-    own = sample(name, content, label, task, positive)
+    folder = content.parent if isinstance(content, Path) else None
+    file = content.read_bytes() if isinstance(content, Path) else content
+    own = sample(name, file, label, task, positive, folder=folder)
     data = own.data()
+    fitted, told = loss_of_file(data, loss, page)
     report = hm.report(
         data,
-        loss=loss,
+        loss=fitted,
         target_gain=gain,
         seeds=CUTS,
         deadline=max(0.0, MOST_SECONDS - (time.monotonic() - began)),
@@ -47,13 +59,14 @@ def learned(
     anchor = "left" if float(curve.n.max()) > data.N else "right"
     return {
         "data": _traces(curve, report.backtest, data.N),
-        "layout": _layout(curve, data.N),
+        "layout": _layout(curve, report.backtest, data.N),
         **vertical_line(data.N, f" sample size: {data.N} ", anchor, logarithmic=True),
         **_number(report, data),
         "headline": report.headline,
+        "loss": told,
         "report": _below(report),
         "page": report.to_html(),
-        "python": _program(own, report, gain, loss),
+        "python": _program(own, report, gain, fitted),
     }
 
 
@@ -102,9 +115,9 @@ def _dots(x: Array, y: Array, error: Array, name: str, symbol: str) -> dict[str,
     )
 
 
-def _layout(curve: xr.Dataset, N: int) -> dict[str, Any]:
-    # leave room for the first dot, whose size is rounded
-    ends = np.log10([0.95 * float(curve.n.min()), max(float(curve.n.max()), 1.1 * N)])
+def _layout(curve: xr.Dataset, measured: xr.Dataset | None, N: int) -> dict[str, Any]:
+    sizes = [*curve.n.values, *([] if measured is None else measured.n.values), 1.1 * N]
+    ends = np.log10([0.95 * min(sizes), max(sizes)])  # with room for the first dot
     up = axis(curve.generalisation_error.attrs["long_name"], False, None)
     return LAYOUT | {
         "xaxis": axis("number of samples, n", True, ends.tolist()),
@@ -124,9 +137,9 @@ def _below(report: Any) -> list[Any]:
     return parts
 
 
-def _program(own: Sample, report: Any, gain: float, loss: str) -> str:
+def _program(own: Sample, report: Any, gain: float, loss: ConvexLoss) -> str:
     """A Python program that makes the same report from the file."""
-    other = "" if loss == "square" else f", loss={loss!r}"
+    other = "" if loss == Square() else f", loss={ingredient('loss', loss)}"
     held = "" if report.backtest is None else f", seeds={report.backtest.attrs['seeds']}"
     lines = ["import hiddenmanifold as hm", "", own.program]
     lines += [

@@ -15,7 +15,8 @@ ABOUT = {
     "teacher": "The rule that makes the labels from the field ν = c·θ/√d, the projection of the "
     "latent data on the teacher's weights θ.",
     "loss": "The convex function ℓ(y, f) of label and score, whose sum over the samples is "
-    "minimised together with λ|w|²/2.",
+    "minimised together with λ|w|²/2. Of several classes a loss for labels ±1 is fitted to each "
+    "class against the others.",
     "intercept": "A constant b that is added to the score and not penalised.",
     "prediction": "The function of the score f by which labels are predicted: usually the sign for "
     "labels ±1, and f itself or the mean that the loss estimates for numbers.",

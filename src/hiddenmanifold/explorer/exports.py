@@ -12,7 +12,7 @@ from hiddenmanifold.explorer import compute
 from hiddenmanifold.explorer.controls import USUAL
 from hiddenmanifold.explorer.plots import names, quantities, shown
 from hiddenmanifold.explorer.view import Axis, View
-from hiddenmanifold.results.ingredients import name_of
+from hiddenmanifold.results.ingredients import NAMED, name_of
 from hiddenmanifold.theory.points import RATIOS
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ def _python(value: Any) -> str:
 
 
 def _model(view: View) -> str:
-    parts = [f"{kind}={_ingredient(kind, part)}" for kind, part in view.model.ingredients.items()]
+    parts = [f"{kind}={ingredient(kind, part)}" for kind, part in view.model.ingredients.items()]
     parts += ["intercept=True"] * view.model.intercept
     parts += [f'prediction="{name}"' for name in _prediction(view)]
+    parts += [f'scheme="{view.model.scheme}"'] * (view.model.scheme is not None)
     return f"hm.Model({', '.join(parts)})"
 
 
@@ -125,8 +126,10 @@ def _named(value: Any) -> Any:
     return name_of("activation", value) if isinstance(value, hm.activations.Activation) else value
 
 
-def _ingredient(kind: str, part: Any) -> str:
-    if not (given := _changed(part)):
+def ingredient(kind: str, part: Any) -> str:
+    """An ingredient as Python takes it: its name, or its class with what is not as usual."""
+    given = _changed(part)
+    if not given and name_of(kind, part) in NAMED[kind]:
         return f'"{name_of(kind, part)}"'
     arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
     return f"hm.{PLURALS[kind]}.{type(part).__name__}({arguments})"
@@ -163,6 +166,8 @@ def _words(call: Call) -> Iterator[str]:
     yield from ["--intercept"] * model.intercept
     for name in _prediction(call.view):
         yield from ("--prediction", name)
+    if model.scheme is not None:
+        yield from ("--scheme", model.scheme)
     for argument, value in call.arguments:
         # a value that starts with a minus sign would be taken for an option: there is none
         yield from (f"--{argument.replace('_', '-')}", _typed(value))

@@ -225,6 +225,7 @@ def _own_data() -> list[Any]:
                     className="number",
                 ),
                 html.P(id="learning-sentence", className="headline", **POLITE),
+                html.P(id="learning-loss", className="told"),
                 html.Div(_graph("learning-graph"), className="graph"),
                 html.Div(html.Button("Save this report", id="save-report"), className="bar"),
                 _folded("The whole report", html.Div(id="learning-report", className="report")),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import hiddenmanifold as hm
-from hiddenmanifold.checks import number
+from hiddenmanifold.checks import Task, number
 from hiddenmanifold.explorer.controls import (
     CLASSES,
     KERNEL_AXES,
@@ -32,6 +32,8 @@ from hiddenmanifold.explorer.view import (
     relevant,
     texts_of,
 )
+from hiddenmanifold.losses import ConvexLoss
+from hiddenmanifold.losses.schemes import ONE_VS_REST
 from hiddenmanifold.model import REGISTRIES
 
 SMALLEST, LARGEST = 1e-4, 1e4
@@ -86,6 +88,14 @@ def views_of(query: str) -> tuple[View | None, list[View]]:
     texts, queries = texts_of(query)
     pins = (read(texts_of(one)[0]).view for one in queries)
     return read(texts).view, [pin for pin in pins if pin is not None]
+
+
+def loss_of(query: str) -> ConvexLoss:
+    """The loss that an address tells; the usual one if it makes no sense."""
+    texts, _ = texts_of(query)
+    known = texts["loss"] in CLASSES["loss"]
+    found: ConvexLoss | None = _Reader(texts)._ingredient("loss") if known else None
+    return found or REGISTRIES["loss"][page_fields()["loss"].default]()
 
 
 class _Reader:
@@ -182,9 +192,10 @@ class _Reader:
         if self.texts["prediction"] != USUAL:
             parts["prediction"] = self.texts["prediction"]
         try:
-            return hm.Model(**parts, intercept=self._is("intercept"))
+            return _built({**parts, "intercept": self._is("intercept")})
         except hm.IncompatibleIngredientsError as error:
-            self.complaints["loss"] = f"another; {error}{_fitting(parts)}"
+            reason, *_ = str(error).split(";")  # the remedy is an argument of Python
+            self.complaints["loss"] = f"another; {reason}{_fitting(parts)}"
         except hm.InvalidArgumentError as error:
             of_loss = error.argument == "loss"
             words = f"another; {error}{_fitting(parts) if of_loss else ''}"
@@ -304,12 +315,20 @@ def _points(model: hm.Model | None, mode: str, lam: Any, quantity: str) -> Point
     return (LABORIOUS if laborious else POINTS)[mode]
 
 
+def _built(parts: Mapping[str, Any]) -> hm.Model:
+    """A model; of normal classes, a loss for labels ±1 is fitted to each against the others."""
+    tasks = parts["loss"].tasks
+    apart = Task.CLASSIFICATION in tasks and Task.CLASSES not in tasks
+    rest = apart and isinstance(parts["teacher"], hm.teachers.Classes)
+    return hm.Model(**parts, scheme=ONE_VS_REST if rest else None)
+
+
 def _fitting(parts: Mapping[str, Any]) -> str:
     """The end of a message that names the losses that fit the labels."""
     fitting = []
     for name, loss in REGISTRIES["loss"].items():
         try:
-            hm.Model(**{**parts, "loss": loss()})
+            _built({**parts, "loss": loss()})
             fitting.append(name)
         except hm.HiddenManifoldError:
             pass

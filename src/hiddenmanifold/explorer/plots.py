@@ -125,7 +125,7 @@ def _reasons(kinds: Sequence[str], texts: dict[str, str]) -> str:
         if "." in name:
             kind, owner, parameter = name.split(".")
             if texts.get(kind, known[kind].default) == owner:
-                said.append(f"{parameter} = {text}")
+                said.append(f"{parameter.replace('_', ' ')} = {text}")
         elif name in RATIOS or name in NAMES:
             said.append(f"{short(name)} {equals(text)}")
         elif name == "prediction":

@@ -9,7 +9,7 @@ import numpy as np
 import hiddenmanifold as hm
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.explorer import compute
-from hiddenmanifold.explorer.controls import QUANTITIES, short
+from hiddenmanifold.explorer.controls import QUANTITIES, short, title_of
 from hiddenmanifold.explorer.plots import MANY, quantities
 from hiddenmanifold.explorer.sentence_of_several import digits, of_several_lines, peak
 from hiddenmanifold.explorer.view import Axis, View
@@ -24,11 +24,12 @@ WIDE = 1e4
 def sentence(view: View) -> str:
     """Describe a view in one sentence."""
     try:
+        apart = " Each class is fitted against the others." if view.model.scheme else ""
         if view.y is not None:
-            return _of_map(view)
+            return _of_map(view) + apart
         if view.quantity in MANY:
-            return of_several_lines(view)
-        return _of_curve(view)
+            return of_several_lines(view) + apart
+        return _of_curve(view) + apart
     except hm.HiddenManifoldError as error:
         return f"{error}."
 
@@ -38,7 +39,9 @@ def _of_curve(view: View) -> str:
     if not np.isfinite(values).any():
         return "No point of this view could be computed: hover over the crosses for the reason."
     if view.quantity != "generalisation_error":
-        return _course(view, values, QUANTITIES[view.quantity])
+        first, *_ = title_of(quantities(view)[0]).split(",")  # without its symbol
+        several = view.quantity == "overlaps"
+        return _course(view, values, first if several else QUANTITIES[view.quantity])
     if view.x.name == "regularisation":
         return _of_regularisation(view)
     return _of_error(view, values)
@@ -75,7 +78,7 @@ def _of_error(view: View, values: Array) -> str:
 
 def _few(view: View) -> str:
     """Why a curve of labels that are numbers has few points."""
-    if not view.laborious:
+    if not view.laborious or "points" in dict(view.texts):
         return ""
     return f" The curve has {view.x.count} points, because each takes long."
 
@@ -141,6 +144,7 @@ def _course(view: View, values: Array, what: str) -> str:
     said = f"The {what} {verb} from {digits(a)} at {name} = {x[first]:.3g} to {digits(b)}"
     said += f" at {name} = {x[last]:.3g}"
     least = known[np.argmin(values[known])]
+    least = last if values[least] == b else least
     if what == "error":
         said += " without a peak"
     if least not in (first, last):

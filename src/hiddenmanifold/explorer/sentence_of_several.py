@@ -101,9 +101,12 @@ def _of_classes(view: View, x: Array, ds: xr.Dataset) -> str:
     each = ds.class_error.values[index]
     worst, best = int(each.argmax()), int(each.argmin())
     if each[worst] > (1.0 + ALIKE) * each[best]:
+        taken = ds.confusion.isel({view.x.name: index, "class": worst}).values.copy()
+        taken[worst] = 0.0
         return (
             f"{said}: {digits(each[worst])} for samples of class {worst}, {shares[worst]:.0%} of "
-            f"all, and {digits(each[best])} for those of class {best}, {shares[best]:.0%}."
+            f"all, which are taken most often for class {taken.argmax()}, and "
+            f"{digits(each[best])} for those of class {best}, {shares[best]:.0%}."
         )
     chance = 1.0 - 1.0 / len(shares)
     return f"{said} in every one of the {len(shares)} classes; guessing has {digits(chance)}."

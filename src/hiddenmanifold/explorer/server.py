@@ -93,8 +93,8 @@ def _streamed(lines: Callable[[str], Iterator[str]]) -> Response:
 
 
 def _learn() -> Response:
-    fields = ("name", "label", "task", "gain", "positive", "loss")
-    name, *asked, positive, loss = (request.args.get(one, "")[:200] for one in fields)
+    fields = ("name", "label", "task", "gain", "positive", "loss", "page")
+    name, *asked, positive, loss, page = (request.args.get(one, "")[:200] for one in fields)
     if not _free.acquire(timeout=PATIENCE):
         return refused(f"{AT_ONCE} files are being read: try again later.", 503)
     with ExitStack() as held:
@@ -104,7 +104,7 @@ def _learn() -> Response:
             upload.check(name, content)
         except hm.InvalidArgumentError as error:
             return refused(f"{error}.", 400)
-        others = {"positive": positive, "loss": loss or "square"}
+        others = {"positive": positive, "loss": loss, "page": page}
         response = Response(stream.learn(name, content, *asked, **others), mimetype=LINES)
         response.call_on_close(held.pop_all().close)
         return response

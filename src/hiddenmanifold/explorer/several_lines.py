@@ -25,6 +25,8 @@ PARTS = {
 INK = "#000000"
 """What the browser draws in the colour of the letters."""
 SHADES = ("#56b4e9", "#0072b2", "#009e73", "#cc79a7", "#d55e00")
+MOST_OTHERS = 4
+"""Classes for which a class is taken, at most, beside its curve."""
 EARLY, LATE = "stopped at the best time", "trained to the end, t = 10⁵"
 
 
@@ -98,11 +100,23 @@ def _classes(view: View, ds: xr.Dataset) -> list[dict[str, Any]]:
         for k, share in enumerate(shares):
             values = ds.class_error.isel({"class": k}).values
             name, colour = f"class {k} ({share:.0%} of the samples)", COLOURS[k % 5]
-            drawn.append(_line(view, values, name, colour))
+            drawn.append(_line(view, values, name, colour) | _confusion(view, ds, k, name))
     if "top" in ds.sizes and ds.sizes["top"] > 1:
         values = ds.top_error.isel(top=1).values
         drawn.append(_line(view, values, "not among the best two", "#7f7f7f", dash="dot"))
     return drawn
+
+
+def _confusion(view: View, ds: xr.Dataset, k: int, name: str) -> dict[str, Any]:
+    """For which other classes the samples of a class are taken, to be read along its curve."""
+    words = []
+    for row in ds.confusion.isel({"class": k}).transpose(view.x.name, "predicted").values:
+        others = [j for j in np.argsort(-row).tolist() if j != k and np.isfinite(row[j])]
+        words.append(
+            "<br>".join(f"taken for class {j}: {row[j]:.1%}" for j in others[:MOST_OTHERS])
+        )
+    hover = f"{short(view.x.name)} = %{{x:.4g}}<br>{name}: %{{y:.5g}}<br>%{{text}}<extra></extra>"
+    return {"text": words, "hovertemplate": hover}
 
 
 def _training(view: View, ds: xr.Dataset) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +24,7 @@ from hiddenmanifold.explorer.parse import views_of
 from hiddenmanifold.explorer.sentence import sentence
 from hiddenmanifold.explorer.view import View, converted
 from hiddenmanifold.explorer.worker_pool import DEADLINE, elsewhere
+from hiddenmanifold.parallel.processes import DeadlineError
 
 AT_ONCE = 2
 """Simulations that run beside each other."""
@@ -56,7 +59,8 @@ def learn(
     gain: str,
     *,
     positive: str = "",
-    loss: str = "square",
+    loss: str = "",
+    page: str = "",
 ) -> Iterator[str]:
     """The learning curve of an uploaded file, or why there is none."""
     try:
@@ -67,12 +71,33 @@ def learn(
         yield _line(error="The error can be lower by more than 0 and less than 100 %.")
         return
     try:
-        asked = name, content, label, task, lower / 100.0
-        work = partial(learned, positive=positive, loss=loss)
-        found = yield from _awaited(work, *asked, seconds=upload.LONGEST)
+        # removed here: the process that reads the file may be ended
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "upload")
+            path.write_bytes(content)
+            del content  # few are held in memory at a time
+            asked = name, path, label, task, lower / 100.0
+            work = partial(learned, positive=positive)
+            found = yield from _with_a_loss(work, asked, loss, page)
         yield _line(learning=found)
     except hm.HiddenManifoldError as error:
         yield _line(error=f"{error}.")
+
+
+def _with_a_loss(
+    work: Callable[..., dict[str, Any]], asked: tuple[Any, ...], loss: str, page: str
+) -> Generator[str, None, dict[str, Any]]:
+    """A report with the loss that was chosen, or that of the page unless it takes too long."""
+    try:
+        own = partial(work, loss=loss, page=page)
+        return (yield from _awaited(own, *asked, seconds=upload.LONGEST))
+    except DeadlineError:
+        if loss:
+            raise
+    yield _line(slow=upload.QUICKER)
+    square = partial(work, loss="square")
+    found = yield from _awaited(square, *asked, seconds=upload.LONGEST)
+    return {**found, "loss": upload.QUICKER}
 
 
 def simulate(query: str) -> Iterator[str]:

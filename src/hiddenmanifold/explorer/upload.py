@@ -18,17 +18,24 @@ import hiddenmanifold as hm
 
 MOST_BYTES, MOST_ROWS, MOST_COLUMNS = 20_000_000, 20_000, 1_000
 MOST_UNPACKED = 10 * MOST_BYTES
+MOST_PARTS = 20
+"""Arrays in one file, each of which takes a while to open: two are needed."""
 MOST_SECONDS = 30.0
 """Budget of an analysis: what is expected to take longer is refused, and what is not measured on
 rows held out by then is left out."""
 LONGEST = 2 * MOST_SECONDS
 """When an analysis is ended, because it took longer than expected."""
+QUICKER = (
+    f"The loss of Explore takes longer than {LONGEST:g} s for this table: fitted with the square "
+    "loss instead."
+)
 CUTS = 8
 """Times that the sample is cut at random to measure fits on rows held out, at most."""
 FEWER = "rows drawn at random from a larger table show the same population"
 TOO_MUCH = f"more than {MOST_BYTES / 1e6:g} MB: {FEWER}"
 KINDS = (".csv", ".npy", ".npz")
 LOSSES = {
+    "": "as in Explore",
     "square": "square: ridge",
     "logistic": "logistic, softmax",
     "squared_hinge": "squared hinge",
@@ -67,7 +74,13 @@ class Sample:
 
 
 def sample(
-    name: str, content: bytes, label: str = "", task: str = "", positive: str = ""
+    name: str,
+    content: bytes,
+    label: str = "",
+    task: str = "",
+    positive: str = "",
+    *,
+    folder: Path | None = None,
 ) -> Sample:
     """Read a file as `read_table` does.
 
@@ -83,6 +96,8 @@ def sample(
         That of `hm.Data`; as the labels look if empty.
     positive : str
         A class to tell from all others; if empty, all classes from each other.
+    folder : Path, optional
+        Where the file is laid down while it is read; where temporary files are if None.
 
     Raises
     ------
@@ -90,8 +105,8 @@ def sample(
         If the file cannot be read, or is beyond the budget.
     """
     check(name, content)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"file{Path(name).suffix.lower()}")
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        path = Path(own, f"file{Path(name).suffix.lower()}")
         path.write_bytes(content)
         try:
             X, y = hm.read_table(path, label or None)
@@ -156,6 +171,10 @@ def _shapes(kind: str, file: io.BytesIO) -> Iterator[tuple[int, int]]:
         yield _of_array(file, len(file.getvalue()))
     else:
         with zipfile.ZipFile(file) as archive:
+            if (parts := len(archive.infolist())) > MOST_PARTS:
+                raise hm.InvalidArgumentError.because(
+                    "file", f"has {parts} arrays", f"at most {MOST_PARTS} are allowed"
+                )
             size = sum(part.file_size for part in archive.infolist())
             if size > MOST_UNPACKED:
                 raise _too_large(f"{size / 1e6:.3g} MB unpacked", MOST_UNPACKED)

@@ -169,7 +169,7 @@
     if (!told) {
       told = make("div", { id: "help", popover: "auto" });
       told.setAttribute("role", "note");
-      document.body.append(told);
+      find("main").append(told);
     }
     told.textContent = button.dataset.about;
     told.showPopover();

@@ -5,7 +5,7 @@
   const set = (id, props) => dash.set_props(id, props);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   let controller = null, describing = null, learning = null, resting = null;
-  let asked = null; // of a file
+  let asked = null, fitted = null; // of a file, and the loss of its last report
   let address = "", restored = true; // of the view that is shown, and whether the history has it
 
   function chosenTheme() {
@@ -160,6 +160,12 @@
     if (describing) describing.abort();
   }
 
+  // what the address tells of the loss
+  function loss() {
+    const texts = Array.from(new URLSearchParams(address));
+    return String(new URLSearchParams(texts.filter(([name]) => name === "loss" || name.startsWith("loss."))));
+  }
+
   // what more samples of a file would bring; a newer question ends the older
   async function learn() {
     const input = document.querySelector("#field-upload"), file = input && input.files[0];
@@ -171,18 +177,20 @@
     const { most, more } = document.querySelector("#uploading").dataset;
     if (file.size > Number(most)) return tell(more);
     tell("reading " + name);
+    fitted = asked.loss || loss();
     try {
-      const query = new URLSearchParams({ name: name, ...asked });
+      const query = new URLSearchParams({ name: name, ...asked, page: loss() });
       const response = await fetch("learn?" + query, { method: "POST", body: file, signal: own.signal });
       if (!response.ok) throw new Error(await response.text());
       await read(response, (event) => {
-        tell(event.error || name);
+        tell(event.error || event.slow || "");
         if (!event.learning) return;
         set("learned", { hidden: false });
         set("learning", { data: event.learning });
         set("learning-number", { children: event.learning.number });
         set("learning-words", { children: event.learning.words });
         set("learning-sentence", { children: event.learning.headline });
+        set("learning-loss", { children: event.learning.loss });
         set("learning-report", { children: event.learning.report });
         set("learning-python", { children: event.learning.python });
       });
@@ -267,13 +275,18 @@
     const link = event.target.closest("a.preset");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    link.closest("details").open = false;
+    const menu = link.closest("details");
+    menu.open = false;
+    menu.querySelector("summary").focus(); // of whoever uses keys, who would else be at the top again
     window.history.pushState(null, "", link.search);
     visit(link.search);
   });
   window.addEventListener("popstate", () => {
     const query = window.location.search;
     if (query !== "?" + address) visit(query); // and not another area of the same view
+  });
+  window.addEventListener("hashchange", () => { // the loss may be another by now
+    if (window.location.hash === "#data" && asked && fitted !== null && fitted !== (asked.loss || loss())) learn();
   });
   document.documentElement.dataset.theme = chosenTheme();
 })();
