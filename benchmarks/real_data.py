@@ -409,6 +409,7 @@ class Cell(NamedTuple):
     lam: float
     best: bool
     accepted: bool
+    resolved: bool
     value: float
     deviation: float
     fall: float
@@ -452,6 +453,7 @@ def predicted(name, draw, plan, parts, truth):
             accepted = bool(data.usable)
     except hm.InvalidArgumentError:  # too few of a class, or a loss that is not predicted
         return []
+    resolved = ds.resolved.transpose("n", ...).values
     cells = []
     for k, (kind, each) in enumerate(plan.kinds(classes).items()):
         halved = classes and each is rivals.square_of
@@ -473,7 +475,7 @@ def predicted(name, draw, plan, parts, truth):
         known = (name, half(name), classes, kind, plan.near, draw, plan.N0)
         for i, n in enumerate(plan.sizes):
             for j, lam in enumerate(truth.lams):
-                at = (n, X.shape[1], lam, j >= len(plan.lams), accepted)
+                at = (n, X.shape[1], lam, j >= len(plan.lams), accepted, bool(resolved[i, j]))
                 values = (float(a[i, j]) for a in numbers)
                 cells.append(Cell(*known, *at, *values, len(y) + len(parts[3])))
     return cells
@@ -606,6 +608,7 @@ def groups(cells):
     for lam in REGULARISATIONS:
         yield f"lambda = {lam:g}", far[(far.lam == lam) & ~far.best]
     yield "best lambda", far[far.best]
+    yield "unresolved", far[~far.resolved]
     yield "p >= 200", far[far.p >= 200]
     yield "n = 8 N0", far[far.n == 8 * far.N0]
     yield "near interpolation", cells[cells.near & (cells.n < cells.N0)]

@@ -14,7 +14,7 @@ from hiddenmanifold.data.class_heads import (
     stratified,
 )
 from hiddenmanifold.data.extrapolation import Fits
-from hiddenmanifold.data.misclassification import confusion, moments
+from hiddenmanifold.data.misclassification import confusion_of_scores, moments
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import Softmax
 
@@ -195,11 +195,11 @@ def test_scores_move_with_their_class_means_and_around_them(data):
     np.testing.assert_allclose(same, head.scores)
 
 
-def test_confusion_is_smoothed_by_class():
+def test_confusion_of_scores_is_smoothed_by_class():
     rng = np.random.default_rng(7)
     own = np.repeat(np.arange(3), 4000)
     scores = 1.5 * np.eye(3)[own] + rng.standard_normal((12000, 3))
-    found = confusion(own, scores[None])[:, :, 0]
+    found = confusion_of_scores(own, scores[None])[:, :, 0]
     counted = np.array([np.bincount(scores[own == k].argmax(1), minlength=3) for k in range(3)])
     np.testing.assert_allclose(found, counted / 4000, atol=0.015)
     np.testing.assert_allclose(found.sum(1), 1.0)

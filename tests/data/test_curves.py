@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge as Sklearn
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError, UnusableDataError
 from hiddenmanifold.data.extrapolation import Fits
-from hiddenmanifold.data.misclassification import by_columns, confusion, moved_scores
+from hiddenmanifold.data.misclassification import by_columns, confusion
 from hiddenmanifold.data.ridge import Ridge
 
 P = 60
@@ -145,11 +145,10 @@ def test_scores_around_their_means_give_normal_errors():
     """Drawn normal scores of two classes, moved to a smaller variance."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(200_000) < 60_000, 1.0, -1.0)
-    own = (y > 0).astype(int)
     scores = np.where(y > 0, 1.0, -2.0) + 2.0 * rng.standard_normal(y.size)
     columns = by_columns((y - scores)[:, None, None])
     for change, deviation in ((0.0, 2.0), (-0.5, np.sqrt(3.0))):
-        found = confusion(own, moved_scores(own, columns, np.array([change])))[:, :, 0]
+        found = confusion((y > 0).astype(int), columns, np.array([change]))[:, :, 0]
         expected = stats.norm.cdf([-2 / deviation, -1 / deviation])
         np.testing.assert_allclose([found[0, 1], found[1, 0]], expected, rtol=0.01)
         np.testing.assert_allclose(found.sum(1), 1.0)
@@ -270,6 +269,20 @@ def test_outliers_are_refused_unless_kept():
     kept = hm.learning_curve(data, n=[75, 300], on_refusal="keep")
     assert kept.status.values.tolist() == [0, 2]
     assert (hm.learning_curve(data, n=75).status == 0).all()  # within the sample
+
+
+def test_bars_of_what_is_not_resolved_hold_a_part_of_the_way():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 90))
+    data = hm.Data(X, X @ rng.standard_normal(90) / 9 + 0.3 * rng.standard_normal(60))
+    how = {"n": [60, 120, 480], "regularisation": [1e-3, 1e3], "on_refusal": "keep"}
+    ds = hm.learning_curve(data, **how)
+    assert ds.resolved.values.tolist() == [[True, True], [False, True], [False, True]]
+    for name in ("generalisation_error", "generalisation_error_fall"):
+        far = ds.sel(n=480, regularisation=1e-3)
+        way = abs(np.log(float(far.generalisation_error_fall)))
+        assert way > 0.5
+        assert np.log(far[f"{name}_high"] / far[name]) > 0.45 * way
 
 
 @pytest.mark.parametrize(

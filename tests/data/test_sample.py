@@ -345,7 +345,8 @@ def test_an_error_made_by_one_row_is_uncertain_by_itself():
     y = 1e-4 * Y
     y[17] = 1.0
     found = hm.Data(X, y).predicted(120.0, np.array([1e12]))  # nothing is fitted but the mean
-    assert found.deviation[1, 0] == pytest.approx(0.9, rel=0.01)  # bars take nine tenths of it
+    expected = np.hypot(0.82, 0.45 / np.sqrt(120))  # bars take four fifths of it, and 0.45/√N
+    assert found.deviation[1, 0] == pytest.approx(expected, rel=0.01)
 
 
 def test_labels_in_another_order_than_their_rows_are_pointed_out():

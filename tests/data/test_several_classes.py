@@ -7,7 +7,7 @@ from sklearn.linear_model import RidgeClassifier
 import hiddenmanifold as hm
 from hiddenmanifold import InvalidArgumentError
 from hiddenmanifold.data.extrapolation import Fits
-from hiddenmanifold.data.misclassification import by_columns, confusion, moved_scores
+from hiddenmanifold.data.misclassification import by_columns, confusion
 from hiddenmanifold.data.ridge import Ridge
 
 P, SPREAD = 30, np.arange(1, 31) ** -0.3
@@ -41,10 +41,10 @@ def test_two_classes_as_columns_are_those_of_signs():
     columns = Fits.of(Ridge.of(X, np.column_stack([y < 0, y > 0]).astype(float)), n, lam)
     np.testing.assert_allclose(columns.error, signs.error / 2, rtol=1e-11)
     own, change = signs.ridge.classes, 0.5 * signs.change
-    halved = confusion(own, moved_scores(own, by_columns(signs.path.left_out), change))
+    halved = confusion(own, by_columns(signs.path.left_out), change)
     np.testing.assert_allclose(halved, signs.confusion, rtol=1e-12)
     np.testing.assert_allclose(
-        confusion(own, moved_scores(own, columns.path.left_out, change)), signs.confusion, rtol=1e-9
+        confusion(own, columns.path.left_out, change), signs.confusion, rtol=1e-9
     )
     np.testing.assert_allclose(columns.deviation, signs.deviation, rtol=1e-9)
 
@@ -60,7 +60,7 @@ def test_moved_scores_have_the_confusion_of_their_normal_law():
     residual = np.eye(3)[own] - scores
     second = residual.T @ residual / len(own)
     change = -0.15 * np.trace(second)
-    found = confusion(own, moved_scores(own, residual[:, None], np.array([change])))[:, :, 0]
+    found = confusion(own, residual[:, None], np.array([change]))[:, :, 0]
     S = across @ across.T + change / np.trace(second) * second
     values, vectors = np.linalg.eigh(S)
     root = vectors * np.sqrt(np.maximum(values, 0.0))

@@ -29,6 +29,7 @@ from hiddenmanifold.data.predicted_errors import (
     Prediction,
     deviation,
     from_here,
+    log_of,
     no_classes,
     unless_none,
 )
@@ -166,32 +167,35 @@ class Analysis:
         home = Fits.of(self.ridge, np.full(len(lams), float(self.N)), lams, own=True)
         here = Fits.of(self.ridge, n, lams[index], p, own=True)
         fall, now = here.fall(home, index), home.error[index]
-        own, shaken = here.deviation, here.deviation_of_fall(home, index)
-        s = deviation("square", own, fall, self.N)
-        s_fall = deviation("fall of square", own, fall, self.N, shaken=shaken)
+        N, own = self.N, here.deviation
+        hidden: dict[str, Any] = {"hidden": ~here.resolved}
+        of_fall = {"shaken": here.deviation_of_fall(home, index), **hidden}
+        s = deviation("square", own, fall, N, **hidden)
+        s_fall = deviation("fall of square", own, fall, N, **of_fall)
         errors, falls, bars, fall_bars = [fall * now] * 2, [fall] * 2, [s, s], [s_fall] * 2
         parts = no_classes(len(n))
         if self.classified:
             falls[0] = here.fall_of_misclassified(home, index)
             rows = self._by_rows(wrong(self.ridge.classes, home.path.left_out))
-            counted = rows.sum(0)[index] / self.N
-            known = with_half_an_error(counted, self.N)
+            counted = rows.sum(0)[index] / N
+            known = with_half_an_error(counted, N)
             # scores that were never wrong have no tail from which to tell more than the half error
             errors[0] = falls[0] * np.where(counted == 0, known, home.misclassified[index])
-            own, way = here.deviation_of_misclassified, np.log(fall)
-            bar = self._bar_of_wrong("wrong", n, own, falls[0])
-            bars[0] = unless_none(counted, errors[0], self.N, bar)
-            bar = self._bar_of_wrong("fall of wrong", n, own, falls[0], shaken=shaken, apart=way)
-            fall_bars[0] = unless_none(counted, errors[0], self.N, bar)
+            own = np.sqrt((1.0 - errors[0]) / (errors[0] * N))
+            of_fall["apart"] = log_of(fall)
+            bar = self._bar_of_wrong("wrong", n, own, falls[0], **hidden)
+            bars[0] = unless_none(counted, errors[0], N, bar)
+            bar = self._bar_of_wrong("fall of wrong", n, own, falls[0], **of_fall)
+            fall_bars[0] = unless_none(counted, errors[0], N, bar)
             parts = self._by_class(here.confusion, errors[0], falls[0], rows[:, index], n)
         objective, rows = here.path.objective, 0.5 * np.sum(here.path.residual**2, axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            trained = rows.std(0, ddof=1) / np.sqrt(self.N) / objective.mean(0)
+            trained = rows.std(0, ddof=1) / np.sqrt(N) / objective.mean(0)
         fitted = np.where(np.isnan(here.error), np.nan, here.training_loss)
         return Prediction(
             np.array([errors[0], 0.5 * errors[1], fitted]),
             np.array([*bars, np.nan_to_num(trained)]),
-            *from_here(n == self.N if p is None else None, np.array(falls), np.array(fall_bars)),
+            *from_here(n == N if p is None else None, np.array(falls), np.array(fall_bars)),
             here.path.kappa,
             here.resolved,
             *parts,
@@ -210,10 +214,11 @@ class Analysis:
         rows = self.rows_of_classes[:, None]
         taken, rate = shared(confusion, error, self.rows_of_classes)
         with np.errstate(divide="ignore", invalid="ignore"):
-            bar = self._bar_of_wrong("wrong", n, np.sqrt((1.0 - rate) / (rate * rows)), fall)
+            own = np.sqrt((1.0 - rate) / (rate * rows))
+        bar = self._bar_of_wrong("wrong", n, own, fall)
         return taken, unless_none(lost, rate, rows, bar)
 
-    def _bar_of_wrong(self, kind: str, n: Array, own: Array, fall: Array, **how: Array) -> Array:
+    def _bar_of_wrong(self, kind: str, n: Array, own: Array, fall: Array, **how: Any) -> Array:
         """That of a misclassification rate, or of its fall."""
         bar = deviation(kind, own, fall, self.N, **how)
         if self.task is not Task.CLASSES:

@@ -25,8 +25,7 @@ from hiddenmanifold.data.leave_one_out import FEWER_FOLDS, FOLDS
 from hiddenmanifold.data.misclassification import (
     by_rows,
     centres,
-    confusion,
-    deviation_of_rate,
+    confusion_of_scores,
     shared,
     with_half_an_error,
 )
@@ -101,10 +100,6 @@ class ClassHead(Head):
         return loss_of_scores(self.loss, self.ridge.classes, self.fitted).T
 
     @property
-    def deviation_of_rate(self) -> Array:  # noqa: D102
-        return deviation_of_rate(self.ridge.classes, self.scores)
-
-    @property
     def alone(self) -> float:  # noqa: D102
         nothing, Y = np.zeros((self.ridge.n, 1)), np.eye(self.scores.shape[2])[self.ridge.classes]
         return float(fitted_scores(self.loss, nothing, Y, np.ones(1), nothing)[1][0])
@@ -116,8 +111,8 @@ class ClassHead(Head):
         fits = Fits.of(self.ridge, n, lam[index], p, RESOLVED)
         wrong = fits.fall_without_intercepts(home, index)
         moved = self.moved(index, fits.moments / home.moments[:, index])
-        taken = confusion(self.ridge.classes, moved)
-        lost = self._rate(taken) / self._rate(self.confusion)[index]
+        confusion = confusion_of_scores(self.ridge.classes, moved)
+        lost = self._rate(confusion) / self._rate(self.confusion)[index]
         now = self.losses.mean(0)[index]
         loss = loss_of_scores(self.loss, self.ridge.classes, moved).mean(1)
         loss = loss / np.maximum(now, 1e-300)
@@ -125,12 +120,12 @@ class ClassHead(Head):
         if p is None:  # more samples never make a fit worse
             more = n >= home.n[index]
             falls = np.where(more, np.minimum(falls, 1.0), np.maximum(falls, 1.0))
-        return fits, falls, taken
+        return fits, falls, confusion
 
     @cached_property
     def confusion(self) -> Array:
         """The part of each class that is predicted as each, of left-out scores (K, K, λ)."""
-        return confusion(self.ridge.classes, self.scores)
+        return confusion_of_scores(self.ridge.classes, self.scores)
 
     def _rate(self, confusion: Array) -> Array:
         share = np.bincount(self.ridge.classes, minlength=len(confusion)) / self.ridge.n

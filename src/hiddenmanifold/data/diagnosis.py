@@ -153,7 +153,7 @@ def _precision(data: Analysis) -> Finding:
     return Finding.judged(
         "precision",
         value,
-        0.5,
+        0.45,
         verdict="refuse",
         good=outcome,
         bad=f"{outcome} only: a few rows make up most of it, or there are too few",

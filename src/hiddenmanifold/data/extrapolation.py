@@ -29,9 +29,7 @@ from hiddenmanifold.arrays import Array, Booleans, Integers
 from hiddenmanifold.data.misclassification import (
     by_columns,
     confusion,
-    deviation_of_rate,
     moments,
-    moved_scores,
     with_half_an_error,
     worst_rate,
 )
@@ -138,17 +136,8 @@ class Fits:
     @cached_property
     def confusion(self) -> Array:
         """The part of each class that is predicted as each, (K, K, fits), for labels of classes."""
-        found = confusion(self.ridge.classes, self._scores)
+        found = confusion(self.ridge.classes, *self._left_out)
         return np.where(np.isnan(self.error), np.nan, found)
-
-    @property
-    def deviation_of_misclassified(self) -> Array:
-        """Standard deviation of the logarithm of the misclassification rate."""
-        return deviation_of_rate(self.ridge.classes, self._scores)
-
-    @cached_property
-    def _scores(self) -> Array:
-        return moved_scores(self.ridge.classes, *self._left_out)
 
     @cached_property
     def moments(self) -> Array:
@@ -183,8 +172,7 @@ class Fits:
     @cached_property
     def misclassified_without_intercepts(self) -> Array:
         """The same as if intercepts had no noise."""
-        scores = moved_scores(self.ridge.classes, *self._without_intercepts)
-        return self._rate(confusion(self.ridge.classes, scores))
+        return self._rate(confusion(self.ridge.classes, *self._without_intercepts))
 
     def _rate(self, parts: Array) -> Array:
         correct = np.einsum("ccf->cf", parts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +27,10 @@ from hiddenmanifold.data.predicted_errors import (
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.losses import ConvexLoss
 
-KINKED = 2.0
+KINKED = 1.5
 """Losses with a kink are less like their twins: the power of their falls in bars."""
 
-Doubts = dict[str, Array]
+Doubts = tuple[dict[str, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,6 @@ class Head(ABC):
 
     @property
     @abstractmethod
-    def deviation_of_rate(self) -> Array:
-        """Deviation of the logarithm of the misclassification rate of rows left out, (λ,)."""
-
-    @property
-    @abstractmethod
     def alone(self) -> float:
         """The minimum for an intercept alone."""
 
@@ -96,8 +92,8 @@ class Head(ABC):
         """
 
     def doubts(self, here: Fits, home: Fits, index: Integers) -> tuple[Doubts, Doubts]:
-        """What more `deviation` is told of the falls of error and loss of some twins."""
-        return {}, {}
+        """What more `deviation` is told of error and loss, and of their falls from `home`."""
+        return ({}, {}), ({}, {})
 
     @property
     def levels(self) -> Array:
@@ -114,7 +110,7 @@ class Head(ABC):
         spread = np.array([self.errors.std(0, ddof=1), self.losses.std(0, ddof=1)])
         relative: Array = spread / np.sqrt(N) / np.maximum(level, 1e-300)
         if self.classified:
-            relative[0] = self.deviation_of_rate
+            relative[0] = counting(level[0], N)
         return relative
 
     def predicted(self, n: Array, index: Integers, p: Array | None = None) -> Prediction:
@@ -130,15 +126,15 @@ class Head(ABC):
         levels = levels * falls
         steeper = falls**KINKED if self.loss.has_jumps else falls
         own = self.deviations[:, index]
-        parts = tuple(zip(self.kinds, own, steeper, strict=True))
-        s = np.array([deviation(kind, each, fall, N) for kind, each, fall in parts])
-        s_fall = np.array(
-            [
-                deviation(f"fall of {kind}", each, fall, N, **how)
-                for (kind, each, fall), how in zip(
-                    parts, self.doubts(fits, home, index), strict=True
-                )
-            ]
+        known = self.doubts(fits, home, index)
+        s, s_fall = (
+            np.array(
+                [
+                    deviation(f"{of}{kind}", each, fall, N, **how)
+                    for kind, each, fall, how in zip(self.kinds, own, steeper, some, strict=True)
+                ]
+            )
+            for of, some in zip(("", "fall of "), known, strict=True)
         )
         if self.classified:
             counted = self.errors.sum(0)[index]

@@ -54,8 +54,8 @@ def wrong(own: Integers, left_out: Array) -> Booleans:
     return lost
 
 
-def moved_scores(own: Integers, left_out: Array, change: Array) -> Array:
-    """Left-out scores, moved to where those of other samples lie.
+def confusion(own: Integers, left_out: Array, change: Array) -> Array:
+    """The part of each class that is predicted as each.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def moved_scores(own: Integers, left_out: Array, change: Array) -> Array:
 
     Returns
     -------
-    array (fits, N, K)
+    array (K, K, fits)
+        Of each class, the parts predicted as each.
     """
     residual = left_out.transpose(1, 0, 2)
     means, away = _around(own, residual)
     freedom = len(own) - len(means[0])
-    found: Array = means[:, own] + away @ _map(residual, away, change, freedom)
-    return found
+    return confusion_of_scores(own, means[:, own] + away @ _map(residual, away, change, freedom))
 
 
 def moments(own: Integers, left_out: Array, change: Array) -> Array:
@@ -92,43 +92,25 @@ def moments(own: Integers, left_out: Array, change: Array) -> Array:
     return np.array([with_column, np.sqrt(inside * grown)])
 
 
-def confusion(own: Integers, scores: Array) -> Array:
+def confusion_of_scores(own: Integers, scores: Array) -> Array:
     """The part of each class that is predicted as each (K, K, fits), of scores (fits, N, K)."""
-    lost, rival = chances(own, scores)
-    K = scores.shape[2]
-    share = _members(own, K)
-    found = np.array([share @ (lost * (rival == k)).T for k in range(K)]).transpose(1, 0, 2)
-    found[np.arange(K), np.arange(K)] = 1.0 - found.sum(1)
-    return found
-
-
-def deviation_of_rate(own: Integers, scores: Array) -> Array:
-    """Deviation of the logarithm of the misclassification rate of scores (fits, N, K).
-
-    Rows near the border are wrong by chance, so that it is less than that of a count.
-    """
-    lost, _ = chances(own, scores)
-    N = len(own)
-    found: Array = lost.std(1, ddof=1) / np.sqrt(N) / with_half_an_error(lost.mean(1), N)
-    return found
-
-
-def chances(own: Integers, scores: Array) -> tuple[Array, Integers]:
-    """How probably rows are predicted wrongly, and as which class: (fits, N) of (fits, N, K)."""
     N, K = scores.shape[1:]
     share = _members(own, K)
+    count = np.bincount(own, minlength=K)
     at = np.arange(N)
     mine = scores[:, at, own]
     others = scores.copy()
     others[:, at, own] = -np.inf
+    rival = others.argmax(2)
     margin = mine - others.max(2)
     middle = margin @ share.T  # (fits, class)
     spread = np.sqrt(np.maximum(margin**2 @ share.T - middle**2, 0.0))
-    count = np.bincount(own, minlength=K)
     h = (1.0 if K == 2 else SEVERAL) * np.maximum(count, 1.0) ** -0.2
     score = middle[:, own] + np.sqrt(1.0 - h[own] ** 2) * (margin - middle[:, own])
     lost = special.ndtr(-score / np.maximum(h * spread, 1e-9)[:, own])
-    return lost, others.argmax(2)
+    found = np.array([share @ (lost * (rival == k)).T for k in range(K)]).transpose(1, 0, 2)
+    found[np.arange(K), np.arange(K)] = 1.0 - found.sum(1)
+    return found
 
 
 def centres(own: Integers, scores: Array) -> Array:

@@ -261,8 +261,8 @@ def _change(curve: xr.Dataset, i: int) -> tuple[float, float]:
 
 
 def _part(value: float, bar: float) -> str:
-    """Per cents to the digit that the bar leaves."""
-    digits = 0 if bar >= 1 else 1 if bar >= 0.1 else 2
+    """Per cents to the first digit of the bar, and to the fourth at most."""
+    digits = min(max(-math.floor(math.log10(bar)), 0), 4) if 0 < bar < math.inf else 2
     return f"{value:.{digits}f}"
 
 

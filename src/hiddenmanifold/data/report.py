@@ -160,7 +160,7 @@ def report(
     >>> from sklearn.datasets import load_diabetes
     >>> report = hm.report(hm.Data(*load_diabetes(return_X_y=True), scale="standard"))
     >>> report.headline
-    'With twice the rows the mean square error falls from 3000 to 2960 (−1.2 ± 0.1 %).'
+    'With twice the rows the mean square error falls from 3000 to 2960 (−1.20 ± 0.09 %).'
     """
     end = math.inf if deadline is None else time.monotonic() + deadline
     _check(data, seeds, deadline, on_refusal)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from hiddenmanifold.checks import Task
 from hiddenmanifold.data.extrapolation import Fits
 from hiddenmanifold.data.heads import KINKED, Doubts, Head
 from hiddenmanifold.data.leave_one_out import FOLDS, LeftOut
-from hiddenmanifold.data.misclassification import deviation_of_rate
+from hiddenmanifold.data.predicted_errors import log_of
 from hiddenmanifold.losses import Loss
 from hiddenmanifold.simulation.fit import fit_path
 
@@ -104,11 +105,6 @@ class ScalarHead(Head):
         return self.loss.value(self.found.fitted)
 
     @property
-    def deviation_of_rate(self) -> Array:  # noqa: D102
-        scores = self.labels[:, None] * (self.loss.anchor - self.found.shortfall)
-        return deviation_of_rate(self.ridge.classes, scores.T[:, :, None] * np.array([-0.5, 0.5]))
-
-    @property
     def alone(self) -> float:  # noqa: D102
         nothing = np.zeros((self.ridge.n, 1))
         (fit,) = fit_path(
@@ -124,13 +120,13 @@ class ScalarHead(Head):
 
     def doubts(self, here: Fits, home: Fits, index: Integers) -> tuple[Doubts, Doubts]:
         """The influence of each row, and how far square error and misclassification disagree."""
-        shaken = {"shaken": here.deviation_of_fall(home, index)}
-        if not self.classified:
-            return shaken, shaken
-        with np.errstate(divide="ignore", invalid="ignore"):
-            square, wrong = here.fall(home, index), here.fall_of_misclassified(home, index)
-            apart = (KINKED if self.loss.has_jumps else 1.0) * np.log(square / wrong)
-        return shaken | {"apart": apart}, shaken
+        hidden: dict[str, Any] = {"hidden": ~here.resolved}
+        loss = error = {"shaken": here.deviation_of_fall(home, index), **hidden}
+        if self.classified:
+            wrong = here.fall_of_misclassified(home, index)
+            apart = log_of(here.fall(home, index)) - log_of(wrong)
+            error = error | {"apart": (KINKED if self.loss.has_jumps else 1.0) * apart}
+        return (hidden, hidden), (error, loss)
 
     def twins(self, n: Array, index: Integers, p: Array | None = None) -> tuple[Fits, Array, None]:
         """Fits of the ridge twins, and the falls (2, fits) of error and loss."""

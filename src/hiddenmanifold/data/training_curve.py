@@ -12,13 +12,7 @@ from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import knows_penalty
 from hiddenmanifold.data.flow_of_rows import FlowOfRows
 from hiddenmanifold.data.learning_curve import ENDS, Support, provenance
-from hiddenmanifold.data.misclassification import (
-    by_columns,
-    confusion,
-    moved_scores,
-    with_half_an_error,
-    wrong,
-)
+from hiddenmanifold.data.misclassification import by_columns, confusion, with_half_an_error, wrong
 from hiddenmanifold.data.predicted_errors import deviation
 from hiddenmanifold.data.ridge import Ridge
 from hiddenmanifold.data.sample import Data
@@ -210,11 +204,7 @@ def _misclassified(data: Data, flow: FlowOfRows) -> tuple[Array, Array]:
         change = halved * np.sum(left_out**2, axis=2).mean(0) * (ratio - 1.0)
         share = np.bincount(classes) / data.N
         moved, here = (
-            1.0
-            - share
-            @ np.einsum(
-                "ccf->cf", confusion(classes, moved_scores(classes, by_columns(residuals), by))
-            )
+            1.0 - share @ np.einsum("ccf->cf", confusion(classes, by_columns(residuals), by))
             for residuals, by in ((left_out, change), (own, np.zeros_like(change)))
         )
         fall[other] = with_half_an_error(moved, data.N) / with_half_an_error(here, data.N)
