@@ -14,7 +14,7 @@ from hiddenmanifold.arrays import Array, Booleans
 from hiddenmanifold.checks import Task, check_count, knows_penalty
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.class_heads import class_scores
-from hiddenmanifold.data.learning_curve import accepted, provenance
+from hiddenmanifold.data.learning_curve import provenance
 from hiddenmanifold.data.misclassification import with_half_an_error
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.validation import FEWEST_OF_A_CLASS, FEWEST_ROWS
@@ -88,7 +88,7 @@ def backtest(
     end = math.inf if deadline is None else time.monotonic() + deadline
     seeds, seed = check_count("seeds", seeds, 2), check_count("seed", seed, 0)
     rows = data.own_rows if rows is None else check_count("rows", rows, FEWEST_ROWS)
-    loss = accepted(data, loss)
+    loss = data.accepted(loss)
     loo = isinstance(regularisation, str) and regularisation == "loo"
     lam = data.best_for(loss) if loo else regularisation
     given = labelled("regularisation", lam, zero=data.of_ridge(loss))

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from hiddenmanifold.api.arguments import labelled, spanned
 from hiddenmanifold.arrays import Array, Integers
-from hiddenmanifold.checks import Task, knows_penalty, resolve
+from hiddenmanifold.checks import Task, knows_penalty
 from hiddenmanifold.data.class_heads import FEW_ERRORS
 from hiddenmanifold.data.predicted_errors import FALLING, QUANTITIES
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
-from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, Softmax, check_loss
+from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.model import OBJECTIVE
 from hiddenmanifold.numerics.threads import one_thread
 from hiddenmanifold.results.datasets import flags, with_schema
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 MULTIPLES = (0.5, 1, 2, 4, 8)
 """Numbers of samples, in units of those at hand, of a curve that asks for none."""
 ENDS = ("", "_low", "_high")
-OF_CLASSES = (
-    "'square' or 'softmax' for more than two classes, or 'logistic' or 'squared_hinge' for each "
-    "against all others; a slope that jumps is for two classes, as of Data(..., positive=one)"
-)
-"""Losses of more than two classes: those whose mean curvature tells what ridge they resemble."""
 
 
 class Support(IntEnum):
@@ -124,7 +119,7 @@ def learning_curve(
         raise InvalidArgumentError("data", data, "a hiddenmanifold.Data")
     if on_refusal not in ("raise", "keep"):
         raise InvalidArgumentError("on_refusal", on_refusal, "'raise' or 'keep'")
-    loss = accepted(data, loss)
+    loss = data.accepted(loss)
     coordinates = _coordinates(data, n, regularisation, p, loss)
     template = spanned(coordinates)
     sizes = [coordinates[name] for name in ("n", "regularisation", "p") if name in coordinates]
@@ -171,35 +166,6 @@ def learning_curve(
     ds["generalisation_error"].attrs["long_name"] = ERROR_MEASURES[data.task]
     ds["status"].attrs = flags(Support)
     return with_schema(ds, Kind.LEARNING_CURVE)
-
-
-def accepted(data: Data, loss: str | ConvexLoss) -> ConvexLoss:
-    """A loss by its name, if it can be predicted for such data."""
-    chosen = resolve("loss", loss, ConvexLoss, REGISTRY)
-    if isinstance(chosen, Softmax):
-        if data.task is Task.CLASSIFICATION:
-            raise InvalidArgumentError.because(
-                "loss",
-                "'softmax' is of more than two classes",
-                "give 'logistic', which for two classes is the same model with half of λ",
-            )
-    elif not isinstance(chosen, Loss):
-        raise InvalidArgumentError("loss", loss, "a loss of the margin or the residual")
-    apart = against_rest(data, chosen)
-    if chosen.has_jumps if apart else data.task not in chosen.tasks:
-        several = data.task is Task.CLASSES
-        raise InvalidArgumentError(
-            "loss", loss, OF_CLASSES if several else f"a loss for {data.task}"
-        )
-    if isinstance(chosen, Loss):
-        check_loss(chosen)
-    return chosen
-
-
-def against_rest(data: Data, loss: ConvexLoss) -> bool:
-    """Whether each of several classes is fitted against all others."""
-    margin = Task.CLASSIFICATION in loss.tasks and Task.CLASSES not in loss.tasks
-    return data.task is Task.CLASSES and margin
 
 
 def _coordinates(
@@ -288,7 +254,7 @@ def provenance(data: Data, loss: ConvexLoss) -> dict[str, Any]:
     return {
         "data": data.description,
         **ingredient_attributes("loss", loss),
-        **({"scheme": "one-vs-rest"} if against_rest(data, loss) else {}),
+        **({"scheme": "one-vs-rest"} if data.against_rest(loss) else {}),
         "task": str(data.task),
         **({} if data.weights is None else {"weights": data.weights.told}),
         "hiddenmanifold_version": version("hiddenmanifold"),

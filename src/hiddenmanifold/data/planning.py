@@ -11,7 +11,7 @@ import numpy as np
 
 from hiddenmanifold.arrays import Array
 from hiddenmanifold.checks import PENALTIES, Task, check_number, knows_penalty
-from hiddenmanifold.data.learning_curve import ENDS, accepted, learning_curve
+from hiddenmanifold.data.learning_curve import ENDS, learning_curve
 from hiddenmanifold.data.sample import Data
 from hiddenmanifold.data.target_plan import TargetPlan, target_plan
 from hiddenmanifold.errors import InvalidArgumentError, UnusableDataError
@@ -134,7 +134,7 @@ def plan(
     if assurance is not None:
         raise InvalidArgumentError.because("assurance", "needs target=", "give target={…}, too")
     goal, relative = goal_of(target_error, target_gain)
-    loss = accepted(data, loss)
+    loss = data.accepted(loss)
     lam = data.best_for(loss)
     sizes = [m * data.N for m in (1, 2, 4, 8)]
     curve = learning_curve(data, n=sizes, regularisation=lam, loss=loss, on_refusal=on_refusal)

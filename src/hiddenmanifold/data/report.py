@@ -20,7 +20,7 @@ from hiddenmanifold.checks import check_count, check_number, knows_penalty
 from hiddenmanifold.data import report_formats
 from hiddenmanifold.data import report_parts as parts
 from hiddenmanifold.data.backtest import backtest, halvings
-from hiddenmanifold.data.learning_curve import MULTIPLES, accepted, learning_curve
+from hiddenmanifold.data.learning_curve import MULTIPLES, learning_curve
 from hiddenmanifold.data.planning import goal_of
 from hiddenmanifold.data.report_parts import Remarks, Table
 from hiddenmanifold.data.report_picture import drawn
@@ -166,7 +166,7 @@ def report(
     _check(data, seeds, deadline, on_refusal)
     asked = target_error is not None or target_gain is not None
     goal = goal_of(target_error, target_gain) if asked else None
-    loss = accepted(data, loss)
+    loss = data.accepted(loss)
     lam = _one_regularisation(data, loss, regularisation)
     keep = on_refusal == "keep"
     checked = keep or Cost.of_diagnosis(data.N, data.p) < end - time.monotonic()

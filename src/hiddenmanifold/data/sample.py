@@ -11,7 +11,7 @@ import numpy as np
 
 from hiddenmanifold import notebooks
 from hiddenmanifold.arrays import Array
-from hiddenmanifold.checks import Task
+from hiddenmanifold.checks import Task, resolve
 from hiddenmanifold.data import validation
 from hiddenmanifold.data.analysis import Analysis
 from hiddenmanifold.data.diagnosis import Diagnosis, diagnose
@@ -26,7 +26,13 @@ from hiddenmanifold.data.validation import (
     listed,
 )
 from hiddenmanifold.errors import InvalidArgumentError
-from hiddenmanifold.losses import ConvexLoss
+from hiddenmanifold.losses import REGISTRY, ConvexLoss, Loss, Softmax, check_loss
+
+OF_CLASSES = (
+    "'square' or 'softmax' for more than two classes, or 'logistic' or 'squared_hinge' for each "
+    "against all others; a slope that jumps is for two classes, as of Data(..., positive=one)"
+)
+"""Losses of more than two classes: those whose mean curvature tells what ridge they resemble."""
 
 
 class Data(Analysis):
@@ -189,6 +195,38 @@ class Data(Analysis):
         given = getattr(model, "class_weight", None)
         data.weights = row_weights(given, sample_weight, data.classes, data.task, data.N)
         return data
+
+    def accepted(self, loss: str | ConvexLoss) -> ConvexLoss:
+        """A loss, which may be given by its name, if it can be predicted for these labels.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it cannot.
+        """
+        chosen = resolve("loss", loss, ConvexLoss, REGISTRY)
+        if isinstance(chosen, Softmax):
+            if self.task is Task.CLASSIFICATION:
+                raise InvalidArgumentError.because(
+                    "loss",
+                    "'softmax' is of more than two classes",
+                    "give 'logistic', which for two classes is the same model with half of λ",
+                )
+        elif not isinstance(chosen, Loss):
+            raise InvalidArgumentError("loss", loss, "a loss of the margin or the residual")
+        apart = self.against_rest(chosen)
+        if chosen.has_jumps if apart else self.task not in chosen.tasks:
+            several = self.task is Task.CLASSES
+            allowed = OF_CLASSES if several else f"a loss for {self.task}"
+            raise InvalidArgumentError("loss", loss, allowed)
+        if isinstance(chosen, Loss):
+            check_loss(chosen)
+        return chosen
+
+    def against_rest(self, loss: ConvexLoss) -> bool:
+        """Whether each of several classes is fitted against all others."""
+        margin = Task.CLASSIFICATION in loss.tasks and Task.CLASSES not in loss.tasks
+        return self.task is Task.CLASSES and margin
 
     @property
     def description(self) -> str:

@@ -16,7 +16,6 @@ from hiddenmanifold.explorer.exports import ingredient
 from hiddenmanifold.explorer.plots import LAYOUT, axis, numbers, scatter, vertical_line
 from hiddenmanifold.explorer.upload import CUTS, MOST_SECONDS, Sample, sample
 from hiddenmanifold.explorer.upload_loss import loss_of_file
-from hiddenmanifold.losses import ConvexLoss, Square
 from hiddenmanifold.plotting.style import COLOURS
 
 if TYPE_CHECKING:
@@ -137,9 +136,9 @@ def _below(report: Any) -> list[Any]:
     return parts
 
 
-def _program(own: Sample, report: Any, gain: float, loss: ConvexLoss) -> str:
+def _program(own: Sample, report: Any, gain: float, loss: hm.losses.ConvexLoss) -> str:
     """A Python program that makes the same report from the file."""
-    other = "" if loss == Square() else f", loss={ingredient('loss', loss)}"
+    other = "" if loss == hm.losses.Square() else f", loss={ingredient('loss', loss)}"
     held = "" if report.backtest is None else f", seeds={report.backtest.attrs['seeds']}"
     lines = ["import hiddenmanifold as hm", "", own.program]
     lines += [

@@ -32,8 +32,6 @@ from hiddenmanifold.explorer.view import (
     relevant,
     texts_of,
 )
-from hiddenmanifold.losses import ConvexLoss
-from hiddenmanifold.losses.schemes import ONE_VS_REST
 from hiddenmanifold.model import REGISTRIES
 
 SMALLEST, LARGEST = 1e-4, 1e4
@@ -90,11 +88,11 @@ def views_of(query: str) -> tuple[View | None, list[View]]:
     return read(texts).view, [pin for pin in pins if pin is not None]
 
 
-def loss_of(query: str) -> ConvexLoss:
+def loss_of(query: str) -> hm.losses.ConvexLoss:
     """The loss that an address tells; the usual one if it makes no sense."""
     texts, _ = texts_of(query)
     known = texts["loss"] in CLASSES["loss"]
-    found: ConvexLoss | None = _Reader(texts)._ingredient("loss") if known else None
+    found: hm.losses.ConvexLoss | None = _Reader(texts)._ingredient("loss") if known else None
     return found or REGISTRIES["loss"][page_fields()["loss"].default]()
 
 
@@ -320,7 +318,7 @@ def _built(parts: Mapping[str, Any]) -> hm.Model:
     tasks = parts["loss"].tasks
     apart = Task.CLASSIFICATION in tasks and Task.CLASSES not in tasks
     rest = apart and isinstance(parts["teacher"], hm.teachers.Classes)
-    return hm.Model(**parts, scheme=ONE_VS_REST if rest else None)
+    return hm.Model(**parts, scheme="one-vs-rest" if rest else None)
 
 
 def _fitting(parts: Mapping[str, Any]) -> str:

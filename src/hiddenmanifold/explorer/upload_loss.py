@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import hiddenmanifold as hm
 from hiddenmanifold.checks import Task
-from hiddenmanifold.data.learning_curve import accepted
 from hiddenmanifold.explorer.parse import loss_of
-from hiddenmanifold.losses import ConvexLoss
 from hiddenmanifold.results.ingredients import name_of
 
 RELATED = {"logistic": "softmax", "softmax": "logistic", "hinge": "squared_hinge"}
@@ -20,7 +18,7 @@ LABELS = {
 }
 
 
-def loss_of_file(data: hm.Data, name: str, page: str) -> tuple[ConvexLoss, str]:
+def loss_of_file(data: hm.Data, name: str, page: str) -> tuple[hm.losses.ConvexLoss, str]:
     """The loss for a sample, and a sentence that tells where it comes from.
 
     Parameters
@@ -38,7 +36,7 @@ def loss_of_file(data: hm.Data, name: str, page: str) -> tuple[ConvexLoss, str]:
         If a chosen loss does not suit the labels.
     """
     if name:
-        return accepted(data, "softmax" if _joint(data, name) else name), ""
+        return data.accepted("softmax" if _joint(data, name) else name), ""
     own = loss_of(page)
     known, labels = name_of("loss", own), LABELS[data.task]
     loss = next(_suitable(data, own, known))
@@ -60,11 +58,13 @@ def _joint(data: hm.Data, name: str) -> bool:
     return name == "logistic" and data.task is Task.CLASSES
 
 
-def _suitable(data: hm.Data, own: ConvexLoss, name: str) -> Iterator[ConvexLoss]:
+def _suitable(
+    data: hm.Data, own: hm.losses.ConvexLoss, name: str
+) -> Iterator[hm.losses.ConvexLoss]:
     """The losses that suit the labels, the nearest first."""
     for loss in (own, RELATED.get(name, "square"), "square"):
         try:
             if not (loss is own and _joint(data, name)):
-                yield accepted(data, loss)
+                yield data.accepted(loss)
         except hm.InvalidArgumentError:
             continue
