@@ -1,6 +1,12 @@
-"""Seeds of tests on random models."""
+"""Seeds of tests on random models, and samples of tables that `make verify` runs as a whole."""
+
+import os
+from collections.abc import Iterable
 
 import pytest
+
+WHOLE_TABLES = "HIDDENMANIFOLD_WHOLE_TABLES"
+"""Set in the environment, tests run every case of their tables."""
 
 
 def some_slow(count: int) -> list:
@@ -8,3 +14,8 @@ def some_slow(count: int) -> list:
     return [
         pytest.param(seed, marks=[pytest.mark.slow] if seed % 12 else []) for seed in range(count)
     ]
+
+
+def sampled(table: Iterable, sample: Iterable) -> list:
+    """A sample of the cases of a table, or all of them under `make verify`."""
+    return list(table if os.environ.get(WHOLE_TABLES) else sample)

@@ -177,17 +177,6 @@ def _wait_until_nothing_runs():
     assert not worker_pool.busy()
 
 
-def test_a_client_that_goes_away_stops_its_simulation_within_a_point(watched):
-    page = watched.show("points=10&dots=2&d=400&seeds=50&regularisation=0.1&low=1&high=2")
-    page.page.get_by_role("button", name="Simulate").click()
-    page.until("document.querySelector('#told').innerText.includes('0 of 2 points')")
-    assert stream.running
-    begun = time.monotonic()
-    page.page.goto("about:blank")
-    _wait_until_nothing_runs()
-    assert time.monotonic() - begun < 20  # a point takes minutes
-
-
 def test_exports_of_the_page(watched):
     page = watched.show("points=5&dots=2&seeds=2&d=20&regularisation=0.1&high=2")
     page.page.get_by_role("button", name="Simulate").click()
@@ -335,6 +324,49 @@ def test_a_symbol_is_explained_and_a_sentence_never_stale(watched):
     page.until("!('stale' in document.body.dataset)")
 
 
+BUTTONS = [
+    "Download plot as a PNG",
+    "Zoom",
+    "Pan",
+    "Zoom in",
+    "Zoom out",
+    "Autoscale",
+    "Reset axes",
+]
+
+
+def test_no_button_of_a_plot_sends_anything_anywhere(watched):
+    page = watched.open("points=5&loss=square").page
+    opened = []
+    page.context.on("page", lambda one: opened.append(one.url))
+    rng = np.random.default_rng(0)
+    table = np.column_stack([X := rng.standard_normal((60, 2)), X.sum(1) + rng.standard_normal(60)])
+    file = io.BytesIO()
+    np.save(file, table)
+    watched.go("Your data")
+    chosen = {"name": "a.npy", "mimeType": "", "buffer": file.getvalue()}
+    page.locator("#upload input").set_input_files(chosen)
+    watched.until("document.querySelector('#learning-graph .modebar-btn') !== null")
+    watched.go("Explore")
+    watched.after(lambda: watched.slider("n_over_d").press("End"))  # drawn without a detour
+    for area, graph in (("Explore", "#graph"), ("Your data", "#learning-graph")):
+        watched.go(area)
+        buttons = page.locator(f"{graph} .modebar-btn")
+        titles = "all => all.map(one => one.dataset.title)"
+        assert buttons.evaluate_all(titles) == BUTTONS
+        page.locator(graph).scroll_into_view_if_needed()
+        page.locator(graph).hover()
+        with page.expect_download():
+            buttons.first.click()
+        for k in range(1, len(BUTTONS)):
+            buttons.nth(k).click()
+        config = f"document.querySelector('{graph} .js-plotly-plot')._context"
+        assert page.evaluate(f"{config}.plotlyServerURL") == ""
+    assert page.locator("a[href^=http]").count() == 0
+    time.sleep(0.2)  # for whatever would have been opened
+    assert opened == []
+
+
 def test_dark_colours_are_remembered_and_a_phone_has_room(watched):
     page = watched.show("points=10")
     paper = "getComputedStyle(document.body).backgroundColor"
@@ -352,3 +384,14 @@ def test_dark_colours_are_remembered_and_a_phone_has_room(watched):
     page.slider("regularisation").scroll_into_view_if_needed()
     assert page.page.locator("#graph").bounding_box()["y"] >= 0  # and in sight of its sliders
     page.page.set_viewport_size({"width": 1280, "height": 860})
+
+
+def test_a_client_that_goes_away_stops_its_simulation_within_a_point(watched):
+    page = watched.show("points=10&dots=2&d=400&seeds=50&regularisation=0.1&low=1&high=2")
+    page.page.get_by_role("button", name="Simulate").click()
+    page.until("document.querySelector('#told').innerText.includes('0 of 2 points')")
+    assert stream.running
+    begun = time.monotonic()
+    page.page.goto("about:blank")
+    _wait_until_nothing_runs()
+    assert time.monotonic() - begun < 20  # a point takes minutes

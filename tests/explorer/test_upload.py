@@ -5,6 +5,7 @@ import json
 import pickle
 import tempfile
 import time
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,9 @@ def as_npy(array):
 
 def as_npz(**arrays):
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as written:
+        for name, array in arrays.items():
+            written.writestr(f"{name}.npy", as_npy(array))
     return file.getvalue()
 
 

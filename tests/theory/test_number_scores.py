@@ -13,6 +13,7 @@ from hiddenmanifold.theory.labels_side.kinds import kind_of
 from hiddenmanifold.theory.scores.distribution import Scores, observe
 from hiddenmanifold.theory.scores.numbers import coverage, deviance, mean_absolute_error, r2
 from hiddenmanifold.theory.scores.numbers import test_loss as mean_loss
+from seeds import sampled
 
 POINTS = np.array(  # V, Q, correlation of score and field, intercept
     [(1.0, 0.8, 0.7, 0.0), (0.5, 0.3, -0.4, 0.6), (2.0, 1.5, 0.95, -0.8)]
@@ -20,11 +21,11 @@ POINTS = np.array(  # V, Q, correlation of score and field, intercept
 Q, B = POINTS[:, 1], POINTS[:, 3]
 
 
-def scores_of(teacher, loss, prediction=None):
-    """The law of labels and scores at all points, by a channel with a free intercept."""
+def scores_of(teacher, loss, prediction=None, points=POINTS):
+    """The law of labels and scores at points, by a channel with a free intercept."""
     kind = kind_of(teacher, loss, linear=prediction is None)
     channel = kind(teacher, loss, True, prediction=prediction)
-    V, q, correlation, b = POINTS.T
+    V, q, correlation, b = points.T
     if channel.overlap_unknowns == 2:  # residual of linear labels
         M = np.sqrt(teacher.rho * q) * correlation
         x = np.column_stack([np.log(V), np.log(teacher.rho + channel.floor + q - 2 * M), 0 * V])
@@ -272,11 +273,15 @@ def value_of(loss, y, f):
     return loss.value(y, f) if isinstance(loss, losses.LabelLoss) else loss.value(y - f)
 
 
+AT_POINTS = [(case, point) for case in DRAWN for point in range(len(POINTS))]
+AT_A_POINT = [(case, k % len(POINTS)) for k, case in enumerate(DRAWN)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", DRAWN)
-def test_observables_are_those_of_draws(case):
+@pytest.mark.parametrize(("case", "point"), sampled(AT_POINTS, AT_A_POINT))
+def test_observables_are_those_of_draws(case, point):
     teacher, loss, prediction = DRAWN[case]
-    scores = scores_of(teacher, loss, prediction)
+    scores = scores_of(teacher, loss, prediction, POINTS[[point]])
     named = {"loss": mean_loss, "deviance": deviance, "absolute": mean_absolute_error}
     found = {name: observe(of, scores) for name, of in named.items()}
     found |= {"coverage": observe(coverage, scores), "r2": observe(r2, scores)}
@@ -284,19 +289,19 @@ def test_observables_are_those_of_draws(case):
     t, z = rng.standard_normal((2, count))
     y, m = teacher.sample(np.sqrt(teacher.rho) * t, rng), teacher.moments
     least = least_of(loss, y)
-    for i, (_, q, correlation, b) in enumerate(POINTS):
-        f = b + np.sqrt(q) * (correlation * t + np.sqrt(1 - correlation**2) * z)
-        predicted, value = f if prediction is None else prediction(f), value_of(loss, y, f)
-        drawn = {
-            "loss": value,
-            "deviance": 2 * (value - least),
-            "absolute": np.abs(y - predicted),
-            "coverage": (y <= predicted).astype(float),
-            "r2": 1 - (y - predicted) ** 2 / (m.second - m.mean**2),
-        }
-        for name, values in drawn.items():
-            sigma = values.std() / np.sqrt(count)
-            assert abs(values.mean() - found[name][i]) < 4.5 * sigma, (name, i)
+    _, q, correlation, b = POINTS[point]
+    f = b + np.sqrt(q) * (correlation * t + np.sqrt(1 - correlation**2) * z)
+    predicted, value = f if prediction is None else prediction(f), value_of(loss, y, f)
+    drawn = {
+        "loss": value,
+        "deviance": 2 * (value - least),
+        "absolute": np.abs(y - predicted),
+        "coverage": (y <= predicted).astype(float),
+        "r2": 1 - (y - predicted) ** 2 / (m.second - m.mean**2),
+    }
+    for name, values in drawn.items():
+        sigma = values.std() / np.sqrt(count)
+        assert abs(values.mean() - found[name][0]) < 4.5 * sigma, name
 
 
 # ---------------------------------------------------------------- whole models
