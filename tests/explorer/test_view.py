@@ -312,21 +312,21 @@ def test_a_peak_stands_above_both_sides():
 
 
 VIEWS = (
-    "points=3&teacher.sign.noise=0.2&kernel=yes&bayes=yes&intercept=yes&"
-    "pin=loss%3Dhuber%26loss.huber.delta%3D0.5%26points%3D3",
-    "points=3&x=n_over_p&hold=d_over_p&regularisation=optimal&loss=square&activation=erf&kernel=yes",
-    "points=3&x=regularisation&low=1e-3&high=10&log_x=no&teacher=logistic&kernel=yes&bayes=yes",
-    "points=3&mode=map&x=n_over_d&y=p_over_n&y_low=0.2&y_high=2",
-    "points=3&x=d_over_p&hold=p_over_n&regularisation=0&quantity=overlaps&loss=hinge",
+    "points=7&teacher.sign.noise=0.2&kernel=yes&bayes=yes&intercept=yes&"
+    "pin=loss%3Dhuber%26loss.huber.delta%3D0.5%26points%3D7",
+    "points=5&x=n_over_p&hold=d_over_p&regularisation=optimal&loss=square&activation=erf&kernel=yes",
+    "points=5&x=regularisation&low=1e-3&high=10&log_x=no&teacher=logistic&kernel=yes&bayes=yes",
+    "points=4&mode=map&x=n_over_d&y=p_over_n&y_low=0.2&y_high=2",
+    "points=4&x=d_over_p&hold=p_over_n&regularisation=0&quantity=overlaps&loss=hinge",
     "points=2&x=n_over_d&quantity=peak&loss=square&high=2",
     "points=2&teacher=poisson&teacher.poisson.rate=softplus&teacher.poisson.slope=0.5&loss=poisson&"
     "prediction=identity&regularisation=0.5&kernel=yes&pin=teacher%3Dreal%26loss%3Dhuber%26"
     "teacher.real.function%3Drelu%26teacher.real.noise%3Dstudent(3%2C1)%26points%3D2",
     "points=2&teacher=ordered&teacher.ordered.values=0,1,3&teacher.ordered.cuts=-1,1&loss=expectile&"
     "loss.expectile.level=0.7&regularisation=0.5",
-    "points=3&features=ntk&features.ntk.activation=tanh&features.ntk.hidden_layers=3&x=n_over_d&"
-    "loss=hinge&bayes=yes&pin=features%3Drbf%26features.rbf.scale%3D0.5%26x%3Dn_over_d%26points%3D3",
-    "points=3&features=polynomial&features.polynomial.degree=2&x=regularisation&low=1e-3&high=10&"
+    "points=4&features=ntk&features.ntk.activation=tanh&features.ntk.hidden_layers=3&x=n_over_d&"
+    "loss=hinge&bayes=yes&pin=features%3Drbf%26features.rbf.scale%3D0.5%26x%3Dn_over_d%26points%3D4",
+    "points=4&features=polynomial&features.polynomial.degree=2&x=regularisation&low=1e-3&high=10&"
     "quantity=overlaps&teacher=linear&loss=square",
     "points=2&features=nngp&mode=map&x=n_over_d&y=regularisation&y_low=1e-3&y_high=1",
     "points=2&teacher=binomial&teacher.binomial.trials=3&loss=binomial&loss.binomial.trials=3&"
