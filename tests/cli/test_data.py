@@ -183,6 +183,18 @@ def test_every_kind_of_file_is_read(table, tmp_path, name, label):
     np.testing.assert_allclose(labels, Y, rtol=1e-14)
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_marks_among_numbers_are_missing_values(tmp_path, separator):
+    comma = "," if separator == ";" else "."
+    rows = [f"1{comma}5|?|a", "2|3|-", f"-|0{comma}25|b", "4|–|a"]
+    text = "\n".join(["size|rate|kind", *rows]).replace("|", separator)
+    (tmp_path / "marks.csv").write_text(text, encoding="utf-8")
+    table, kind = hm.read_table(tmp_path / "marks.csv", "kind")
+    np.testing.assert_array_equal(table["size"], [1.5, 2.0, np.nan, 4.0])
+    np.testing.assert_array_equal(table["rate"], [np.nan, 3.0, 0.25, np.nan])
+    assert kind.tolist() == ["a", "-", "b", "a"]  # a word among words
+
+
 def test_text_without_names_or_with_other_marks_is_read(table, tmp_path):
     table.to_csv(tmp_path / "bare.csv", index=False, header=False)
     table.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")

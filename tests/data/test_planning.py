@@ -100,6 +100,13 @@ def test_intervals_in_words(n, words):
     assert answer(400, n, 0.9, relative=True).startswith("An error lower by 10 %")
 
 
+def test_a_rate_of_one_or_more_is_no_target(noisy):
+    if noisy.classes is None:
+        noisy = hm.Data(noisy.X, noisy.y > np.median(noisy.y))
+    with pytest.raises(hm.InvalidArgumentError, match="10.6 is no misclassification rate"):
+        hm.plan(noisy, target_error=10.6)
+
+
 @pytest.mark.parametrize(
     "targets",
     [{}, {"target_error": 1.0, "target_gain": 0.1}, {"target_error": 0.0}, {"target_gain": 1.5}],

@@ -56,8 +56,8 @@ def test_every_kind_of_column_is_treated_and_told():
         "left out 3 columns that do not vary: same, word, never",
         "left out 1 column that counts the rows: rownames",
         "left out 3 columns of dates: day, month, written",
-        "left out 1 column of numbers written as text, which pandas.to_numeric would convert: "
-        "price",
+        "left out 1 column of numbers written as text (give digits alone, and leave missing cells "
+        "empty): price",
         "left out 2 columns of neither real numbers nor text: pair, wave",
         "left out 2 columns of identifiers, all different: id, account",
         "left out 1 column of text with more than 12 levels: town",

@@ -598,3 +598,9 @@ def test_pairs_of_models_are_curves_of_the_share():
     assert len([line for line in axis.lines if len(line.get_xdata()) == 7]) == 2
     (axis,) = plotting.plot(ds, y="overlap").axes
     assert len([line for line in axis.lines if len(line.get_xdata()) == 7]) == 1
+
+
+def test_a_theory_along_another_dimension_is_refused(comparison):
+    other = hm.predict(MODEL, n_over_d=[1.0, 2.0], p_over_n=0.5, regularisation=LAMS)
+    with pytest.raises(hm.InvalidArgumentError, match="varies along n_over_d, which the dataset"):
+        hm.plot(comparison, theory=other)

@@ -133,7 +133,7 @@ def plan(
         return target_plan(data, target, assurance=assurance)
     if assurance is not None:
         raise InvalidArgumentError.because("assurance", "needs target=", "give target={…}, too")
-    goal, relative = goal_of(target_error, target_gain)
+    goal, relative = goal_of(data, target_error, target_gain)
     loss = data.accepted(loss)
     lam = data.best_for(loss)
     sizes = [m * data.N for m in (1, 2, 4, 8)]
@@ -174,11 +174,17 @@ def _check_of_targets(data: Data, loss: str | ConvexLoss, on_refusal: str) -> No
         )
 
 
-def goal_of(error: float | None, gain: float | None) -> tuple[float, bool]:
+def goal_of(data: Data, error: float | None, gain: float | None) -> tuple[float, bool]:
     """The goal, and whether it is a part of the error at hand; raise unless it makes sense."""
     _check_one(error, gain)
     if error is not None:
         check_number("target_error", error, 0.0, open_low=True)
+        if data.classes and error >= 1.0:
+            raise InvalidArgumentError.because(
+                "target_error",
+                f"= {error:g} is no misclassification rate",
+                "give a number below 1, as 0.1 for 10 %",
+            )
         return float(error), False
     check_number("target_gain", gain, 0.0, 1.0, open_low=True)
     return 1.0 - float(gain or 0.0), True

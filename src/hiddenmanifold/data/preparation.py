@@ -34,7 +34,7 @@ REASONS = {
     "constant": "{} that {} not vary",
     "counter": "{} that {} the rows",
     "dates": "{} of dates",
-    "numbers": "{} of numbers written as text, which pandas.to_numeric would convert",
+    "numbers": "{} of numbers written as text (give digits alone, and leave missing cells empty)",
     "unknown": "{} of neither real numbers nor text",
     "identifier": "{} of identifiers, all different",
     "levels": f"{{}} of text with more than {MOST_LEVELS} levels",

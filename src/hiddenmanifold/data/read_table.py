@@ -29,6 +29,8 @@ UNREADABLE = (
 )
 SEPARATORS = ",;\t|"
 DECIMAL_COMMA = r"\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*"
+NO_NUMBER = ("?", "-", "–", ".")
+"""Marks that stand for a missing value in a column whose other entries are numbers."""
 MOST_COLUMNS = 100_000
 """Most columns of a text: reading so many takes 15 s, and the time grows faster than they do."""
 
@@ -130,6 +132,7 @@ def _table(path: Path) -> pd.DataFrame:
     found = pd.read_csv(path, sep=separator, header=header, low_memory=False, **digits)
     if header == 0:
         found.columns = found.columns.str.strip()
+    found = _without_marks(found)
     return found if separator == "," else _with_decimal_points(found)
 
 
@@ -139,6 +142,25 @@ def _separator(first: str, second: str) -> str:
         if mark in first and all(re.fullmatch(DECIMAL_COMMA, part) for part in first.split(mark)):
             return mark
     return max(SEPARATORS, key=(first + second).count)
+
+
+def _without_marks(found: pd.DataFrame) -> pd.DataFrame:
+    """A table in which columns of numbers with some question marks, or alike, are numbers."""
+    import pandas as pd
+
+    for name in found.columns:
+        known = found[name].dropna()
+        if pd.api.types.is_numeric_dtype(known.dtype):
+            continue
+        words = known.astype(str).str.strip()
+        rest = words[~words.isin(NO_NUMBER)]
+        if not 0 < len(rest) < len(words):
+            continue
+        if rest.map(_is_number).all():
+            found[name] = rest.map(number).reindex(found.index)
+        elif rest.str.fullmatch(DECIMAL_COMMA).all():
+            found[name] = rest.reindex(found.index)
+    return found
 
 
 def _with_decimal_points(found: pd.DataFrame) -> pd.DataFrame:

@@ -165,7 +165,7 @@ def report(
     end = math.inf if deadline is None else time.monotonic() + deadline
     _check(data, seeds, deadline, on_refusal)
     asked = target_error is not None or target_gain is not None
-    goal = goal_of(target_error, target_gain) if asked else None
+    goal = goal_of(data, target_error, target_gain) if asked else None
     loss = data.accepted(loss)
     lam = _one_regularisation(data, loss, regularisation)
     keep = on_refusal == "keep"

@@ -183,7 +183,14 @@ def class_tables(data: Data, errors: xr.Dataset) -> tuple[Table, ...]:
         for k in shown.tolist()
     ]
     ahead = (f"with {far:.0f} rows",) if far > data.N else ()
-    header = ("class", "rows", "error", "± one standard deviation", *ahead, "most often taken for")
+    header = (
+        "class",
+        "rows",
+        "error",
+        "± one standard deviation",
+        *ahead,
+        "if wrong, most often taken for",
+    )
     title = f"Misclassification rate by class, with {data.N} rows"
     if len(rows) < len(data.classes):
         title += f": the {len(rows)} largest of {len(data.classes)}"
@@ -268,9 +275,12 @@ def measurement(data: Data, curve: xr.Dataset, loss: ConvexLoss) -> Remarks:
     cap = f", and at most {CAP} times that of generalised cross-validation" * loss.quadratic
     mean, error = (float(curve[f"{ERROR}_leave_one_out{end}"]) for end in ("", "_stderr"))
     twins = "" if loss.quadratic else "of ridge regression "
+    tenths = part != "each row"
+    brought = ", brought from nine tenths of N to N rows" * tenths
+    name = "ten-fold cross-validation" if tenths else "leave-one-out"
     said = [
-        f"The error at N is that of leave-one-out, in which {part} is predicted by a fit to all "
-        f"others{cap}. {_counted(data, loss, mean, error)}",
+        f"The error at N is that of {name}, in which {part} is predicted by a fit to all "
+        f"others{cap}{brought}. {_counted(data, loss, mean, error)}",
         f"Errors at other sizes follow from fits {twins}to the sample with other regularisations.",
         "Intervals are one standard deviation to either side; those of changes are smaller, "
         "because errors at two sizes share most of their uncertainty.",
@@ -292,5 +302,5 @@ def _counted(data: Data, loss: ConvexLoss, mean: float, error: float) -> str:
     count = f"{wrong} of {data.N} rows are predicted wrongly"
     if wrong:
         smoothed = "that of smoothed scores, and" if loss.quadratic else "these, and"
-        return f"{count}; the rate is {smoothed} half an error."
+        return f"{count}; the rate counts {smoothed} half an error."
     return f"None of {data.N} rows is predicted wrongly, which allows a rate up to about 3/N."

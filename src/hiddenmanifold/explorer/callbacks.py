@@ -183,7 +183,7 @@ def _chips(view: View, pins: list[View]) -> Any:
     names = plots.names([view, *pins])[1:]
     return [
         html.Button(
-            f"{name if plots.comparable(one, view) else name + ' (another axis: not drawn)'} ✕",
+            f"{name if plots.comparable(one, view) else name + ' (not drawn in this view)'} ✕",
             id=identity("unpin", k),
             title="remove this curve",
             className="chip",

@@ -126,6 +126,12 @@ def _of_one(
     """Predictions and measurements of one dataset, a colour for each value of a dimension."""
     predictions = dataset if theory is None else theory
     x, family = axes_of(sizes_of(predictions, y), x)
+    if x not in dataset.dims:
+        raise InvalidArgumentError.because(
+            "theory",
+            f"varies along {x}, which the dataset lacks",
+            "predict along the dimensions of the dataset",
+        )
     if dataset[x].dtype.kind not in NUMBERS:
         raise InvalidArgumentError("x", x, "a dimension of numbers")
     names = quantities_of(dataset, x, y)
