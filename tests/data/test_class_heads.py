@@ -280,3 +280,18 @@ def test_a_report_of_softmax():
     assert report.backtest.attrs["loss"] == "softmax"
     plan = hm.plan(data, target_gain=0.2, loss="softmax", on_refusal="keep")
     assert report.outlook[0] in str(plan)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "squared_hinge"])
+def test_bars_of_rare_classes_hold_their_rates(loss):
+    """Also of a class that is always predicted wrongly."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(5), [100, 60, 40, 10, 8])
+    X = rng.standard_normal((218, 20))
+    X[:, :2] += 2.0 * np.eye(5)[y][:, :2]
+    data = hm.Data(X, np.array(list("abcde"))[y])
+    how = {"n": [3, 218, 1744], "regularisation": [0.1, 10.0], "on_refusal": "keep"}
+    ds = hm.learning_curve(data, loss=loss, **how)
+    assert float(ds.class_error.max()) == 1.0
+    assert (ds.class_error_low <= ds.class_error).all()
+    assert (ds.class_error <= ds.class_error_high).all()

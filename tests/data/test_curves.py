@@ -305,3 +305,27 @@ def test_arguments_that_make_no_sense(data, options, words):
 def test_only_data_have_curves():
     with pytest.raises(InvalidArgumentError, match=r"hiddenmanifold\.Data"):
         hm.learning_curve(np.eye(3))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_losses_with_a_kink_fall_without_a_jump_at_the_size_of_the_sample(loss):
+    """Their level is that of nine tenths of the rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 40))
+    y = X @ rng.standard_normal(40) / 6 + 0.5 * rng.standard_normal(100)
+    data = hm.Data(X, np.sign(y) if loss == "hinge" else y)
+    ds = hm.learning_curve(
+        data, n=np.arange(91, 104), regularisation=0.3, loss=loss, on_refusal="keep"
+    )
+    steps = np.diff(np.log(ds.generalisation_error))
+    assert (steps < 0).all()
+    assert steps.min() > 2.0 * steps.max()
+
+
+def test_a_training_loss_of_zero_has_no_bar():
+    rng = np.random.default_rng(0)
+    X = 1e6 * rng.standard_normal((60, 300))
+    data = hm.Data(X, X @ rng.standard_normal(300) / 1e6)
+    how = {"n": [3, 30], "loss": "huber", "regularisation": 1e-6, "on_refusal": "keep"}
+    ds = hm.learning_curve(data, **how)
+    assert (ds.training_loss == 0).all() and (ds.training_loss_high == 0).all()

@@ -21,6 +21,7 @@ from hiddenmanifold.data.predicted_errors import (
     Prediction,
     deviation,
     from_here,
+    log_of,
     no_classes,
     unless_none,
 )
@@ -143,8 +144,7 @@ class Head(ABC):
         ratio = fits.training_loss / home.training_loss[index]
         ratio = np.minimum(ratio, self._most_of_training(n, index))
         spread = self.fitted_losses.std(0, ddof=1) * np.sqrt(N) / self.objective
-        with np.errstate(invalid="ignore"):
-            s_trained = np.hypot(spread[index], 0.5 * np.log(ratio))
+        s_trained = np.hypot(spread[index], 0.5 * log_of(ratio))
         trained = self.objective[index] / N * np.where(np.isnan(fits.error), np.nan, ratio)
         return Prediction(
             np.array([*levels, trained]),

@@ -177,7 +177,7 @@ def shared(confusion: Array, error: Array, rows: Integers) -> tuple[Array, Array
     with np.errstate(divide="ignore", invalid="ignore"):
         taken = taken * (error / np.einsum("c,ckf->f", rows / N, taken))
         taken = taken / np.maximum(taken.sum(1, keepdims=True), 1.0)
-    rate = taken.sum(1)
+    rate = np.minimum(taken.sum(1), 1.0)
     return taken + same * (1.0 - rate)[:, None], rate
 
 

@@ -70,8 +70,9 @@ class Prediction:
         """A quantity, or its fall, with the ends of one standard deviation."""
         i = QUANTITIES.index(quantity)
         value, s = (self.fall, self.fall_deviation) if fall else (self.value, self.deviation)
-        with np.errstate(over="ignore"):
-            return value[i], value[i] * np.exp(-s[i]), value[i] * np.exp(s[i])
+        with np.errstate(over="ignore", invalid="ignore"):
+            high = np.where(value[i] == 0, 0.0, value[i] * np.exp(s[i]))
+        return value[i], value[i] * np.exp(-s[i]), high
 
 
 def from_here(here: Booleans | None, falls: Array, bars: Array) -> tuple[Array, Array]:
@@ -86,7 +87,7 @@ def unless_none(counted: Array, error: Array, rows: Integers | int, bar: Array) 
     """The bar of a misclassification rate, which reaches 3/rows if none was counted."""
     with np.errstate(divide="ignore", invalid="ignore"):
         none = np.log(RULE_OF_THREE / (rows * error))
-    return np.where(counted == 0, np.fmax(bar, none), bar)
+    return np.where(counted == 0, np.fmax(bar, np.maximum(none, 0.0)), bar)
 
 
 def no_classes(fits: int) -> tuple[Array, Array]:
@@ -106,12 +107,12 @@ def deviation(
 ) -> Array:
     r"""Deviation of the logarithm of an error at n, or of its fall from N, by weights of its kind.
 
-    .. math:: s^2 = (a\,u)^2 + (b\,o \log f)^2 + c^2/N + (d\,g)^2
+    .. math:: s^2 = (a\,u)^2 + (b\,o \log f)^2 + c^2/N + (d\,g)^2 + (0.45\,h \log f)^2
 
     The deviation o of the level at N makes the way :math:`\log f` as uncertain. u is what the rows
     at hand contribute, o itself or, to a fall, by how much they have `shaken` it. g is the way, or
-    by how much two estimates of it lie `apart`. What the sample does not resolve, `hidden`, adds
-    a part of the way.
+    what is given as `apart`: the way of the square error beside that of a rate, or by how much
+    both differ. h is 1 where the way is `hidden`, because the sample does not resolve it.
     """
     a, b, c, d = BARS[kind]
     way = log_of(fall)

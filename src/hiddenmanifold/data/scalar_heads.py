@@ -148,5 +148,6 @@ class ScalarHead(Head):
             ]
             falls = np.array([square, losses / np.maximum(self.losses.mean(0)[index], 1e-300)])
         if p is None:  # more samples never make a fit worse
-            falls = np.where(n >= self.ridge.n, np.minimum(falls, 1.0), np.maximum(falls, 1.0))
+            more = n >= home.n[index]
+            falls = np.where(more, np.minimum(falls, 1.0), np.maximum(falls, 1.0))
         return fits, falls, None
