@@ -17,6 +17,7 @@ from hiddenmanifold import teachers
 from hiddenmanifold.features import projections
 from hiddenmanifold.theory.separability import direction
 from hiddenmanifold.theory.separability.direction import rectified, separating_direction
+from seeds import sampled
 
 
 def wavy(nu):
@@ -87,7 +88,7 @@ def slow_least(teacher, chi, free):
 @pytest.mark.slow
 @every_teacher
 @either
-@pytest.mark.parametrize("chi", [0.0, 1e-3, 0.3, 0.8, 0.97])
+@pytest.mark.parametrize("chi", sampled([0.0, 1e-3, 0.3, 0.8, 0.97], [0.0, 0.3, 0.97]))
 def test_minimum_is_that_of_trapezoidal_sums(teacher, free, chi):
     value, t, t0 = slow_least(teacher, chi, free)
     found = separating_direction(teacher, np.array([chi]), free)
