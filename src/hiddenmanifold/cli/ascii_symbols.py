@@ -7,6 +7,7 @@ import codecs
 SPELT = "hiddenmanifold.spelt"
 """The name under which the spelling is known to `str.encode` and to streams."""
 SPELLINGS = {
+    "–": "-",
     "α": "alpha",
     "κ": "kappa",
     "λ": "lambda",

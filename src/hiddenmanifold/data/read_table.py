@@ -29,7 +29,7 @@ UNREADABLE = (
 )
 SEPARATORS = ",;\t|"
 DECIMAL_COMMA = r"\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*"
-NO_NUMBER = ("?", "-", "\N{EN DASH}", ".")
+NO_NUMBER = ("?", "-", "–", ".")
 """Marks that stand for a missing value in a column whose other entries are numbers."""
 MOST_COLUMNS = 100_000
 """Most columns of a text: reading so many takes 15 s, and the time grows faster than they do."""
