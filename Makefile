@@ -35,9 +35,8 @@ docs: $(STAMP) ## Build the site, gallery and all: docs/_build/html/index.html
 explore: $(STAMP) ## Open the page on which curves follow sliders
 	$(BIN)/hiddenmanifold explore
 
-# One worker more than cores: some wait for browsers, processes and the clock.
 test: ready ## Run every test on all cores, those of style and types among them
-	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(1 + (os.cpu_count() or 1))')
+	$(BIN)/python -m pytest -n auto
 
 test-fast: $(STAMP) ## Run the quick tests, three of four, in less than a minute
 	$(BIN)/python -m pytest -n auto -m "not slow"
